@@ -1,0 +1,113 @@
+// What emitted code and the runtime share: layouts and descriptions of types. C layout, no behaviour.
+// The functions that emitted code calls are listed in entry.def.
+//
+// A run is the execution of one program. Emitted code always holds a WeldTask, which stands for the place in the
+// run that it works on: the main program has one, and every chunk of a parallel loop one of its own. Functions that
+// can fail return a status, 0 when all is well; the failure itself (code, place, message) stays with the task, and
+// the caller leaves. Nothing throws.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ---- values in memory ------------------------------------------------------------------------------------
+
+// Scalars have their natural size and alignment; bool is one byte, 0 or 1 (an input byte other than 0 is true).
+// Structs follow the rules of C. simd[T,N] is N elements, aligned to its size.
+typedef struct WeldVec {  // vec[T]
+    void* data;           // elements, contiguous; NULL when empty
+    int64_t len;
+} WeldVec;
+
+typedef struct WeldDict WeldDict;  // dict[K,V] is a WeldDict*; also the state of dictmerger
+                                   // and groupmerger. NULL is a dictionary without entries.
+
+// States of builders, as they cross function boundaries (inside a function they live in registers):
+//   appender[T]       WeldAppender
+//   merger[T,op]      T
+//   dictmerger        WeldDict*
+//   groupmerger       WeldDict*     (a table of key -> chain of values, until result)
+//   vecmerger[T,op]   WeldVec       (its own copy of the initial vector)
+typedef struct WeldAppender {
+    void* data;
+    int64_t size;
+    int64_t capacity;
+} WeldAppender;
+
+// ---- descriptions of types -------------------------------------------------------------------------------
+
+enum WeldKind {  // kBool...kF64 in the order of weld::Scalar
+    kWeldBool, kWeldI8, kWeldI16, kWeldI32, kWeldI64, kWeldU8, kWeldU16, kWeldU32, kWeldU64, kWeldF32, kWeldF64,
+    kWeldSimd,         // args: {scalar}; lanes = size / args[0]->size
+    kWeldVec,          // args: {elem}
+    kWeldDict,         // args: {key, value}
+    kWeldStruct,       // args: fields, at `offsets`
+    kWeldAppender,     // args: {elem}
+    kWeldMerger,       // args: {value}, op
+    kWeldDictMerger,   // args: {key, value}, op
+    kWeldGroupMerger,  // args: {key, value}
+    kWeldVecMerger     // args: {elem}, op
+};
+enum WeldMergeOp { kWeldAdd, kWeldMul, kWeldMin, kWeldMax };  // in the order of weld::MergeOp
+
+typedef struct WeldType {
+    uint8_t kind;          // WeldKind
+    uint8_t op;            // WeldMergeOp
+    uint8_t holds_pointer; // its values refer to memory of their own
+    uint8_t plain;         // equal values have equal bytes and no padding: integers, bool, and packed structs of them
+    uint32_t num_args;
+    int64_t size;          // in bytes, with padding at the end
+    int64_t align;
+    const struct WeldType* const* args;
+    const int64_t* offsets;  // kWeldStruct
+} WeldType;
+
+// ---- a run ------------------------------------------------------------------------------------------------
+
+struct WeldRun;
+struct WeldRegion;
+
+// The beginning of a task, which emitted code reads. The rest is the runtime's.
+typedef struct WeldTask {
+    volatile int32_t* stop;  // not 0: cancelled, leave with weld_rt_stopped
+    int64_t debt;            // bytes allocated in the innermost region since it was last collected;
+                             // above 0 (it starts at minus the allowance) weld_rt_collect is due
+    struct WeldRun* run;
+    struct WeldRegion* region;
+} WeldTask;
+
+// A loop body over [lo, hi): takes the state of its builder at `state` and leaves the new one there. Returns a status.
+typedef int32_t (*WeldLoopFn)(WeldTask* task, const void* captures, void* state, int64_t lo, int64_t hi);
+
+// `a` compared to `b`: writes <0, 0 or >0. Returns a status.
+typedef int32_t (*WeldCompareFn)(WeldTask* task, const void* captures, const void* a, const void* b, int32_t* order);
+
+// How a loop may be cut. Chunks depend on `n` and this alone, never on threads.
+typedef struct WeldLoop {
+    WeldLoopFn body;
+    const WeldType* state;   // a builder, or a struct of builders
+    int64_t cost;            // estimated nanoseconds of an iteration, at least 1
+    int64_t multiple;        // chunks begin at multiples of this (lanes of a simd loop), at least 1
+    int32_t parallel;        // 0: chunks run one after the other on the calling thread
+    int32_t loc;
+    const int32_t* appends;  // per appender in `state`, depth first: merges in each iteration if that number is
+                             // always the same (memory is then set aside exactly), else -1
+} WeldLoop;
+
+// ---- failures ---------------------------------------------------------------------------------------------
+
+// Codes of Weld 0.4, then ours.
+enum WeldErrno {
+    kWeldSuccess = 0, kWeldConfigurationError, kWeldLoadLibraryError, kWeldCompileError, kWeldArrayOutOfBounds,
+    kWeldBadIteratorLength, kWeldMismatchedZipSize, kWeldOutOfMemory, kWeldRunNotFound, kWeldUnknown,
+    kWeldDeserializationError, kWeldKeyNotFound, kWeldAssertionError, kWeldErrnoMax,
+    kWeldDivisionByZero = 14, kWeldCancelled, kWeldKernelError, kWeldStackOverflow
+};
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,285 @@
+// The nodes of a program: one structure for all, and views that name the parts of each kind.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "weldir/ir/type.h"
+#include "weldir/support/source.h"
+
+namespace weld {
+
+enum class Op : std::uint16_t {
+#define WELD_SCALAR_OP(name, text, arity, rule, form) name,
+#define WELD_OP(name, text) name,
+#include "weldir/ir/ops.def"
+};
+
+/// What a scalar operation accepts; see ops.def.
+enum class TypeRule : std::uint8_t { Number, Integer, IntOrBool, Float, Bool, Compare };
+
+/// One row of ops.def.
+struct OpInfo {
+    const char* name;  ///< enum name, `Add`
+    const char* text;  ///< in programs, `+`
+    bool scalar;       ///< a WELD_SCALAR_OP row; the fields below hold for these
+    int arity;
+    TypeRule rule;
+    int level;         ///< Infix: 1...10; Prefix: 100; Call: 0
+};
+inline constexpr int kPrefixLevel = 100;
+const OpInfo& info(Op op);
+inline bool is_scalar_op(Op op) { return op <= Op::Tanh; }
+inline bool is_comparison(Op op) { return op >= Op::Eq && op <= Op::Ge && op != Op::BitAnd; }
+
+/// A name that is bound once in its Module: by a Block, a Lambda, or as a module function.
+struct Symbol {
+    std::string_view name;  ///< as written; need not be unique, the pointer is
+    const Type* type;
+    std::uint32_t id;       ///< order of creation
+};
+
+enum class AttrKey : std::uint8_t {
+#define WELD_ATTR(name, text) name,
+#include "weldir/ir/attrs.def"
+};
+
+/// `@(key:value)`. `text` is what was written (`true`, `64L`, `local`); `number` its value where it is one.
+struct Annotation {
+    AttrKey key;
+    std::string_view text;
+    std::int64_t number = 0;  ///< also 1 and 0 for `true` and `false`
+};
+
+enum class IterKind : std::uint8_t { Scalar, Simd, Fringe };
+
+/// How an iterator walks: `iter simditer fringeiter` over a vector, or over a range, or `nditer`.
+struct IterShape {
+    IterKind kind = IterKind::Scalar;
+    bool range = false;  ///< rangeiter: no vector, yields i64
+    bool nd = false;     ///< nditer
+    bool bounded = false;///< has start, end, stride
+};
+
+/// A function of the runtime or of the user, called by name.
+struct KernelRef {
+    std::string_view name;
+    bool pure = false;    ///< may be dropped, repeated, moved
+    bool effect = false;  ///< exactly once, in program order; never in a parallel loop
+    bool builtin = false; ///< a row of runtime/abi/kernels.def rather than a user's symbol
+};
+
+struct Expr;
+struct Function;
+
+/// What `op` needs besides arguments; which member holds is fixed by the kind of node.
+union Attr {
+    std::uint64_t bits;             // Literal: value, zero-extended to 64 bits (floats by bit pattern)
+    const Symbol* symbol;           // Var
+    const Symbol* const* symbols;   // Block, Lambda (count: Expr::num_symbols)
+    std::uint64_t index;            // GetField
+    IterShape iter;                 // Iter
+    const KernelRef* kernel;        // Kernel
+    const Function* function;       // Call
+};
+
+/// One node of a program. Never changes once made; lives as long as its Module.
+struct Expr {
+    Op op;
+    std::uint32_t num_args = 0;
+    Loc loc;                        ///< where the user wrote it; 0 if a pass made it
+    std::uint32_t num_symbols = 0;
+    const Type* type = nullptr;     ///< interned: same type, same pointer
+    Attr attr{};
+    const Expr* const* arg_data = nullptr;
+    std::span<const Annotation> annotations;  ///< sorted by key, each key once
+
+    std::span<const Expr* const> args() const { return {arg_data, num_args}; }
+    const Expr* arg(std::size_t i) const { return arg_data[i]; }
+    std::span<const Symbol* const> symbols() const {
+        return num_symbols ? std::span<const Symbol* const>{attr.symbols, num_symbols}
+                           : std::span<const Symbol* const>{};
+    }
+    const Annotation* annotation(AttrKey key) const {
+        for (const Annotation& a : annotations)
+            if (a.key == key) return &a;
+        return nullptr;
+    }
+    /// `@(key:true)` is there / `@(key:false)` is there.
+    bool says(AttrKey key, bool value) const {
+        const Annotation* a = annotation(key);
+        return a && a->text == (value ? "true" : "false");
+    }
+    template <class V> V as() const { return V{{op == V::kOp ? this : nullptr}}; }  ///< the view, or a false one
+};
+
+/// Base of all views: a node that is known to be of kind `K`, or nothing.
+template <Op K>
+struct View {
+    static constexpr Op kOp = K;
+    const Expr* node = nullptr;
+    explicit operator bool() const { return node != nullptr; }
+};
+
+/// A scalar constant.
+struct Literal : View<Op::Literal> {
+    std::uint64_t bits() const { return node->attr.bits; }
+    std::int64_t as_int() const;    ///< integers and bool, sign- or zero-extended by type
+    double as_float() const;        ///< f32, f64
+};
+
+struct Var : View<Op::Var> {
+    const Symbol* symbol() const { return node->attr.symbol; }
+};
+
+/// `let s0 = v0; let s1 = v1; ...; result`: values in order, each seeing the symbols before it.
+/// The only `let`; long programs are long, not deep. A block's result is never a block.
+struct Block : View<Op::Block> {
+    std::size_t size() const { return node->num_symbols; }
+    std::span<const Symbol* const> symbols() const { return node->symbols(); }
+    const Symbol* symbol(std::size_t i) const { return node->attr.symbols[i]; }
+    std::span<const Expr* const> values() const { return node->args().first(node->num_symbols); }
+    const Expr* value(std::size_t i) const { return node->arg(i); }
+    const Expr* result() const { return node->arg(node->num_symbols); }
+};
+
+/// `|a, b| body`: argument of For, Iterate and Sort, and the main program. Not a value.
+struct Lambda : View<Op::Lambda> {
+    std::span<const Symbol* const> params() const { return node->symbols(); }
+    const Symbol* param(std::size_t i) const { return node->attr.symbols[i]; }
+    const Expr* body() const { return node->arg(0); }
+};
+
+struct MakeStruct : View<Op::MakeStruct> {
+    std::span<const Expr* const> fields() const { return node->args(); }
+};
+struct GetField : View<Op::GetField> {
+    const Expr* of() const { return node->arg(0); }
+    std::size_t index() const { return node->attr.index; }
+};
+/// `[a, b, ...]`; strings are vectors of i8 literals.
+struct MakeVec : View<Op::MakeVec> {
+    std::span<const Expr* const> elems() const { return node->args(); }
+};
+/// `T(x)`: between scalars, or lane by lane between simd of as many lanes.
+struct Cast : View<Op::Cast> {
+    const Expr* of() const { return node->arg(0); }
+};
+/// A scalar in every lane; the lane count is in the type.
+struct Broadcast : View<Op::Broadcast> {
+    const Expr* of() const { return node->arg(0); }
+};
+/// Evaluates one side only.
+struct If : View<Op::If> {
+    const Expr* cond() const { return node->arg(0); }
+    const Expr* then() const { return node->arg(1); }
+    const Expr* otherwise() const { return node->arg(2); }
+};
+/// Evaluates all three. `cond` is bool, or simd[bool,N] with sides that are simd of N lanes (or structs of such).
+struct Select : View<Op::Select> {
+    const Expr* cond() const { return node->arg(0); }
+    const Expr* then() const { return node->arg(1); }
+    const Expr* otherwise() const { return node->arg(2); }
+};
+/// do { {state, again} = body(state) } while (again); its value is the state.
+struct Iterate : View<Op::Iterate> {
+    const Expr* init() const { return node->arg(0); }
+    Lambda body() const { return node->arg(1)->as<Lambda>(); }
+};
+/// `for(data..., builder, |b, i, x| body)`: `body` once per element, threading the builder; `i` counts from 0
+/// (in steps of the lane count for simd iterators). `x` is the element; with several data a struct of them.
+struct For : View<Op::For> {
+    const Expr* builder() const { return node->arg(0); }
+    Lambda body() const { return node->arg(1)->as<Lambda>(); }
+    const Symbol* builder_param() const { return body().param(0); }
+    const Symbol* index_param() const { return body().param(1); }
+    const Symbol* elem_param() const { return body().param(2); }
+    std::span<const Expr* const> data() const { return node->args().subspan(2); }  ///< vectors or Iter nodes
+};
+/// One datum of a For. Its type is `vec[what it yields]`. Arguments: the vector (absent for a range); then,
+/// if bounded, start, end, stride; for nditer also shape and strides (vec[i64] each).
+/// A range is always bounded. `simd` yields simd[T,N] for the first floor(n/N)*N elements of the walk,
+/// `fringe` yields T for the rest; N is `lanes()`.
+struct Iter : View<Op::Iter> {
+    IterShape shape() const { return node->attr.iter; }
+    const Expr* data() const { return shape().range ? nullptr : node->arg(0); }
+    const Expr* start() const { return bound(0); }
+    const Expr* end() const { return bound(1); }
+    const Expr* stride() const { return bound(2); }
+    const Expr* nd_shape() const { return shape().nd ? node->arg(4) : nullptr; }
+    const Expr* nd_strides() const { return shape().nd ? node->arg(5) : nullptr; }
+    const Type* yields() const { return node->type->elem(); }
+
+  private:
+    const Expr* bound(std::size_t i) const {
+        return shape().bounded ? node->arg((shape().range ? 0 : 1) + i) : nullptr;
+    }
+};
+/// A new builder of the node's type; the argument is optional: appender a size hint (i64), merger the initial value,
+/// vecmerger the initial vector (always there), dictmerger an ignored hint (i64).
+struct NewBuilder : View<Op::NewBuilder> {
+    BuilderKind kind() const { return node->type->builder; }
+    const Expr* arg() const { return node->num_args ? node->arg(0) : nullptr; }
+};
+/// Takes `value` in; the node's value is the builder after it. A simd value merges its lanes in order;
+/// with a mask (simd[bool,N]) only the true ones.
+struct Merge : View<Op::Merge> {
+    const Expr* builder() const { return node->arg(0); }
+    const Expr* value() const { return node->arg(1); }
+    const Expr* mask() const { return node->num_args == 3 ? node->arg(2) : nullptr; }
+};
+/// What a builder has built.
+struct Result : View<Op::Result> {
+    const Expr* builder() const { return node->arg(0); }
+};
+struct Len : View<Op::Len> {  ///< of a vector or dictionary
+    const Expr* of() const { return node->arg(0); }
+};
+struct Lookup : View<Op::Lookup> {  ///< in a vector (i64 index) or dictionary; fails outside
+    const Expr* of() const { return node->arg(0); }
+    const Expr* key() const { return node->arg(1); }
+};
+struct OptLookup : View<Op::OptLookup> {  ///< {found, value or zero}
+    const Expr* of() const { return node->arg(0); }
+    const Expr* key() const { return node->arg(1); }
+};
+struct KeyExists : View<Op::KeyExists> {
+    const Expr* of() const { return node->arg(0); }
+    const Expr* key() const { return node->arg(1); }
+};
+struct Slice : View<Op::Slice> {  ///< a view, no copy
+    const Expr* of() const { return node->arg(0); }
+    const Expr* start() const { return node->arg(1); }
+    const Expr* size() const { return node->arg(2); }
+};
+/// Stable. `by` has two parameters (a comparator giving i32) or one (the key, ascending in its natural order).
+struct Sort : View<Op::Sort> {
+    const Expr* of() const { return node->arg(0); }
+    Lambda by() const { return node->arg(1)->as<Lambda>(); }
+};
+struct ToVec : View<Op::ToVec> {
+    const Expr* of() const { return node->arg(0); }
+};
+struct Serialize : View<Op::Serialize> {
+    const Expr* of() const { return node->arg(0); }
+};
+struct Deserialize : View<Op::Deserialize> {
+    const Expr* of() const { return node->arg(0); }
+};
+struct Assert : View<Op::Assert> {
+    const Expr* of() const { return node->arg(0); }
+};
+/// `cudf[name,T](args)`.
+struct Kernel : View<Op::Kernel> {
+    const KernelRef& ref() const { return *node->attr.kernel; }
+    std::span<const Expr* const> args() const { return node->args(); }
+};
+/// A module function, called.
+struct Call : View<Op::Call> {
+    const Function& function() const { return *node->attr.function; }
+    std::span<const Expr* const> args() const { return node->args(); }
+};
+
+}  // namespace weld

@@ -1,0 +1,66 @@
+// Modules, and the tables of operations and annotation keys.
+#include "weldir/ir/module.h"
+
+#include <bit>
+
+#include "weldir/ir/build.h"
+
+namespace weld {
+
+#define Infix(level) level
+#define Prefix kPrefixLevel
+#define Call 0
+static const OpInfo kOps[] = {
+#define WELD_SCALAR_OP(name, text, arity, rule, form) {#name, text, true, arity, TypeRule::rule, form},
+#define WELD_OP(name, text) {#name, text, false, 0, TypeRule::Number, 0},
+#include "weldir/ir/ops.def"
+};
+#undef Infix
+#undef Prefix
+#undef Call
+
+const OpInfo& info(Op op) { return kOps[int(op)]; }
+
+static const char* const kAttrNames[] = {
+#define WELD_ATTR(name, text) text,
+#include "weldir/ir/attrs.def"
+};
+
+const char* name_of(AttrKey key) { return kAttrNames[int(key)]; }
+
+bool find_attr(std::string_view text, AttrKey* key) {
+    for (std::size_t i = 0; i < std::size(kAttrNames); ++i)
+        if (text == kAttrNames[i]) {
+            *key = AttrKey(i);
+            return true;
+        }
+    return false;
+}
+
+std::int64_t Literal::as_int() const {
+    const std::uint64_t b = bits();
+    switch (node->type->scalar) {
+        case Scalar::I8: return std::int8_t(b);
+        case Scalar::I16: return std::int16_t(b);
+        case Scalar::I32: return std::int32_t(b);
+        default: return std::int64_t(b);
+    }
+}
+
+double Literal::as_float() const {
+    return node->type->is_scalar(Scalar::F32) ? double(std::bit_cast<float>(std::uint32_t(bits())))
+                                              : std::bit_cast<double>(bits());
+}
+
+Module::Module() : types(arena) {}
+
+const Symbol* Module::symbol(std::string_view name, const Type* type) {
+    return arena.make<Symbol>(arena.copy(name), type, next_symbol_++);
+}
+
+Function* Module::function(std::string_view name, const Type* type) {
+    functions.push_back(arena.make<Function>(arena.copy(name), type));
+    return functions.back();
+}
+
+}  // namespace weld

@@ -1,0 +1,51 @@
+// A program: its functions and main expression, and the owner of all their nodes, types and symbols.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weldir/ir/expr.h"
+#include "weldir/ir/type.h"
+#include "weldir/support/arena.h"
+#include "weldir/support/source.h"
+
+namespace weld {
+
+/// A named function of a module; may call itself and others. `body` is null until it is defined.
+struct Function {
+    std::string_view name;
+    const Type* type;               ///< a Function type
+    const Expr* lambda = nullptr;   ///< a Lambda
+};
+
+/// Owns everything of one program. Once finished it is read-only and may be used from several threads.
+class Module {
+  public:
+    Module();
+    Module(const Module&) = delete;
+    Module& operator=(const Module&) = delete;
+
+    Arena arena;
+    Types types;
+    Sources sources;
+
+    /// Lanes of plain `simd[T]` in users' programs: what one vector register of the target holds of T.
+    /// The default is 64-byte registers; set before reading.
+    std::uint32_t simd_bytes = 64;
+    std::uint32_t default_lanes(Scalar s) const { return simd_bytes / std::uint32_t(size_of(s)); }
+
+    const Expr* main = nullptr;         ///< a Lambda; a program without parameters has none there
+    std::vector<Function*> functions;   ///< in order of definition
+
+    /// A new symbol; its name is copied.
+    const Symbol* symbol(std::string_view name, const Type* type);
+    std::uint32_t num_symbols() const { return next_symbol_; }
+    Function* function(std::string_view name, const Type* type);
+
+  private:
+    std::uint32_t next_symbol_ = 0;
+};
+
+}  // namespace weld

@@ -1,0 +1,164 @@
+// Interning of types, their names, and what may stand where.
+#include "weldir/ir/type.h"
+
+#include <algorithm>
+
+namespace weld {
+
+const char* name_of(Scalar s) {
+    constexpr const char* names[] = {"bool", "i8",  "i16", "i32", "i64", "u8",
+                                     "u16",  "u32", "u64", "f32", "f64"};
+    return names[int(s)];
+}
+
+const char* name_of(BuilderKind k) {
+    constexpr const char* names[] = {
+#define WELD_BUILDER(name, text, args, has_op) text,
+#include "weldir/ir/builders.def"
+    };
+    return names[int(k)];
+}
+
+const char* name_of(MergeOp op) {
+    constexpr const char* names[] = {"+", "*", "min", "max"};
+    return names[int(op)];
+}
+
+static bool has_op(BuilderKind k) {
+    constexpr bool with[] = {
+#define WELD_BUILDER(name, text, args, has_op) has_op,
+#include "weldir/ir/builders.def"
+    };
+    return with[int(k)];
+}
+
+static void append_list(std::string& out, std::span<const Type* const> types);
+
+static void append(std::string& out, const Type* t) {
+    switch (t->kind) {
+        case TypeKind::Scalar: out += name_of(t->scalar); return;
+        case TypeKind::Simd:
+            out += "simd[";
+            out += name_of(t->scalar);
+            out += ',' + std::to_string(t->lanes) + ']';
+            return;
+        case TypeKind::Vec: out += "vec["; break;
+        case TypeKind::Dict: out += "dict["; break;
+        case TypeKind::Builder:
+            out += name_of(t->builder);
+            out += '[';
+            append_list(out, t->args);
+            if (has_op(t->builder)) (out += ',') += name_of(t->op);
+            out += ']';
+            return;
+        case TypeKind::Struct:
+            out += '{';
+            append_list(out, t->args);
+            out += '}';
+            return;
+        case TypeKind::Function:
+            out += '|';
+            append_list(out, t->params());
+            out += "| ";
+            append(out, t->result());
+            return;
+    }
+    append_list(out, t->args);
+    out += ']';
+}
+
+static void append_list(std::string& out, std::span<const Type* const> types) {
+    for (std::size_t i = 0; i < types.size(); ++i) {
+        if (i) out += ',';
+        append(out, types[i]);
+    }
+}
+
+std::string Type::str() const {
+    std::string out;
+    append(out, this);
+    return out;
+}
+
+bool is_key(const Type* t) {
+    return !t->holds_builder && !t->holds_dict && t->kind != TypeKind::Function;
+}
+
+bool is_mergeable(const Type* t) {
+    auto number = [](const Type* f) { return f->is_scalar() && is_number(f->scalar); };
+    if (t->is_struct()) return !t->args.empty() && std::all_of(t->args.begin(), t->args.end(), number);
+    return number(t);
+}
+
+bool is_comparable(const Type* t) {
+    if (t->is_lanes()) return true;
+    return (t->is_struct() || t->is_vec()) && !t->holds_builder && !t->holds_dict && !t->holds_simd;
+}
+
+Types::Types(Arena& arena) : arena_(arena) {
+    for (int i = 0; i < kNumScalars; ++i)
+        scalars_[i] = intern({.kind = TypeKind::Scalar, .scalar = Scalar(i)});
+}
+
+const Type* Types::intern(const Type& proto) {
+    Key key = {std::uint64_t(proto.kind) | std::uint64_t(proto.scalar) << 8 |
+               std::uint64_t(proto.builder) << 16 | std::uint64_t(proto.op) << 24 |
+               std::uint64_t(proto.lanes) << 32};
+    for (const Type* arg : proto.args) key.push_back(arg->id);
+    auto [at, added] = known_.try_emplace(std::move(key), nullptr);
+    if (!added) return at->second;
+    Type* t = arena_.make<Type>(proto);
+    t->args = arena_.copy(proto.args);
+    t->id = next_id_++;
+    t->holds_builder = t->is_builder();
+    t->holds_dict = t->is_dict();
+    t->holds_simd = t->is_simd();
+    t->holds_pointer = t->is_vec() || t->is_dict() || (t->is_builder() && t->builder != BuilderKind::Merger);
+    if (!t->is_function())
+        for (const Type* arg : t->args) {
+            if (t->is_struct()) t->holds_builder |= arg->holds_builder;
+            t->holds_dict |= arg->holds_dict;
+            t->holds_simd |= arg->holds_simd;
+            t->holds_pointer |= arg->holds_pointer;
+        }
+    return at->second = t;
+}
+
+const Type* Types::simd(Scalar s, std::uint32_t lanes) {
+    return intern({.kind = TypeKind::Simd, .scalar = s, .lanes = lanes});
+}
+const Type* Types::vec(const Type* elem) { return intern({.kind = TypeKind::Vec, .args = {&elem, 1}}); }
+const Type* Types::dict(const Type* key, const Type* value) {
+    const Type* args[] = {key, value};
+    return intern({.kind = TypeKind::Dict, .args = args});
+}
+const Type* Types::structure(std::span<const Type* const> fields) {
+    return intern({.kind = TypeKind::Struct, .args = fields});
+}
+const Type* Types::builder(BuilderKind kind, std::span<const Type* const> args, MergeOp op) {
+    return intern({.kind = TypeKind::Builder, .builder = kind, .op = has_op(kind) ? op : MergeOp::Add,
+                   .args = args});
+}
+const Type* Types::function(std::span<const Type* const> params, const Type* result) {
+    std::vector<const Type*> args(params.begin(), params.end());
+    args.push_back(result);
+    return intern({.kind = TypeKind::Function, .args = args});
+}
+
+const Type* Types::widened(const Type* type, std::uint32_t lanes) {
+    if (type->is_scalar()) return simd(type->scalar, lanes);
+    if (!type->is_struct()) return type;
+    std::vector<const Type*> fields;
+    for (const Type* f : type->args) fields.push_back(widened(f, lanes));
+    return structure(fields);
+}
+
+const Type* Types::import(const Type* type) {
+    Type proto = *type;
+    std::vector<const Type*> args;
+    for (const Type* arg : type->args) args.push_back(import(arg));
+    proto.args = args;
+    return intern(proto);
+}
+
+}  // namespace weld

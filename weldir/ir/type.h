@@ -1,0 +1,115 @@
+// Types of the core IR. Interned per Module: equal types are the same pointer.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weldir/support/arena.h"
+
+namespace weld {
+
+enum class Scalar : std::uint8_t { Bool, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64 };
+inline constexpr int kNumScalars = 11;
+
+enum class BuilderKind : std::uint8_t {
+#define WELD_BUILDER(name, text, args, has_op) name,
+#include "weldir/ir/builders.def"
+};
+
+/// The operators that builders combine with.
+enum class MergeOp : std::uint8_t { Add, Mul, Min, Max };
+
+enum class TypeKind : std::uint8_t { Scalar, Simd, Vec, Dict, Struct, Builder, Function };
+
+constexpr bool is_float(Scalar s) { return s >= Scalar::F32; }
+constexpr bool is_signed(Scalar s) { return s >= Scalar::I8 && s <= Scalar::I64; }
+constexpr bool is_unsigned(Scalar s) { return s >= Scalar::U8 && s <= Scalar::U64; }
+constexpr bool is_integer(Scalar s) { return is_signed(s) || is_unsigned(s); }
+constexpr bool is_number(Scalar s) { return s != Scalar::Bool; }
+constexpr int size_of(Scalar s) {  ///< bytes in memory
+    constexpr int sizes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8};
+    return sizes[int(s)];
+}
+const char* name_of(Scalar s);       ///< `i32`
+const char* name_of(BuilderKind k);  ///< `appender`
+const char* name_of(MergeOp op);     ///< `+`
+
+struct Type {
+    TypeKind kind;
+    Scalar scalar = Scalar::Bool;                     ///< Scalar, Simd
+    BuilderKind builder = BuilderKind::Appender;      ///< Builder
+    MergeOp op = MergeOp::Add;                        ///< Builder with an operator
+    std::uint32_t lanes = 0;                          ///< Simd
+    std::uint32_t id = 0;                             ///< order of creation in its Module
+    bool holds_builder = false;                       ///< a builder, or a struct with one in it
+    bool holds_dict = false;                          ///< a dictionary in it, at any depth
+    bool holds_simd = false;
+    bool holds_pointer = false;                       ///< its values refer to memory of their own
+    std::span<const Type* const> args;  ///< Vec {elem}; Dict {key, value}; Struct fields; Builder type
+                                        ///< arguments; Function parameters, then the result
+
+    bool is_scalar() const { return kind == TypeKind::Scalar; }
+    bool is_scalar(Scalar s) const { return kind == TypeKind::Scalar && scalar == s; }
+    bool is_bool() const { return is_scalar(Scalar::Bool); }
+    bool is_simd() const { return kind == TypeKind::Simd; }
+    bool is_vec() const { return kind == TypeKind::Vec; }
+    bool is_dict() const { return kind == TypeKind::Dict; }
+    bool is_struct() const { return kind == TypeKind::Struct; }
+    bool is_builder() const { return kind == TypeKind::Builder; }
+    bool is_builder(BuilderKind k) const { return kind == TypeKind::Builder && builder == k; }
+    bool is_function() const { return kind == TypeKind::Function; }
+    /// A scalar or simd: what scalar operations take.
+    bool is_lanes() const { return is_scalar() || is_simd(); }
+
+    const Type* elem() const { return args[0]; }   ///< Vec; the first argument of a builder
+    const Type* key() const { return args[0]; }    ///< Dict, DictMerger, GroupMerger
+    const Type* value() const { return args[1]; }  ///< the same
+    std::span<const Type* const> params() const { return args.first(args.size() - 1); }  ///< Function
+    const Type* result() const { return args.back(); }                                   ///< Function
+
+    /// Weld text without spaces, as `--type` prints it: `{i32,vec[f64]}`, `dictmerger[i64,f64,+]`.
+    std::string str() const;
+};
+
+/// May stand as a key of a dictionary: no dictionaries, builders or functions in it.
+bool is_key(const Type* type);
+/// May be merged with `+ * min max`: a numeric scalar or a flat, non-empty struct of them.
+bool is_mergeable(const Type* type);
+/// `== < ...` are defined: scalars, simd, and structs and vectors of comparable non-simd types.
+bool is_comparable(const Type* type);
+
+/// Makes types, each once.
+class Types {
+  public:
+    explicit Types(Arena& arena);
+    Types(const Types&) = delete;
+    Types& operator=(const Types&) = delete;
+
+    const Type* scalar(Scalar s) const { return scalars_[int(s)]; }
+    const Type* boolean() const { return scalar(Scalar::Bool); }
+    const Type* i64() const { return scalar(Scalar::I64); }
+    const Type* simd(Scalar s, std::uint32_t lanes);
+    const Type* vec(const Type* elem);
+    const Type* dict(const Type* key, const Type* value);
+    const Type* structure(std::span<const Type* const> fields);
+    const Type* builder(BuilderKind kind, std::span<const Type* const> args, MergeOp op = MergeOp::Add);
+    const Type* function(std::span<const Type* const> params, const Type* result);
+
+    /// `type` with every scalar in it a `simd` of `lanes`; for structs field by field.
+    const Type* widened(const Type* type, std::uint32_t lanes);
+    /// The same type as one of this table (types of another Module are copied).
+    const Type* import(const Type* type);
+
+  private:
+    using Key = std::vector<std::uint64_t>;
+    const Type* intern(const Type& proto);
+    Arena& arena_;
+    std::map<Key, const Type*> known_;
+    const Type* scalars_[kNumScalars];
+    std::uint32_t next_id_ = 0;
+};
+
+}  // namespace weld

@@ -1,0 +1,57 @@
+// Walking and changing trees: what passes are made of.
+#pragma once
+
+#include <functional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "weldir/ir/build.h"
+
+namespace weld {
+
+using SymbolMap = std::unordered_map<const Symbol*, const Expr*>;
+
+/// Calls `fn` on `e` and everything below, parents first, in program order.
+void visit(const Expr* e, const std::function<void(const Expr*)>& fn);
+
+/// The tree with `fn` applied from the leaves up. `fn` gets a node whose arguments are done and returns its
+/// replacement, or null to keep it. Unchanged parts are shared.
+const Expr* rewrite(Module& m, const Expr* e, const std::function<const Expr*(const Expr*)>& fn);
+
+/// `e` with free occurrences of symbols replaced. The values are shared, not copied: `fresh` them first if they
+/// bind symbols and occur more than once.
+const Expr* substitute(Module& m, const Expr* e, const SymbolMap& values);
+
+/// A copy of `e` in which every symbol bound inside is new, so that it may stand beside the original.
+const Expr* fresh(Module& m, const Expr* e);
+
+/// How often each symbol is read in a tree.
+class Uses {
+  public:
+    explicit Uses(const Expr* e);
+    int count(const Symbol* s) const {
+        auto at = counts_.find(s);
+        return at == counts_.end() ? 0 : at->second;
+    }
+
+  private:
+    std::unordered_map<const Symbol*, int> counts_;
+};
+
+/// The symbols that `e` reads but does not bind, in order of first occurrence.
+std::vector<const Symbol*> free_symbols(const Expr* e);
+bool mentions(const Expr* e, const Symbol* s);
+
+/// Evaluating `e` may fail by itself (checks, asserts, division, user kernels), not counting memory. Looks inside.
+bool can_fail(const Expr* e);
+/// `e` calls a kernel that is not pure, at any depth (through module functions too).
+bool has_effect(const Expr* e);
+/// Same result, any number of times, without being noticed: neither fails nor has effects, makes no builder.
+bool is_movable(const Expr* e);
+/// Equal up to the names of bound symbols, places and annotations.
+bool same(const Expr* a, const Expr* b);
+/// Number of nodes.
+std::size_t size_of_tree(const Expr* e);
+
+}  // namespace weld
