@@ -1,0 +1,65 @@
+// Sizes, alignments and offsets by the rules of C.
+#include "weldir/ir/layout.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace weld {
+
+static std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
+
+std::int64_t align_of(const Type* t) {
+    switch (t->kind) {
+        case TypeKind::Scalar: return size_of(t->scalar);
+        case TypeKind::Simd:
+            return std::min<std::int64_t>(64, std::bit_ceil(std::uint64_t(size_of(t->scalar)) * t->lanes));
+        case TypeKind::Struct: {
+            std::int64_t most = 1;
+            for (const Type* f : t->args) most = std::max(most, align_of(f));
+            return most;
+        }
+        case TypeKind::Builder:
+            return t->is_builder(BuilderKind::Merger) ? align_of(t->elem()) : 8;
+        case TypeKind::Vec:
+        case TypeKind::Dict:
+        case TypeKind::Function: return 8;
+    }
+    return 1;
+}
+
+std::vector<std::int64_t> offsets_of(std::span<const Type* const> fields) {
+    std::vector<std::int64_t> offsets;
+    std::int64_t at = 0;
+    for (const Type* f : fields) {
+        at = round_up(at, align_of(f));
+        offsets.push_back(at);
+        at += size_of(f);
+    }
+    return offsets;
+}
+
+std::int64_t size_of(const Type* t) {
+    switch (t->kind) {
+        case TypeKind::Scalar: return size_of(t->scalar);
+        case TypeKind::Simd: return round_up(std::int64_t(size_of(t->scalar)) * t->lanes, align_of(t));
+        case TypeKind::Struct: {
+            if (t->args.empty()) return 0;
+            const std::int64_t last = offsets_of(t->args).back();
+            return round_up(last + size_of(t->args.back()), align_of(t));
+        }
+        case TypeKind::Vec: return 16;
+        case TypeKind::Dict:
+        case TypeKind::Function: return 8;
+        case TypeKind::Builder:
+            switch (t->builder) {
+                case BuilderKind::Appender: return 24;
+                case BuilderKind::Merger: return size_of(t->elem());
+                case BuilderKind::VecMerger: return 16;
+                case BuilderKind::DictMerger:
+                case BuilderKind::GroupMerger: return 8;
+            }
+    }
+    return 0;
+}
+
+}  // namespace weld

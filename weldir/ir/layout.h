@@ -1,0 +1,18 @@
+// How values lie in memory: C rules, as users' structs and runtime/abi/weld_abi.h have them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "weldir/ir/type.h"
+
+namespace weld {
+
+/// Bytes of a value of `type`, its padding at the end included. An empty struct takes none.
+std::int64_t size_of(const Type* type);
+/// Alignment; a power of two, simd[T,N] at most 64.
+std::int64_t align_of(const Type* type);
+/// Offset of each field of a struct.
+std::vector<std::int64_t> offsets_of(std::span<const Type* const> fields);
+
+}  // namespace weld
