@@ -201,7 +201,7 @@ struct For : View<Op::For> {
 /// One datum of a For. Its type is `vec[what it yields]`. Arguments: the vector (absent for a range); then,
 /// if bounded, start, end, stride; for nditer also shape and strides (vec[i64] each).
 /// A range is always bounded. `simd` yields simd[T,N] for the first floor(n/N)*N elements of the walk,
-/// `fringe` yields T for the rest; N is `lanes()`.
+/// `fringe` yields T for the rest; N is `lanes()` (of a fringe kept as its `size` annotation, printed as `[N]`).
 struct Iter : View<Op::Iter> {
     IterShape shape() const { return node->attr.iter; }
     const Expr* data() const { return shape().range ? nullptr : node->arg(0); }
@@ -211,6 +211,11 @@ struct Iter : View<Op::Iter> {
     const Expr* nd_shape() const { return shape().nd ? node->arg(4) : nullptr; }
     const Expr* nd_strides() const { return shape().nd ? node->arg(5) : nullptr; }
     const Type* yields() const { return node->type->elem(); }
+    std::uint32_t lanes() const {  ///< 1 for plain iterators
+        if (shape().kind == IterKind::Simd) return yields()->lanes;
+        if (shape().kind == IterKind::Fringe) return std::uint32_t(node->annotation(AttrKey::Size)->number);
+        return 1;
+    }
 
   private:
     const Expr* bound(std::size_t i) const {

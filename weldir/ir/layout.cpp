@@ -18,8 +18,7 @@ std::int64_t align_of(const Type* t) {
             for (const Type* f : t->args) most = std::max(most, align_of(f));
             return most;
         }
-        case TypeKind::Builder:
-            return t->is_builder(BuilderKind::Merger) ? align_of(t->elem()) : 8;
+        case TypeKind::Builder: return t->is_builder(BuilderKind::Merger) ? align_of(t->elem()) : 8;
         case TypeKind::Vec:
         case TypeKind::Dict:
         case TypeKind::Function: return 8;

@@ -80,9 +80,7 @@ std::string Type::str() const {
     return out;
 }
 
-bool is_key(const Type* t) {
-    return !t->holds_builder && !t->holds_dict && t->kind != TypeKind::Function;
-}
+bool is_key(const Type* t) { return !t->holds_builder && !t->holds_dict && t->kind != TypeKind::Function; }
 
 bool is_mergeable(const Type* t) {
     auto number = [](const Type* f) { return f->is_scalar() && is_number(f->scalar); };
@@ -136,8 +134,8 @@ const Type* Types::structure(std::span<const Type* const> fields) {
     return intern({.kind = TypeKind::Struct, .args = fields});
 }
 const Type* Types::builder(BuilderKind kind, std::span<const Type* const> args, MergeOp op) {
-    return intern({.kind = TypeKind::Builder, .builder = kind, .op = has_op(kind) ? op : MergeOp::Add,
-                   .args = args});
+    return intern(
+        {.kind = TypeKind::Builder, .builder = kind, .op = has_op(kind) ? op : MergeOp::Add, .args = args});
 }
 const Type* Types::function(std::span<const Type* const> params, const Type* result) {
     std::vector<const Type*> args(params.begin(), params.end());

@@ -1,0 +1,199 @@
+// Walking and changing trees.
+#include "weldir/ir/walk.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace weld {
+
+void visit(const Expr* e, const std::function<void(const Expr*)>& fn) {
+    fn(e);
+    for (const Expr* a : e->args()) visit(a, fn);
+}
+
+const Expr* rewrite(Module& m, const Expr* e, const std::function<const Expr*(const Expr*)>& fn) {
+    if (e->num_args) {
+        std::vector<const Expr*> args(e->args().begin(), e->args().end());
+        for (const Expr*& a : args) a = rewrite(m, a, fn);
+        e = with_args(m, e, args);
+    }
+    const Expr* replaced = fn(e);
+    return replaced ? replaced : e;
+}
+
+const Expr* substitute(Module& m, const Expr* e, const SymbolMap& values) {
+    if (values.empty()) return e;
+    return rewrite(m, e, [&](const Expr* x) -> const Expr* {
+        Var v = x->as<Var>();
+        auto at = v ? values.find(v.symbol()) : values.end();
+        return at == values.end() ? nullptr : at->second;
+    });
+}
+
+// ---- fresh copies
+
+namespace {
+using Renaming = std::unordered_map<const Symbol*, const Symbol*>;
+}
+
+static const Expr* renamed(Module& m, const Expr* e, Renaming& names) {
+    if (Var v = e->as<Var>()) {
+        auto at = names.find(v.symbol());
+        return at == names.end() ? e : var(m, at->second, e->loc);
+    }
+    if (e->num_args == 0) return e;
+    std::vector<const Symbol*> symbols;
+    std::vector<const Expr*> args;
+    if (e->op == Op::Lambda)
+        for (const Symbol* s : e->symbols()) symbols.push_back(names[s] = m.symbol(s->name, s->type));
+    for (std::size_t i = 0; i < e->num_args; ++i) {
+        args.push_back(renamed(m, e->arg(i), names));
+        if (e->op == Op::Block && i < e->num_symbols) {
+            const Symbol* s = e->attr.symbols[i];
+            symbols.push_back(names[s] = m.symbol(s->name, s->type));
+        }
+    }
+    return symbols.empty() ? with_args(m, e, args) : with_symbols(m, e, symbols, args);
+}
+
+const Expr* fresh(Module& m, const Expr* e) {
+    Renaming names;
+    return renamed(m, e, names);
+}
+
+// ---- questions
+
+Uses::Uses(const Expr* e) {
+    visit(e, [&](const Expr* x) {
+        if (Var v = x->as<Var>()) ++counts_[v.symbol()];
+    });
+}
+
+std::vector<const Symbol*> free_symbols(const Expr* e) {
+    std::unordered_set<const Symbol*> bound, seen;
+    std::vector<const Symbol*> read;
+    visit(e, [&](const Expr* x) {  // symbols are bound once per module: bound anywhere inside means not free
+        if (x->op == Op::Block || x->op == Op::Lambda) bound.insert(x->symbols().begin(), x->symbols().end());
+        if (Var v = x->as<Var>(); v && seen.insert(v.symbol()).second) read.push_back(v.symbol());
+    });
+    std::erase_if(read, [&](const Symbol* s) { return bound.count(s) != 0; });
+    return read;
+}
+
+bool mentions(const Expr* e, const Symbol* s) {
+    if (Var v = e->as<Var>()) return v.symbol() == s;
+    return std::any_of(e->args().begin(), e->args().end(), [&](const Expr* a) { return mentions(a, s); });
+}
+
+namespace {
+/// Asks `test` of every node below, going into module functions once each.
+struct Reach {
+    const std::function<bool(const Expr*)>& test;
+    std::unordered_set<const Function*> entered = {};
+
+    bool any(const Expr* e) {
+        if (test(e)) return true;
+        if (Call c = e->as<Call>())
+            if (entered.insert(&c.function()).second && c.function().lambda && any(c.function().lambda))
+                return true;
+        return std::any_of(e->args().begin(), e->args().end(), [&](const Expr* a) { return any(a); });
+    }
+};
+}  // namespace
+
+static bool any_node(const Expr* e, const std::function<bool(const Expr*)>& test) {
+    return Reach{test}.any(e);
+}
+
+static bool fails_itself(const Expr* e) {
+    switch (e->op) {
+        case Op::Div:
+        case Op::Rem: {
+            if (is_float(e->type->scalar)) return false;
+            const Expr* by = e->arg(1)->op == Op::Broadcast ? e->arg(1)->arg(0) : e->arg(1);
+            return by->op != Op::Literal || by->attr.bits == 0;
+        }
+        case Op::Lookup:
+        case Op::Slice:
+        case Op::Deserialize:
+        case Op::Assert:
+        case Op::Call: return true;     // a call may recurse without end
+        case Op::Iterate: return true;  // may not end
+        case Op::Kernel: return !e->as<Kernel>().ref().pure;
+        case Op::Iter: return e->as<Iter>().shape().bounded;
+        case Op::For: return e->as<For>().data().size() > 1;
+        case Op::Merge: return e->arg(0)->type->is_builder(BuilderKind::VecMerger);
+        case Op::Sort: return false;
+        default: return false;
+    }
+}
+
+bool can_fail(const Expr* e) { return any_node(e, fails_itself); }
+
+bool has_effect(const Expr* e) {
+    return any_node(e, [](const Expr* x) { return x->op == Op::Kernel && !x->as<Kernel>().ref().pure; });
+}
+
+bool is_movable(const Expr* e) {
+    return !e->type->holds_builder && !any_node(e, [](const Expr* x) {
+        return fails_itself(x) || (x->op == Op::Kernel && !x->as<Kernel>().ref().pure);
+    });
+}
+
+namespace {
+struct Comparison {
+    std::unordered_map<const Symbol*, const Symbol*> names = {};
+
+    bool same(const Expr* a, const Expr* b) {
+        if (a->op != b->op || a->type != b->type || a->num_args != b->num_args ||
+            a->num_symbols != b->num_symbols)
+            return false;
+        switch (a->op) {
+            case Op::Var: {
+                auto at = names.find(a->attr.symbol);
+                return (at == names.end() ? a->attr.symbol : at->second) == b->attr.symbol;
+            }
+            case Op::Literal: return a->attr.bits == b->attr.bits;
+            case Op::GetField:
+                if (a->attr.index != b->attr.index) return false;
+                break;
+            case Op::Iter: {
+                const IterShape x = a->attr.iter, y = b->attr.iter;
+                if (x.kind != y.kind || x.range != y.range || x.nd != y.nd || x.bounded != y.bounded)
+                    return false;
+                if (a->as<Iter>().lanes() != b->as<Iter>().lanes()) return false;
+                break;
+            }
+            case Op::Kernel:
+                if (a->attr.kernel->name != b->attr.kernel->name ||
+                    a->attr.kernel->pure != b->attr.kernel->pure ||
+                    a->attr.kernel->effect != b->attr.kernel->effect)
+                    return false;
+                break;
+            case Op::Call:
+                if (a->attr.function->name != b->attr.function->name) return false;
+                break;
+            default: break;
+        }
+        for (std::size_t i = 0; i < a->num_symbols; ++i) {
+            if (a->attr.symbols[i]->type != b->attr.symbols[i]->type) return false;
+            if (a->op == Op::Lambda) names[a->attr.symbols[i]] = b->attr.symbols[i];
+        }
+        for (std::size_t i = 0; i < a->num_args; ++i) {
+            if (!same(a->arg(i), b->arg(i))) return false;
+            if (a->op == Op::Block && i < a->num_symbols) names[a->attr.symbols[i]] = b->attr.symbols[i];
+        }
+        return true;
+    }
+};
+}  // namespace
+
+bool same(const Expr* a, const Expr* b) { return a == b || Comparison{}.same(a, b); }
+
+std::size_t size_of_tree(const Expr* e) {
+    std::size_t n = 1;
+    for (const Expr* a : e->args()) n += size_of_tree(a);
+    return n;
+}
+
+}  // namespace weld
