@@ -188,8 +188,8 @@ struct Iterate : View<Op::Iterate> {
     const Expr* init() const { return node->arg(0); }
     Lambda body() const { return node->arg(1)->as<Lambda>(); }
 };
-/// `for(data..., builder, |b, i, x| body)`: `body` once per element, threading the builder; `i` counts from 0
-/// (in steps of the lane count for simd iterators). `x` is the element; with several data a struct of them.
+/// `for(data..., builder, |b, i, x| body)`: `body` once per element, threading the builder; `i` counts iterations
+/// from 0 for every kind of iterator. `x` is the element; with several data a struct of them.
 struct For : View<Op::For> {
     const Expr* builder() const { return node->arg(0); }
     Lambda body() const { return node->arg(1)->as<Lambda>(); }
