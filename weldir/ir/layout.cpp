@@ -42,9 +42,9 @@ std::int64_t size_of(const Type* t) {
         case TypeKind::Scalar: return size_of(t->scalar);
         case TypeKind::Simd: return round_up(std::int64_t(size_of(t->scalar)) * t->lanes, align_of(t));
         case TypeKind::Struct: {
-            if (t->args.empty()) return 0;
-            const std::int64_t last = offsets_of(t->args).back();
-            return round_up(last + size_of(t->args.back()), align_of(t));
+            std::int64_t at = 0;  // asks each field once: two times would be exponential in the nesting
+            for (const Type* f : t->args) at = round_up(at, align_of(f)) + size_of(f);
+            return round_up(at, align_of(t));
         }
         case TypeKind::Vec: return 16;
         case TypeKind::Dict:

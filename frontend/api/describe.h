@@ -1,0 +1,31 @@
+// Types of the IR as the runtime sees them: sizes, offsets and kinds, in the form of runtime/abi/weld_abi.h.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "runtime/abi/weld_abi.h"
+#include "weldir/ir/type.h"
+#include "weldir/support/arena.h"
+
+namespace weld {
+
+/// Makes descriptions, each type's once, and owns them. Not for several threads at a time.
+class Descriptions {
+  public:
+    Descriptions() = default;
+    Descriptions(Descriptions&&) = default;
+    Descriptions& operator=(Descriptions&&) = default;
+
+    /// What the runtime has to know of `type` (of a value: not a function). Lives as long as this.
+    const WeldType* of(const Type* type);
+
+  private:
+    Arena arena_;
+    std::map<const Type*, const WeldType*> known_;
+};
+
+/// Weld text of a described type: `{i32,vec[f64]}`, `simd[f32,16]`.
+std::string name_of(const WeldType* type);
+
+}  // namespace weld
