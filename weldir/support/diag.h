@@ -37,7 +37,7 @@ struct Diagnostic {
 /// Collects findings in the order in which they were made; draws them sorted by place.
 class Diagnostics {
   public:
-    static constexpr std::size_t kMaxErrors = 100;  ///< further errors are counted, not kept
+    static constexpr std::size_t kMaxErrors = 100;  ///< further errors (or warnings) are counted, not kept
 
     template <class... Args>
     Diagnostic& error(Loc loc, fmt::format_string<Args...> text, Args&&... args) {
@@ -59,6 +59,7 @@ class Diagnostics {
   private:
     std::deque<Diagnostic> all_;  // stable references: callers go on to label what they got
     std::size_t num_errors_ = 0;
+    std::size_t num_warnings_ = 0;
     Diagnostic overflow_;
 };
 
