@@ -1,0 +1,174 @@
+// Modules that break one rule each.
+#include <doctest/doctest.h>
+
+#include "weldir/ir/build.h"
+#include "weldir/ir/verify.h"
+
+using namespace weld;
+
+namespace {
+
+struct Fixture {
+    Module m;
+    const Type* i32 = m.types.scalar(Scalar::I32);
+    const Type* i64 = m.types.i64();
+    const Type* f64 = m.types.scalar(Scalar::F64);
+    const Type* merger = m.types.builder(BuilderKind::Merger, std::span(&i32, 1));
+    const Expr* num(std::int64_t n) { return int_literal(m, i32, n); }
+    const Expr* vec() {
+        const Expr* one[] = {num(1)};
+        return make_vec(m, i32, one);
+    }
+    const Expr* start() { return new_builder(m, merger); }
+
+    /// What is wrong with a program of no parameters: the first part of the message, without the place.
+    std::string wrong(const Expr* body) {
+        m.main = lambda(m, {}, body);
+        const std::string s = verify(m);
+        return s.substr(0, s.find("; in `"));
+    }
+    template <class Fn>
+    const Expr* loop_over(const Expr* data, const Expr* builder, Fn&& body) {
+        const Symbol *b = m.symbol("b", builder->type), *i = m.symbol("i", i64),
+                     *x = m.symbol("x", data->type->elem());
+        return loop(m, std::span(&data, 1), builder, lambda(m, {b, i, x}, body(var(m, b), var(m, x))));
+    }
+    template <class Fn>
+    const Expr* loop_over(const Expr* builder, Fn&& body) {
+        return loop_over(vec(), builder, body);
+    }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "a right program has nothing wrong") {
+    const Expr* sum = loop_over(start(), [&](const Expr* b, const Expr* x) { return merge(m, b, x); });
+    CHECK(wrong(result(m, sum)) == "");
+}
+
+TEST_CASE_FIXTURE(Fixture, "scopes") {
+    const Symbol *x = m.symbol("x", i32), *y = m.symbol("y", i32);
+    CHECK(wrong(var(m, x)) == "`x` is not bound");
+    CHECK(wrong(let(m, x, num(1), let(m, x, num(2), var(m, x)))) == "`x` is bound twice");
+    const Expr* inner = let(m, y, num(1), var(m, y));
+    CHECK(wrong(make_struct(m, {inner, var(m, y)})) == "`y` is not bound");
+    const Symbol* p = m.symbol("p", i32);
+    CHECK(wrong(make_struct(m, {lambda(m, {p}, var(m, p))})) == "a function where a value is wanted");
+    const Expr* bounds[] = {int_literal(m, i64, 0), int_literal(m, i64, 1), int_literal(m, i64, 1)};
+    CHECK(wrong(iter(m, IterKind::Scalar, vec(), bounds)) == "an iterator outside of a loop");
+}
+
+TEST_CASE_FIXTURE(Fixture, "types") {
+    const Expr* real = float_literal(m, f64, 1);
+    CHECK(wrong(scalar_op(m, Op::Add, {num(1), real})) == "the right side is `f64`, not `i32`");
+    CHECK(wrong(scalar_op(m, Op::Exp, {num(1)})) == "`exp` is not defined for `i32`");
+    CHECK(wrong(scalar_op(m, Op::And, {num(1), num(2)})) == "`&&` is not defined for `i32`");
+    CHECK(wrong(literal(m, m.types.boolean(), 2)) == "a literal has bits outside of its type");
+    CHECK(wrong(if_(m, num(1), num(1), num(2))) == "the condition of an `if` is bool");
+    CHECK(wrong(lookup(m, vec(), num(0))) == "an index is i64");
+    CHECK(wrong(result(m, merge(m, start(), real))) == "a merge of `f64` into `merger[i32,+]`");
+    const Type* bad = m.types.builder(BuilderKind::Merger, std::span(&merger->args[0], 1));
+    CHECK(bad == merger);
+    const Type* of_vec = m.types.vec(i32);
+    CHECK(wrong(result(m, new_builder(m, m.types.builder(BuilderKind::Merger, std::span(&of_vec, 1))))) ==
+          "`vec[i32]` cannot be merged by an operator");
+}
+
+TEST_CASE_FIXTURE(Fixture, "lanes") {
+    const Expr *four = broadcast(m, num(1), 4), *eight = broadcast(m, num(1), 8);
+    CHECK(wrong(scalar_op(m, Op::Add, {four, four})) == "");
+    CHECK(wrong(scalar_op(m, Op::Add, {four, eight})) ==
+          "the right side is `simd[i32,8]`, not `simd[i32,4]`");
+    const Expr* mask = broadcast(m, bool_literal(m, true), 4);
+    CHECK(wrong(result(m, merge(m, start(), four, mask))) == "");
+    CHECK(wrong(result(m, merge(m, start(), eight, mask))) == "a mask of `simd[bool,4]` for `simd[i32,8]`");
+    CHECK(wrong(result(m, merge(m, start(), num(1), mask))) == "a mask of `simd[bool,4]` for `i32`");
+    CHECK(wrong(select(m, mask, eight, eight)) == "a `select` of `simd[i32,8]` by `simd[bool,4]`");
+}
+
+TEST_CASE_FIXTURE(Fixture, "builders are used once on every path") {
+    const Symbol* b = m.symbol("b", merger);
+    auto used_as = [&](const Expr* rest) { return let(m, b, start(), rest); };
+    CHECK(wrong(used_as(num(1))) == "builder `b` is not used");
+    const Symbol* c = m.symbol("c", merger);
+    CHECK(wrong(let(m, c, start(), make_struct(m, {result(m, var(m, c)), result(m, var(m, c))}))) ==
+          "builder `c` is used twice");
+    const Symbol* d = m.symbol("d", merger);
+    CHECK(wrong(let(m, d, start(), if_(m, bool_literal(m, true), result(m, var(m, d)), num(1)))) ==
+          "builder `d` is used on one side of an `if` only");
+    const Symbol* e = m.symbol("e", merger);
+    CHECK(wrong(let(m, e, start(),
+                    if_(m, bool_literal(m, true), result(m, var(m, e)),
+                        result(m, merge(m, var(m, e), num(1)))))) == "");
+}
+
+TEST_CASE_FIXTURE(Fixture, "structs of builders are followed field by field") {
+    auto two = [&] { return make_struct(m, {start(), start()}); };
+    auto results = [&](const Expr* e) {
+        const Symbol* r = m.symbol("r", e->type);
+        return let(
+            m, r, e,
+            make_struct(m, {result(m, get_field(m, var(m, r), 0)), result(m, get_field(m, var(m, r), 1))}));
+    };
+    auto field = [&](const Expr* b, int i, const Expr* x) { return merge(m, get_field(m, b, i), x); };
+    CHECK(wrong(results(loop_over(two(), [&](const Expr* b, const Expr* x) {
+              return make_struct(m, {field(b, 0, x), field(b, 1, x)});
+          }))) == "");
+    CHECK(wrong(results(loop_over(two(), [&](const Expr* b, const Expr* x) {
+              return make_struct(m, {field(b, 1, x), field(b, 0, x)});
+          }))) == "the function of a loop gives a builder that does not derive from its own");
+    CHECK(wrong(results(loop_over(two(), [&](const Expr* b, const Expr* x) {
+              return make_struct(m, {field(b, 0, x), field(b, 0, x)});
+          }))) == "builder `b` is used twice");
+    CHECK(wrong(result(m, get_field(m, two(), 0))) == "a builder is dropped");
+}
+
+TEST_CASE_FIXTURE(Fixture, "loops give back their own builder and use none from outside") {
+    CHECK(wrong(result(m, loop_over(start(), [&](const Expr* b, const Expr*) {
+                           return merge(m, start(), result(m, b));
+                       }))) == "the function of a loop gives a builder that does not derive from its own");
+    const Symbol* outer = m.symbol("outer", merger);
+    const Expr* inner =
+        loop_over(start(), [&](const Expr* b, const Expr*) { return merge(m, b, result(m, var(m, outer))); });
+    CHECK(wrong(let(m, outer, start(), result(m, inner))) ==
+          "builder `outer` from outside is used inside a function");
+    const Expr* nested = loop_over(start(), [&](const Expr* b, const Expr*) {
+        return loop_over(b, [&](const Expr* c, const Expr* x) { return merge(m, c, x); });
+    });
+    CHECK(wrong(result(m, nested)) == "");
+}
+
+TEST_CASE_FIXTURE(Fixture, "functions of the module may hand builders through") {
+    const Type* types[] = {merger, i32};
+    Function* f = m.function("f", m.types.function(types, merger));
+    const Symbol *b = m.symbol("b", merger), *n = m.symbol("n", i32);
+    const Expr* args[] = {merge(m, var(m, b), var(m, n)), scalar_op(m, Op::Sub, {var(m, n), num(1)})};
+    const Symbol* b2 = m.symbol("b2", merger);
+    f->lambda = lambda(m, {b, n},
+                       if_(m, scalar_op(m, Op::Eq, {var(m, n), num(0)}), let(m, b2, var(m, b), var(m, b2)),
+                           call(m, f, args)));
+    auto through = [&](const Expr* c, const Expr* x) {
+        const Expr* a[] = {c, x};
+        return call(m, f, a);
+    };
+    CHECK(wrong(result(m, loop_over(start(), through))) == "");
+    f->lambda = nullptr;
+    CHECK(wrong(result(m, loop_over(start(), through))) == "`f` is called and has no body");
+}
+
+TEST_CASE_FIXTURE(Fixture, "effects stand where order is plain") {
+    auto effect = [&] { return kernel(m, {"print", false, true}, i32, {}); };
+    const Symbol* x = m.symbol("x", i32);
+    CHECK(wrong(let(m, x, effect(), var(m, x))) == "");
+    CHECK(wrong(if_(m, bool_literal(m, true), effect(), num(1))) == "");
+    const std::string nested = "an effect where the order of evaluation is not plain";
+    CHECK(wrong(scalar_op(m, Op::Add, {effect(), num(1)})) == nested);
+    auto effect_inside = [&](const Expr* b, const Expr*) { return merge(m, b, effect()); };
+    CHECK(wrong(result(m, loop_over(start(), effect_inside))) == nested);
+    auto effect_let = [&](const Expr* b, const Expr*) {
+        const Symbol* y = m.symbol("y", i32);
+        return let(m, y, effect(), merge(m, b, var(m, y)));
+    };
+    CHECK(wrong(result(m, loop_over(start(), effect_let))) == "");
+    CHECK(wrong(result(m, annotate(m, loop_over(start(), effect_let), AttrKey::Parallel, "true"))) == nested);
+}

@@ -1,0 +1,510 @@
+// The rules of types: one function per node, each a list of demands.
+#include <fmt/format.h>
+
+#include "weldir/ir/verify.h"
+
+namespace weld {
+
+namespace {
+
+/// Collects the first demand that is not met.
+class Demands {
+  public:
+    /// Says whether `ok`, so that later demands may rely on it. Types among `args` are spelled only if it is
+    /// not.
+    template <class... Args>
+    bool that(bool ok, std::string_view otherwise, const Args&... args) {
+        if (!ok && error.empty()) error = fmt::format(fmt::runtime(otherwise), shown(args)...);
+        return ok;
+    }
+    bool equal(const Type* found, const Type* wanted, std::string_view what) {
+        if (found != wanted && error.empty())
+            error = fmt::format("{} is `{}`, not `{}`", what, found->str(), wanted->str());
+        return found == wanted;
+    }
+    bool arity(const Expr* e, std::size_t least, std::size_t most) {
+        return that(e->num_args >= least && e->num_args <= most, "wrong number of arguments");
+    }
+    std::string error;
+
+  private:
+    static std::string shown(const Type* t) { return t->str(); }
+    template <class T>
+    static const T& shown(const T& value) {
+        return value;
+    }
+};
+
+bool is_i64(const Type* t) { return t->is_scalar(Scalar::I64); }
+bool is_vec_of(const Type* t, Scalar s) { return t->is_vec() && t->elem()->is_scalar(s); }
+
+// ---- types by themselves
+
+std::string ill_formed(const Type* t);
+
+std::string ill_formed_builder(const Type* t) {
+    const bool has_key = t->builder == BuilderKind::DictMerger || t->builder == BuilderKind::GroupMerger;
+    if (has_key && !is_key(t->key())) return fmt::format("`{}` cannot be a key", t->key()->str());
+    if (t->builder == BuilderKind::Appender || t->builder == BuilderKind::GroupMerger) return {};
+    const Type* value = has_key ? t->value() : t->elem();
+    if (!is_mergeable(value)) return fmt::format("`{}` cannot be merged by an operator", value->str());
+    return {};
+}
+
+std::string ill_formed(const Type* t) {
+    if (t->is_simd() && t->lanes == 0) return "`simd` without lanes";
+    if (t->is_dict() && !is_key(t->key())) return fmt::format("`{}` cannot be a key", t->key()->str());
+    if (!t->is_struct() && !t->is_function())
+        for (const Type* a : t->args)
+            if (a->holds_builder) return fmt::format("a builder inside `{}`", t->str());
+    return t->is_builder() ? ill_formed_builder(t) : std::string();
+}
+
+// ---- lanes
+
+/// `t` is `of` with every scalar in it widened to simd of the same number of lanes; that number, or 0.
+std::uint32_t lanes_of_widened(const Type* t, const Type* of) {
+    if (of->is_scalar()) return t->is_simd() && t->scalar == of->scalar ? t->lanes : 0;
+    if (!of->is_struct() || !t->is_struct() || t->args.size() != of->args.size()) return 0;
+    std::uint32_t lanes = 0;
+    for (std::size_t i = 0; i < t->args.size(); ++i) {
+        const std::uint32_t n = lanes_of_widened(t->args[i], of->args[i]);
+        if (n == 0 || (i > 0 && n != lanes)) return 0;
+        lanes = n;
+    }
+    return lanes;
+}
+
+/// Every scalar in `t` is simd of `lanes`.
+bool all_lanes(const Type* t, std::uint32_t lanes) {
+    if (t->is_simd()) return t->lanes == lanes;
+    if (!t->is_struct()) return false;
+    for (const Type* f : t->args)
+        if (!all_lanes(f, lanes)) return false;
+    return true;
+}
+
+// ---- scalars
+
+bool accepts(TypeRule rule, const Type* t) {
+    if (rule == TypeRule::Compare) return is_comparable(t);
+    if (!t->is_lanes()) return false;
+    switch (rule) {
+        case TypeRule::Number: return is_number(t->scalar);
+        case TypeRule::Integer: return is_integer(t->scalar);
+        case TypeRule::IntOrBool: return !is_float(t->scalar);
+        case TypeRule::Float: return is_float(t->scalar);
+        case TypeRule::Bool:
+        case TypeRule::Compare: break;
+    }
+    return t->scalar == Scalar::Bool;
+}
+
+void scalar_op(Demands& d, const Expr* e) {
+    const OpInfo& row = info(e->op);
+    if (!d.arity(e, row.arity, row.arity)) return;
+    const Type* in = e->arg(0)->type;
+    if (row.arity == 2) d.equal(e->arg(1)->type, in, "the right side");
+    d.that(accepts(row.rule, in), "`{}` is not defined for `{}`", row.text, in);
+    if (row.rule != TypeRule::Compare) d.equal(e->type, in, "the result");
+    else if (in->is_simd())
+        d.that(e->type->is_simd() && e->type->scalar == Scalar::Bool && e->type->lanes == in->lanes,
+               "the result of comparing simd is simd of bool");
+    else d.that(e->type->is_bool(), "the result of a comparison is bool");
+}
+
+void literal(Demands& d, const Expr* e) {
+    if (!d.that(e->type->is_scalar(), "a literal is a scalar")) return;
+    const int width = 8 * size_of(e->type->scalar);
+    const std::uint64_t limit = e->type->is_bool() ? 1 : ~std::uint64_t(0) >> (64 - width);
+    d.that(e->attr.bits <= limit, "a literal has bits outside of its type");
+}
+
+void cast(Demands& d, const Expr* e) {
+    if (!d.arity(e, 1, 1)) return;
+    const Type* from = e->arg(0)->type;
+    d.that(from->is_lanes() && e->type->is_lanes() && from->is_simd() == e->type->is_simd() &&
+               from->lanes == e->type->lanes,
+           "a cast from `{}` to `{}`", from, e->type);
+}
+
+void broadcast(Demands& d, const Expr* e) {
+    if (!d.arity(e, 1, 1)) return;
+    const Type* from = e->arg(0)->type;
+    d.that(from->is_scalar() && e->type->is_simd() && from->scalar == e->type->scalar,
+           "a broadcast from `{}` to `{}`", from, e->type);
+}
+
+// ---- structure
+
+void block(Demands& d, const Expr* e) {
+    const Block b = e->as<Block>();
+    if (!d.that(b.size() > 0 && e->num_args == b.size() + 1, "a block without values")) return;
+    for (std::size_t i = 0; i < b.size(); ++i)
+        d.equal(b.value(i)->type, b.symbol(i)->type, "the value of a `let`");
+    for (const Expr* a : e->args()) d.that(a->op != Op::Block, "a block directly inside a block");
+    d.equal(e->type, b.result()->type, "a block");
+}
+
+void lambda(Demands& d, const Expr* e) {
+    if (!d.arity(e, 1, 1)) return;
+    const Lambda l = e->as<Lambda>();
+    if (!d.that(e->type->is_function() && e->type->params().size() == l.params().size(),
+                "a function of another number of parameters"))
+        return;
+    for (std::size_t i = 0; i < l.params().size(); ++i)
+        d.equal(l.param(i)->type, e->type->params()[i], "a parameter");
+    d.equal(l.body()->type, e->type->result(), "the body of a function");
+}
+
+void make_struct(Demands& d, const Expr* e) {
+    if (!d.that(e->type->is_struct() && e->type->args.size() == e->num_args, "another number of fields"))
+        return;
+    for (std::size_t i = 0; i < e->num_args; ++i) d.equal(e->arg(i)->type, e->type->args[i], "a field");
+}
+
+void get_field(Demands& d, const Expr* e) {
+    if (!d.arity(e, 1, 1)) return;
+    const Type* of = e->arg(0)->type;
+    if (d.that(of->is_struct() && e->attr.index < of->args.size(), "`{}` has no field {}", of, e->attr.index))
+        d.equal(e->type, of->args[e->attr.index], "the field");
+}
+
+void make_vec(Demands& d, const Expr* e) {
+    if (!d.that(e->type->is_vec(), "a vector that is none")) return;
+    for (const Expr* a : e->args()) d.equal(a->type, e->type->elem(), "an element");
+}
+
+void sides(Demands& d, const Expr* e) {
+    d.equal(e->arg(1)->type, e->type, "the first side");
+    d.equal(e->arg(2)->type, e->type, "the second side");
+}
+
+void select(Demands& d, const Expr* e) {
+    if (!d.arity(e, 3, 3)) return;
+    sides(d, e);
+    const Type* c = e->arg(0)->type;
+    d.that(c->is_bool() || (c->is_simd() && c->scalar == Scalar::Bool && all_lanes(e->type, c->lanes)),
+           "a `select` of `{}` by `{}`", e->type, c);
+    d.that(!e->type->holds_builder, "a `select` of builders");
+}
+
+void if_(Demands& d, const Expr* e) {
+    if (!d.arity(e, 3, 3)) return;
+    sides(d, e);
+    d.that(e->arg(0)->type->is_bool(), "the condition of an `if` is bool");
+}
+
+/// A Lambda as argument `i`, with `params` parameters.
+bool function_argument(Demands& d, const Expr* e, std::size_t i, std::size_t params) {
+    return d.that(e->arg(i)->op == Op::Lambda && e->arg(i)->num_symbols == params,
+                  "argument {} is no function of {} parameters", i, params);
+}
+
+void iterate(Demands& d, const Expr* e) {
+    if (!d.arity(e, 2, 2) || !function_argument(d, e, 1, 1)) return;
+    const Iterate it = e->as<Iterate>();
+    d.equal(e->type, it.init()->type, "`iterate`");
+    d.equal(it.body().param(0)->type, e->type, "the parameter");
+    const Type* out = it.body().body()->type;
+    d.that(out->is_struct() && out->args.size() == 2 && out->args[0] == e->type && out->args[1]->is_bool(),
+           "the function of `iterate` over `{}` gives `{}`", e->type, out);
+}
+
+// ---- loops
+
+bool only_builders(const Type* t) {
+    if (!t->is_struct()) return t->is_builder();
+    for (const Type* f : t->args)
+        if (!only_builders(f)) return false;
+    return !t->args.empty();
+}
+
+void same_walk(Demands& d, For f) {
+    auto kind = [](const Expr* x) { return x->op == Op::Iter ? x->attr.iter.kind : IterKind::Scalar; };
+    auto lanes = [](const Expr* x) {
+        const bool known =
+            x->op == Op::Iter && (x->attr.iter.kind != IterKind::Fringe || x->annotation(AttrKey::Size));
+        return known ? x->as<Iter>().lanes() : 1;
+    };
+    for (const Expr* x : f.data())
+        d.that(kind(x) == kind(f.data()[0]) && lanes(x) == lanes(f.data()[0]),
+               "plain, simd and fringe iterators, or such of different lanes, in one loop");
+}
+
+void loop(Demands& d, const Expr* e) {
+    if (!d.that(e->num_args >= 3, "a loop without data") || !function_argument(d, e, 1, 3)) return;
+    const For f = e->as<For>();
+    d.equal(f.builder()->type, e->type, "the builder");
+    d.that(only_builders(e->type), "a loop over `{}`, which is no builder", e->type);
+    d.equal(f.builder_param()->type, e->type, "the builder parameter");
+    d.equal(f.body().body()->type, e->type, "the body");
+    d.that(is_i64(f.index_param()->type), "the index parameter is i64");
+    for (const Expr* x : f.data())
+        if (!d.that(x->type->is_vec(), "a loop over `{}`", x->type)) return;
+    same_walk(d, f);
+    const Type* elem = f.elem_param()->type;
+    if (f.data().size() == 1) return void(d.equal(elem, f.data()[0]->type->elem(), "the element parameter"));
+    if (!d.that(elem->is_struct() && elem->args.size() == f.data().size(),
+                "the element parameter does not match"))
+        return;
+    for (std::size_t i = 0; i < f.data().size(); ++i)
+        d.equal(elem->args[i], f.data()[i]->type->elem(), "a field of the element parameter");
+}
+
+void iterator(Demands& d, const Expr* e) {
+    const IterShape s = e->attr.iter;
+    const std::size_t n = (s.range ? 0 : 1) + (s.bounded ? 3 : 0) + (s.nd ? 2 : 0);
+    if (!d.arity(e, n, n) || !d.that(e->type->is_vec(), "an iterator yields elements of a vector")) return;
+    d.that(s.bounded || (!s.range && !s.nd), "a range without bounds");
+    d.that(s.bounded || s.kind != IterKind::Scalar, "a plain iterator without bounds is just its vector");
+    d.that(!s.nd || (s.kind == IterKind::Scalar && !s.range), "`nditer` has no other forms");
+    const std::size_t first = s.range ? 0 : 1;
+    if (!s.range && !d.that(e->arg(0)->type->is_vec(), "an iterator over what is no vector")) return;
+    for (std::size_t i = first; i < first + (s.bounded ? 3 : 0); ++i)
+        d.that(is_i64(e->arg(i)->type), "the bounds of an iterator are i64");
+    if (s.nd)
+        d.that(is_vec_of(e->arg(4)->type, Scalar::I64) && is_vec_of(e->arg(5)->type, Scalar::I64),
+               "shape and strides are vectors of i64");
+    const Type* yields = e->type->elem();
+    if (s.kind != IterKind::Simd) {
+        if (s.range) d.that(is_i64(yields), "a range yields i64");
+        else d.equal(yields, e->arg(0)->type->elem(), "what the iterator yields");
+    } else {
+        const Scalar scalar = s.range ? Scalar::I64 : e->arg(0)->type->elem()->scalar;
+        d.that((s.range || e->arg(0)->type->elem()->is_scalar()) && yields->is_simd() &&
+                   yields->scalar == scalar,
+               "a simd iterator yields simd of the elements");
+    }
+    if (s.kind == IterKind::Fringe) {
+        d.that(yields->is_scalar(), "a fringe of what is no scalar");
+        const Annotation* lanes = e->annotation(AttrKey::Size);
+        d.that(lanes && lanes->number > 0, "a fringe without lanes");
+    }
+}
+
+// ---- builders
+
+void new_builder(Demands& d, const Expr* e) {
+    if (!d.that(e->type->is_builder(), "a new builder that is none")) return;
+    const Type* t = e->type;
+    const bool has_arg = e->num_args == 1;
+    if (!d.arity(e, t->builder == BuilderKind::VecMerger, t->builder == BuilderKind::GroupMerger ? 0 : 1))
+        return;
+    if (!has_arg) return;
+    const Type* arg = e->arg(0)->type;
+    switch (t->builder) {
+        case BuilderKind::Appender:
+        case BuilderKind::DictMerger: d.that(is_i64(arg), "a size hint is i64"); return;
+        case BuilderKind::Merger: d.equal(arg, t->elem(), "the initial value"); return;
+        case BuilderKind::VecMerger:
+            d.that(arg->is_vec() && arg->elem() == t->elem(), "the initial vector has other elements");
+            return;
+        case BuilderKind::GroupMerger: return;
+    }
+}
+
+/// `value` goes into builder `b`: nothing in `*lanes` if as it is, else the number of lanes.
+bool fits(const Type* b, const Type* value, std::uint32_t* lanes) {
+    *lanes = 0;
+    if (b->builder == BuilderKind::Appender || b->builder == BuilderKind::Merger)
+        return value == b->elem() || (*lanes = lanes_of_widened(value, b->elem())) > 0;
+    if (!value->is_struct() || value->args.size() != 2) return false;
+    const Type *key = value->args[0], *with = value->args[1];
+    if (b->builder == BuilderKind::VecMerger) {
+        if (is_i64(key)) return with == b->elem();
+        *lanes = key->is_simd() && key->scalar == Scalar::I64 ? key->lanes : 0;
+        return *lanes > 0 && lanes_of_widened(with, b->elem()) == *lanes;
+    }
+    if (key == b->key() && with == b->value()) return true;
+    *lanes = lanes_of_widened(key, b->key());
+    return *lanes > 0 && lanes_of_widened(with, b->value()) == *lanes;
+}
+
+void merge(Demands& d, const Expr* e) {
+    if (!d.arity(e, 2, 3)) return;
+    const Merge m = e->as<Merge>();
+    d.equal(m.builder()->type, e->type, "the builder");
+    if (!d.that(e->type->is_builder(), "a merge into what is no builder")) return;
+    std::uint32_t lanes = 0;
+    d.that(fits(e->type, m.value()->type, &lanes), "a merge of `{}` into `{}`", m.value()->type, e->type);
+    if (!m.mask()) return;
+    const Type* mask = m.mask()->type;
+    d.that(mask->is_simd() && mask->scalar == Scalar::Bool && mask->lanes == lanes, "a mask of `{}` for `{}`",
+           mask, m.value()->type);
+}
+
+void result(Demands& d, const Expr* e) {
+    if (!d.arity(e, 1, 1)) return;
+    const Type *b = e->arg(0)->type, *t = e->type;
+    if (!d.that(b->is_builder(), "the result of what is no builder")) return;
+    const auto ok = [&] {
+        switch (b->builder) {
+            case BuilderKind::Appender:
+            case BuilderKind::VecMerger: return t->is_vec() && t->elem() == b->elem();
+            case BuilderKind::Merger: return t == b->elem();
+            case BuilderKind::DictMerger:
+                return t->is_dict() && t->key() == b->key() && t->value() == b->value();
+            case BuilderKind::GroupMerger:
+                return t->is_dict() && t->key() == b->key() && t->value()->is_vec() &&
+                       t->value()->elem() == b->value();
+        }
+        return false;
+    }();
+    d.that(ok, "the result of `{}` is not `{}`", b, t);
+}
+
+// ---- collections
+
+bool collection(Demands& d, const Expr* e, std::size_t args) {
+    if (!d.arity(e, args, args)) return false;
+    const Type* of = e->arg(0)->type;
+    return d.that(of->is_vec() || of->is_dict(), "`{}` is no collection", of);
+}
+
+const Type* found_in(const Type* of) { return of->is_dict() ? of->value() : of->elem(); }
+
+void key_of(Demands& d, const Expr* e) {
+    const Type* of = e->arg(0)->type;
+    if (of->is_dict()) d.equal(e->arg(1)->type, of->key(), "the key");
+    else d.that(is_i64(e->arg(1)->type), "an index is i64");
+}
+
+void lookup(Demands& d, const Expr* e) {
+    if (!collection(d, e, 2)) return;
+    key_of(d, e);
+    d.equal(e->type, found_in(e->arg(0)->type), "what is found");
+}
+
+void opt_lookup(Demands& d, const Expr* e) {
+    if (!collection(d, e, 2)) return;
+    key_of(d, e);
+    d.that(e->type->is_struct() && e->type->args.size() == 2 && e->type->args[0]->is_bool() &&
+               e->type->args[1] == found_in(e->arg(0)->type),
+           "`optlookup` gives a bool and a value");
+}
+
+void key_exists(Demands& d, const Expr* e) {
+    if (!collection(d, e, 2)) return;
+    key_of(d, e);
+    d.that(e->type->is_bool(), "`keyexists` gives a bool");
+}
+
+void slice(Demands& d, const Expr* e) {
+    if (!d.arity(e, 3, 3)) return;
+    d.equal(e->type, e->arg(0)->type, "a slice");
+    d.that(e->type->is_vec(), "a slice of what is no vector");
+    d.that(is_i64(e->arg(1)->type) && is_i64(e->arg(2)->type), "a slice's index and size are i64");
+}
+
+void sort(Demands& d, const Expr* e) {
+    if (!d.arity(e, 2, 2) || !d.that(e->arg(1)->op == Op::Lambda, "a `sort` without a function")) return;
+    d.equal(e->type, e->arg(0)->type, "a sorted vector");
+    if (!d.that(e->type->is_vec(), "a `sort` of what is no vector")) return;
+    const Lambda by = e->as<Sort>().by();
+    for (const Symbol* p : by.params()) d.equal(p->type, e->type->elem(), "the parameter");
+    const Type* gives = by.body()->type;
+    if (by.params().size() == 1) d.that(is_comparable(gives) && !gives->is_simd(), "the key has no order");
+    else d.that(by.params().size() == 2 && gives->is_scalar(Scalar::I32), "a comparator of two gives i32");
+}
+
+void to_vec(Demands& d, const Expr* e) {
+    if (!d.arity(e, 1, 1)) return;
+    const Type *of = e->arg(0)->type, *t = e->type;
+    d.that(of->is_dict() && t->is_vec() && t->elem()->is_struct() && t->elem()->args.size() == 2 &&
+               t->elem()->args[0] == of->key() && t->elem()->args[1] == of->value(),
+           "`tovec` from `{}` to `{}`", of, t);
+}
+
+void len(Demands& d, const Expr* e) {
+    if (collection(d, e, 1)) d.that(is_i64(e->type), "a length is i64");
+}
+
+void serialize(Demands& d, const Expr* e) {
+    if (!d.arity(e, 1, 1)) return;
+    d.that(is_vec_of(e->type, Scalar::U8), "`serialize` gives bytes");
+    d.that(!e->arg(0)->type->holds_builder, "a builder cannot be serialized");
+}
+
+void deserialize(Demands& d, const Expr* e) {
+    if (!d.arity(e, 1, 1)) return;
+    d.that(is_vec_of(e->arg(0)->type, Scalar::U8), "`deserialize` takes bytes");
+    d.that(!e->type->holds_builder, "a builder cannot be deserialized");
+}
+
+void assert_(Demands& d, const Expr* e) {
+    if (d.arity(e, 1, 1)) d.that(e->arg(0)->type->is_bool() && e->type->is_bool(), "`assert` is of bool");
+}
+
+// ---- calls
+
+void kernel(Demands& d, const Expr* e) {
+    d.that(!(e->attr.kernel->pure && e->attr.kernel->effect), "a kernel that is pure and has an effect");
+    d.that(!e->type->holds_builder, "a kernel that gives a builder");
+    for (const Expr* a : e->args()) d.that(!a->type->holds_builder, "a kernel that takes a builder");
+}
+
+void call(Demands& d, const Expr* e) {
+    const Function* f = e->attr.function;
+    if (!d.that(f->lambda != nullptr, "`{}` is called and has no body", f->name)) return;
+    d.equal(e->type, f->type->result(), "the result of the call");
+    if (!d.arity(e, f->type->params().size(), f->type->params().size())) return;
+    for (std::size_t i = 0; i < e->num_args; ++i)
+        d.equal(e->arg(i)->type, f->type->params()[i], "an argument");
+}
+
+void annotations(Demands& d, const Expr* e) {
+    for (std::size_t i = 1; i < e->annotations.size(); ++i)
+        d.that(e->annotations[i - 1].key < e->annotations[i].key, "annotations out of order");
+}
+
+void node(Demands& d, const Expr* e) {
+    if (is_scalar_op(e->op)) return scalar_op(d, e);
+    switch (e->op) {
+        case Op::Literal: return literal(d, e);
+        case Op::Var: d.equal(e->type, e->attr.symbol->type, "a name"); return;
+        case Op::Block: return block(d, e);
+        case Op::Lambda: return lambda(d, e);
+        case Op::MakeStruct: return make_struct(d, e);
+        case Op::GetField: return get_field(d, e);
+        case Op::MakeVec: return make_vec(d, e);
+        case Op::Cast: return cast(d, e);
+        case Op::Broadcast: return broadcast(d, e);
+        case Op::If: return if_(d, e);
+        case Op::Select: return select(d, e);
+        case Op::Iterate: return iterate(d, e);
+        case Op::For: return loop(d, e);
+        case Op::Iter: return iterator(d, e);
+        case Op::NewBuilder: return new_builder(d, e);
+        case Op::Merge: return merge(d, e);
+        case Op::Result: return result(d, e);
+        case Op::Len: return len(d, e);
+        case Op::Lookup: return lookup(d, e);
+        case Op::OptLookup: return opt_lookup(d, e);
+        case Op::KeyExists: return key_exists(d, e);
+        case Op::Slice: return slice(d, e);
+        case Op::Sort: return sort(d, e);
+        case Op::ToVec: return to_vec(d, e);
+        case Op::Serialize: return serialize(d, e);
+        case Op::Deserialize: return deserialize(d, e);
+        case Op::Assert: return assert_(d, e);
+        case Op::Kernel: return kernel(d, e);
+        case Op::Call: return call(d, e);
+        default: d.that(false, "an unknown kind of node");
+    }
+}
+
+}  // namespace
+
+std::string type_error(const Expr* e) {
+    if (!e->type) return "a node without a type";
+    for (const Expr* a : e->args())
+        if (!a || !a->type) return "an argument is missing";
+    if (std::string error = ill_formed(e->type); !error.empty()) return error;
+    Demands d;
+    node(d, e);
+    annotations(d, e);
+    return std::move(d.error);
+}
+
+}  // namespace weld
