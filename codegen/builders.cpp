@@ -1,0 +1,337 @@
+// Builders: where they start, what a merge does, what they give. Growth, tables and joining the states of
+// chunks are the runtime's (runtime/builders).
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/MDBuilder.h>
+
+#include <limits>
+
+#include "codegen/emit.h"
+
+namespace weld::codegen {
+
+// ---- operators -----------------------------------------------------------------------------------------
+
+llvm::Value* Emitter::merge_op(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b) {
+    constexpr Op ops[] = {Op::Add, Op::Mul, Op::Min, Op::Max};
+    if (!is_float(s) || op == MergeOp::Min || op == MergeOp::Max)
+        return scalar_op(ops[int(op)], s, a, b, Loc{});
+    // Sums and products of floats may be reassociated, and a sum of a product may be one operation.
+    llvm::FastMathFlags flags;
+    flags.setAllowReassoc();
+    if (op == MergeOp::Add) {
+        flags.setAllowContract();
+        if (auto* product = llvm::dyn_cast<llvm::Instruction>(b);
+            product && product->getOpcode() == llvm::Instruction::FMul)
+            product->setHasAllowContract(true);
+    }
+    llvm::IRBuilder<>::FastMathFlagGuard guard(ir);
+    ir.setFastMathFlags(flags);
+    return op == MergeOp::Add ? ir.CreateFAdd(a, b) : ir.CreateFMul(a, b);
+}
+
+llvm::Value* Emitter::neutral(MergeOp op, Scalar s) {
+    llvm::Type* t = unit.lower(s);
+    if (!is_float(s)) return initial(op, s);
+    switch (op) {
+        case MergeOp::Add: return llvm::ConstantFP::getNegativeZero(t);
+        case MergeOp::Mul: return llvm::ConstantFP::get(t, 1.0);
+        default: return llvm::ConstantFP::getNaN(t);  // min and max with a NaN give the other operand
+    }
+}
+
+llvm::Value* Emitter::initial(MergeOp op, Scalar s) {
+    llvm::Type* t = unit.lower(s);
+    const unsigned bits = t->getScalarSizeInBits();
+    switch (op) {
+        case MergeOp::Add: return llvm::Constant::getNullValue(t);
+        case MergeOp::Mul: return is_float(s) ? llvm::ConstantFP::get(t, 1.0) : llvm::ConstantInt::get(t, 1);
+        case MergeOp::Min:
+        case MergeOp::Max: break;
+    }
+    const bool max = op == MergeOp::Max;
+    if (s == Scalar::F32)
+        return llvm::ConstantFP::get(
+            t, max ? std::numeric_limits<float>::lowest() : std::numeric_limits<float>::max());
+    if (s == Scalar::F64)
+        return llvm::ConstantFP::get(
+            t, max ? std::numeric_limits<double>::lowest() : std::numeric_limits<double>::max());
+    llvm::APInt v = is_signed(s)
+                        ? (max ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getSignedMaxValue(bits))
+                        : (max ? llvm::APInt::getMinValue(bits) : llvm::APInt::getMaxValue(bits));
+    return llvm::ConstantInt::get(unit.ctx, v);
+}
+
+// ---- forms of mergers ----------------------------------------------------------------------------------
+
+/// All lanes of `v` combined: halves are folded onto each other, so the order is fixed by the lane count.
+static llvm::Value* fold_lanes(Emitter& e, MergeOp op, Scalar s, llvm::Value* v) {
+    unsigned n = llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements();
+    while (n > 1 && n % 2 == 0) {
+        n /= 2;
+        llvm::SmallVector<int, 64> low, high;
+        for (unsigned k = 0; k < n; ++k) {
+            low.push_back(int(k));
+            high.push_back(int(k + n));
+        }
+        v = e.merge_op(op, s, e.ir.CreateShuffleVector(v, low), e.ir.CreateShuffleVector(v, high));
+    }
+    llvm::Value* sum = e.ir.CreateExtractElement(v, std::uint64_t(0));
+    for (unsigned k = 1; k < n; ++k)
+        sum = e.merge_op(op, s, sum, e.ir.CreateExtractElement(v, std::uint64_t(k)));
+    return sum;
+}
+
+/// Leaves of a merger are: the scalars of its value; then, for each of these, `accumulators` vectors.
+static Leaves reform_merger(Emitter& e, const Type* t, const Leaves& state, Lanes from, Lanes to) {
+    std::vector<Scalar> scalars;
+    for_each_scalar(t->elem(), [&](Scalar s) { scalars.push_back(s); });
+    Leaves out(state.begin(), state.begin() + scalars.size());
+    std::size_t at = scalars.size();
+    for (std::size_t k = 0; k < scalars.size() && from.accumulators; ++k) {
+        Leaves vectors(state.begin() + at, state.begin() + at + from.accumulators);
+        at += from.accumulators;
+        for (std::size_t n = vectors.size(); n > 1; n /= 2)
+            for (std::size_t i = 0; i < n / 2; ++i)
+                vectors[i] = e.merge_op(t->op, scalars[k], vectors[i], vectors[i + n / 2]);
+        out[k] = e.merge_op(t->op, scalars[k], out[k], fold_lanes(e, t->op, scalars[k], vectors[0]));
+    }
+    for (std::size_t k = 0; k < scalars.size(); ++k)
+        for (std::uint32_t a = 0; a < to.accumulators; ++a)
+            out.push_back(e.ir.CreateVectorSplat(to.lanes, e.neutral(t->op, scalars[k])));
+    return out;
+}
+
+Leaves Emitter::reform(const Type* t, const Leaves& state, Lanes from, Lanes to) {
+    if (from.lanes == to.lanes && from.accumulators == to.accumulators) return state;
+    if (t->is_builder(BuilderKind::Merger)) return reform_merger(*this, t, state, from, to);
+    if (!t->is_struct()) return state;
+    Leaves all;
+    std::size_t at = 0;
+    for (const Type* f : t->args) {
+        const auto n = std::size_t(num_leaves(f, from));
+        all.append(reform(f, Leaves(state.begin() + at, state.begin() + at + n), from, to));
+        at += n;
+    }
+    return all;
+}
+
+// ---- new builders --------------------------------------------------------------------------------------
+
+Leaves Emitter::emit_new_builder(NewBuilder b) {
+    const Type* t = b.node->type;
+    const Leaves arg = b.arg() ? emit(b.arg()) : Leaves{};
+    switch (b.kind()) {
+        case BuilderKind::Appender:  // the size hint is no promise, and room is made as it is needed
+            return {llvm::ConstantPointerNull::get(unit.ptr), c64(0), c64(0)};
+        case BuilderKind::Merger: {
+            Leaves start = arg;
+            if (!b.arg()) for_each_scalar(t->elem(), [&](Scalar s) { start.push_back(initial(t->op, s)); });
+            return reform(t, start, {}, lanes);
+        }
+        case BuilderKind::DictMerger:
+        case BuilderKind::GroupMerger: {
+            const char* make = b.kind() == BuilderKind::DictMerger ? "weld_rt_dict_new" : "weld_rt_group_new";
+            return {call_pointer(
+                make, {task, unit.describe(t->key()), unit.describe(t->value()), at(b.node->loc)})};
+        }
+        case BuilderKind::VecMerger: {
+            llvm::Value* copy = alloc(arg[1], size_of(t->elem()), b.node->loc);
+            const auto align = llvm::MaybeAlign(std::uint64_t(align_of(t->elem())));
+            ir.CreateMemCpy(copy, align, arg[0], align, ir.CreateMul(arg[1], c64(size_of(t->elem()))));
+            return {copy, arg[1]};
+        }
+    }
+    llvm_unreachable("all kinds of builders are above");
+}
+
+// ---- merges --------------------------------------------------------------------------------------------
+
+/// One lane of a value whose scalars are simd: the value of `type` in lane `k`.
+static Leaves lane(Emitter& e, const Leaves& v, std::uint64_t k) {
+    Leaves one;
+    for (llvm::Value* x : v) one.push_back(x->getType()->isVectorTy() ? e.ir.CreateExtractElement(x, k) : x);
+    return one;
+}
+
+static std::uint32_t lanes_in(const Type* t) {
+    if (t->is_simd()) return t->lanes;
+    if (t->is_struct())
+        for (const Type* f : t->args)
+            if (std::uint32_t n = lanes_in(f)) return n;
+    return 0;
+}
+
+/// Makes room for `extra` more values.
+static Leaves grown(Emitter& e, const Type* t, Leaves s, std::int64_t extra, Loc loc) {
+    if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(s[2]); known && known->isMaxValue(true)) return s;
+    auto *grow = e.block("grow"), *on = e.block("append");
+    llvm::Value* full = e.ir.CreateICmpSLT(e.ir.CreateSub(s[2], s[1]), e.c64(extra));
+    auto* before = e.ir.GetInsertBlock();
+    e.ir.CreateCondBr(full, grow, on, llvm::MDBuilder(e.unit.ctx).createBranchWeights(1, 1 << 20));
+    e.ir.SetInsertPoint(grow);
+    llvm::Value* room = e.slot(24, 8);
+    e.store(t, s, room);
+    e.call_checked("weld_rt_appender_grow",
+                   {e.task, room, e.c64(extra), e.c64(size_of(t->elem())), e.at(loc)});
+    const Leaves after = e.load(t, room);
+    grow = e.ir.GetInsertBlock();
+    e.ir.CreateBr(on);
+    e.ir.SetInsertPoint(on);
+    for (int k : {0, 2}) {  // the size stays
+        llvm::PHINode* phi = e.ir.CreatePHI(s[std::size_t(k)]->getType(), 2);
+        phi->addIncoming(s[std::size_t(k)], before);
+        phi->addIncoming(after[std::size_t(k)], grow);
+        s[std::size_t(k)] = phi;
+    }
+    return s;
+}
+
+static Leaves append_one(Emitter& e, const Type* t, Leaves s, const Leaves& v) {
+    e.store(t->elem(), v, e.element(s[0], t->elem(), s[1]));
+    s[1] = e.ir.CreateAdd(s[1], e.c64(1), "", true, true);
+    return s;
+}
+
+/// The lanes of `v` for which `mask` holds, moved together. Only where the instruction set has it.
+static llvm::Value* compressed(Emitter& e, llvm::Value* v, llvm::Value* mask) {
+    auto* type = llvm::cast<llvm::FixedVectorType>(v->getType());
+    const unsigned bits = type->getScalarSizeInBits();
+    const unsigned n = type->getNumElements();
+    if (target_simd_bytes() != 64 || bits * n > 512 || bits * n < 128 || (bits != 32 && bits != 64))
+        return nullptr;
+    return e.ir.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_compress, {type},
+                                {v, llvm::PoisonValue::get(type), mask});
+}
+
+/// Appends lanes in order, all or those of `mask`.
+static Leaves append_lanes(Emitter& e, const Type* t, Leaves s, const Leaves& v, std::uint32_t n,
+                           llvm::Value* mask, Loc loc) {
+    s = grown(e, t, s, n, loc);
+    auto& ir = e.ir;
+    const bool plain = t->elem()->is_scalar();
+    if (plain && !mask) {
+        const Type* whole = const_cast<Module&>(e.m).types.simd(t->elem()->scalar, n);
+        e.store(whole, v, e.element(s[0], t->elem(), s[1]));
+        s[1] = ir.CreateAdd(s[1], e.c64(n), "", true, true);
+        return s;
+    }
+    if (llvm::Value* packed = plain && mask && !t->elem()->is_bool() ? compressed(e, v[0], mask) : nullptr) {
+        ir.CreateAlignedStore(packed, e.element(s[0], t->elem(), s[1]),
+                              llvm::Align(std::uint64_t(size_of(t->elem()))));
+        llvm::Value* bits = ir.CreateBitCast(mask, llvm::IntegerType::get(e.unit.ctx, n));
+        llvm::Value* count = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, bits);
+        s[1] = ir.CreateAdd(s[1], ir.CreateZExtOrTrunc(count, e.unit.i64), "", true, true);
+        return s;
+    }
+    for (std::uint32_t k = 0; k < n; ++k) {  // every lane is written, the place moves on if it counts
+        e.store(t->elem(), lane(e, v, k), e.element(s[0], t->elem(), s[1]));
+        llvm::Value* step = mask ? ir.CreateZExt(ir.CreateExtractElement(mask, k), e.unit.i64) : e.c64(1);
+        s[1] = ir.CreateAdd(s[1], step, "", true, true);
+    }
+    return s;
+}
+
+/// A merger and a value whose parts are scalars or, in a simd loop of the same width, lanes.
+static Leaves merge_lanes(Emitter& e, const Type* t, Leaves s, const Leaves& v, std::uint32_t n,
+                          llvm::Value* mask) {
+    std::vector<Scalar> scalars;
+    for_each_scalar(t->elem(), [&](Scalar x) { scalars.push_back(x); });
+    const bool here = n == e.lanes.lanes;  // the accumulators of this loop have as many lanes
+    for (std::size_t k = 0; k < scalars.size(); ++k) {
+        llvm::Value* x = v[k]->getType()->isVectorTy() ? v[k] : e.ir.CreateVectorSplat(n, v[k]);
+        llvm::Value*& into = here ? s[scalars.size() + k * e.lanes.accumulators + e.accumulator] : s[k];
+        if (here) {
+            llvm::Value* after = e.merge_op(t->op, scalars[k], into, x);
+            into = mask ? e.ir.CreateSelect(mask, after, into) : after;
+            continue;
+        }
+        if (mask) x = e.ir.CreateSelect(mask, x, e.ir.CreateVectorSplat(n, e.neutral(t->op, scalars[k])));
+        into = e.merge_op(t->op, scalars[k], into, fold_lanes(e, t->op, scalars[k], x));
+    }
+    return s;
+}
+
+static Leaves merge_into_vec(Emitter& e, Merge g, const Type* t, const Leaves& s, const Leaves& v) {
+    e.fail_if(e.ir.CreateICmpUGE(v[0], s[1]), kWeldArrayOutOfBounds, g.node->loc, v[0], s[1]);
+    llvm::Value* at = e.element(s[0], t->elem(), v[0]);
+    Leaves now = e.load(t->elem(), at);
+    std::size_t k = 0;
+    for_each_scalar(t->elem(), [&](Scalar x) {
+        now[k] = e.merge_op(t->op, x, now[k], v[k + 1]);
+        ++k;
+    });
+    e.store(t->elem(), now, at);
+    return s;
+}
+
+static Leaves merge_into_table(Emitter& e, Merge g, const Type* t, const Leaves& s, const Leaves& v) {
+    const int keys = e.num_leaves(t->key());
+    llvm::Value* key = e.spill(t->key(), Leaves(v.begin(), v.begin() + keys));
+    llvm::Value* value = e.spill(t->value(), Leaves(v.begin() + keys, v.end()));
+    if (t->is_builder(BuilderKind::GroupMerger))
+        e.call_checked("weld_rt_group_merge", {e.task, s[0], key, value, e.at(g.node->loc)});
+    else
+        e.call_checked("weld_rt_dict_merge",
+                       {e.task, s[0], key, value, e.c32(int(t->op)), e.at(g.node->loc)});
+    return s;
+}
+
+static Leaves merge_one(Emitter& e, Merge g, const Type* t, Leaves s, const Leaves& v) {
+    switch (t->builder) {
+        case BuilderKind::Appender: return append_one(e, t, grown(e, t, s, 1, g.node->loc), v);
+        case BuilderKind::Merger: {
+            std::size_t k = 0;
+            for_each_scalar(t->elem(), [&](Scalar x) {
+                s[k] = e.merge_op(t->op, x, s[k], v[k]);
+                ++k;
+            });
+            return s;
+        }
+        case BuilderKind::VecMerger: return merge_into_vec(e, g, t, s, v);
+        case BuilderKind::DictMerger:
+        case BuilderKind::GroupMerger: return merge_into_table(e, g, t, s, v);
+    }
+    llvm_unreachable("all kinds of builders are above");
+}
+
+Leaves Emitter::emit_merge(Merge g) {
+    const Type* t = g.node->type;
+    const Leaves s = emit(g.builder());
+    const Leaves v = emit(g.value());
+    // A vector that an appender of simd values takes is one value; otherwise lanes are merged one by one, in
+    // order.
+    const std::uint32_t n = t->holds_simd ? 0 : lanes_in(g.value()->type);
+    if (n == 0) return merge_one(*this, g, t, s, v);
+    llvm::Value* mask = g.mask() ? emit1(g.mask()) : nullptr;
+    if (t->is_builder(BuilderKind::Appender)) return append_lanes(*this, t, s, v, n, mask, g.node->loc);
+    if (t->is_builder(BuilderKind::Merger)) return merge_lanes(*this, t, s, v, n, mask);
+    Leaves now = s;
+    for (std::uint32_t k = 0; k < n; ++k) {
+        const auto one = [&] { return merge_one(*this, g, t, now, lane(*this, v, k)); };
+        if (!mask) now = one();
+        else {
+            const Leaves before = now;
+            now = emit_if(ir.CreateExtractElement(mask, std::uint64_t(k)), one, [&] { return before; });
+        }
+    }
+    return now;
+}
+
+// ---- results -------------------------------------------------------------------------------------------
+
+Leaves Emitter::emit_result(Result r) {
+    const Type* t = r.builder()->type;
+    const Leaves s = emit(r.builder());
+    switch (t->builder) {
+        case BuilderKind::Appender:
+        case BuilderKind::VecMerger: return {s[0], s[1]};
+        case BuilderKind::Merger: return reform(t, s, lanes, {});
+        case BuilderKind::DictMerger:
+            return {call_pointer("weld_rt_dict_result", {task, s[0], at(r.node->loc)})};
+        case BuilderKind::GroupMerger:
+            return {call_pointer("weld_rt_group_result", {task, s[0], at(r.node->loc)})};
+    }
+    llvm_unreachable("all kinds of builders are above");
+}
+
+}  // namespace weld::codegen

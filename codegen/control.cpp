@@ -1,0 +1,105 @@
+// Blocks, branches, iterate, and calls of functions and kernels.
+#include "codegen/emit.h"
+#include "codegen/loops.h"
+
+namespace weld::codegen {
+
+Leaves Emitter::emit_block(Block b) {
+    for (std::size_t i = 0; i < b.size(); ++i) names[b.symbol(i)] = emit(b.value(i));
+    return emit(b.result());
+}
+
+Leaves Emitter::emit_if(llvm::Value* cond, const std::function<Leaves()>& then,
+                        const std::function<Leaves()>& otherwise) {
+    auto *yes = block("then"), *no = block("else"), *join = block("join");
+    ir.CreateCondBr(cond, yes, no);
+    ir.SetInsertPoint(yes);
+    const Leaves a = then();
+    yes = ir.GetInsertBlock();
+    ir.CreateBr(join);
+    ir.SetInsertPoint(no);
+    const Leaves b = otherwise();
+    no = ir.GetInsertBlock();
+    ir.CreateBr(join);
+    ir.SetInsertPoint(join);
+    Leaves joined = a;
+    for (std::size_t k = 0; k < a.size(); ++k) {
+        if (a[k] == b[k]) continue;
+        llvm::PHINode* phi = ir.CreatePHI(a[k]->getType(), 2);
+        phi->addIncoming(a[k], yes);
+        phi->addIncoming(b[k], no);
+        joined[k] = phi;
+    }
+    return joined;
+}
+
+Leaves Emitter::emit_select(Select s) {
+    llvm::Value* cond = emit1(s.cond());
+    Leaves a = emit(s.then());
+    const Leaves b = emit(s.otherwise());
+    for (std::size_t k = 0; k < a.size(); ++k) a[k] = ir.CreateSelect(cond, a[k], b[k]);
+    return a;
+}
+
+// The rounds have a region of their own, so that what they leave behind can be collected (weld_abi.h,
+// WeldTask::debt).
+Leaves Emitter::emit_iterate(Iterate it) {
+    const Leaves init = emit(it.init());
+    const bool region = may_allocate(it.body().body());
+    if (region) call("weld_rt_region_enter", {task});
+    auto* before = ir.GetInsertBlock();
+    auto *round = block("round"), *done = block("iterated");
+    ir.CreateBr(round);
+    ir.SetInsertPoint(round);
+    Leaves state = init;
+    for (llvm::Value*& v : state) {
+        llvm::PHINode* phi = ir.CreatePHI(v->getType(), 2);
+        phi->addIncoming(v, before);
+        v = phi;
+    }
+    names[it.body().param(0)] = state;
+    stop_check(it.node->loc);
+    ++loop_depth;
+    Leaves next = emit(it.body().body());
+    --loop_depth;
+    llvm::Value* again = next.pop_back_val();
+    if (region) collect_check(it.init()->type, [&] { return next; });
+    auto* latch = ir.GetInsertBlock();
+    for (std::size_t k = 0; k < state.size(); ++k)
+        llvm::cast<llvm::PHINode>(state[k])->addIncoming(next[k], latch);
+    ir.CreateCondBr(again, round, done);
+    ir.SetInsertPoint(done);
+    if (region) call("weld_rt_region_exit", {task});
+    return next;
+}
+
+Leaves Emitter::emit_call(Call c) {
+    std::vector<const Type*> types;
+    for (const Expr* a : c.args()) types.push_back(a->type);
+    const auto offsets = offsets_of(types);
+    std::vector<Leaves> values;
+    for (const Expr* a : c.args()) values.push_back(emit(a));
+    const std::int64_t bytes = types.empty() ? 0 : offsets.back() + size_of(types.back());
+    llvm::Value* args = slot(bytes, 64);
+    for (std::size_t i = 0; i < types.size(); ++i) store(types[i], values[i], address(args, offsets[i]));
+    llvm::Value* result = slot(size_of(c.node->type), align_of(c.node->type));
+    leave_if(ir.CreateIsNotNull(ir.CreateCall(unit.function_of(c.function()), {task, args, result})));
+    return load(c.node->type, result);
+}
+
+Leaves Emitter::emit_kernel(Kernel k) {
+    const unsigned n = unsigned(k.args().size());
+    llvm::Value* pointers = slot(8 * (std::int64_t(n) + 1), 8);
+    for (unsigned i = 0; i < n; ++i)
+        ir.CreateStore(spill(k.args()[i]->type, emit(k.args()[i])), address(pointers, 8 * i));
+    llvm::Value* result = slot(size_of(k.node->type), align_of(k.node->type));
+    ir.CreateMemSet(result, ir.getInt8(0), std::uint64_t(size_of(k.node->type)), llvm::MaybeAlign(8));
+    ir.CreateStore(result, address(pointers, 8 * n));
+    // "udf." keeps the user's names apart from ours; the engine takes it off when it looks them up
+    auto target = unit.external("udf." + std::string(k.ref().name),
+                                llvm::FunctionType::get(llvm::Type::getVoidTy(unit.ctx), false));
+    call_checked("weld_rt_call", {task, target.getCallee(), pointers, c64(n + 1), at(k.node->loc)});
+    return load(k.node->type, result);
+}
+
+}  // namespace weld::codegen

@@ -1,0 +1,504 @@
+// The module under construction, the dispatch over kinds of nodes, and the words that the families share.
+#include "codegen/emit.h"
+
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/MDBuilder.h>
+
+namespace weld::codegen {
+
+// ---- Unit ----------------------------------------------------------------------------------------------
+
+Unit::Unit(const Module& m, const CodeOptions& options, llvm::Module& out)
+    : m(m),
+      options(options),
+      out(out),
+      ctx(out.getContext()),
+      i1(llvm::Type::getInt1Ty(ctx)),
+      i8(llvm::Type::getInt8Ty(ctx)),
+      i32(llvm::Type::getInt32Ty(ctx)),
+      i64(llvm::Type::getInt64Ty(ctx)),
+      ptr(llvm::PointerType::getUnqual(ctx)) {}
+
+llvm::Type* Unit::lower(Scalar s) const {
+    switch (s) {
+        case Scalar::Bool: return i1;
+        case Scalar::F32: return llvm::Type::getFloatTy(ctx);
+        case Scalar::F64: return llvm::Type::getDoubleTy(ctx);
+        default: return llvm::IntegerType::get(ctx, 8 * unsigned(size_of(s)));
+    }
+}
+
+llvm::Type* Unit::memory(Scalar s) const { return s == Scalar::Bool ? i8 : lower(s); }
+
+llvm::Constant* Unit::constant_array(llvm::StringRef bytes, unsigned align) {
+    auto* data = llvm::ConstantDataArray::getString(ctx, bytes, false);
+    auto* global =
+        new llvm::GlobalVariable(out, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data);
+    global->setAlignment(llvm::Align(align));
+    global->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+    return global;
+}
+
+/// Equal values have equal bytes, and no byte is padding.
+static bool is_plain(const Type* t) {
+    if (t->is_lanes()) return !is_float(t->scalar);
+    if (!t->is_struct()) return false;
+    std::int64_t bytes = 0;
+    for (const Type* f : t->args) {
+        if (!is_plain(f)) return false;
+        bytes += size_of(f);
+    }
+    return bytes == size_of(t);
+}
+
+static int kind_of(const Type* t) {
+    switch (t->kind) {
+        case TypeKind::Scalar: return int(t->scalar);
+        case TypeKind::Simd: return kWeldSimd;
+        case TypeKind::Vec: return kWeldVec;
+        case TypeKind::Dict: return kWeldDict;
+        case TypeKind::Struct: return kWeldStruct;
+        case TypeKind::Builder: return kWeldAppender + int(t->builder);
+        case TypeKind::Function: break;
+    }
+    return -1;
+}
+
+llvm::Constant* Unit::describe(const Type* t) {
+    if (auto at = types_.find(t); at != types_.end()) return at->second;
+    auto* shape = llvm::StructType::get(ctx, {i8, i8, i8, i8, i32, i64, i64, ptr, ptr});
+    std::vector<llvm::Constant*> args;
+    if (t->is_simd()) args.push_back(describe(const_cast<Module&>(m).types.scalar(t->scalar)));
+    for (const Type* a : t->args) args.push_back(describe(a));
+    auto global = [&](llvm::Constant* init) -> llvm::Constant* {
+        return new llvm::GlobalVariable(out, init->getType(), true, llvm::GlobalValue::PrivateLinkage, init);
+    };
+    llvm::Constant* arg_array = llvm::ConstantPointerNull::get(ptr);
+    llvm::Constant* offsets = arg_array;
+    if (!args.empty())
+        arg_array = global(llvm::ConstantArray::get(llvm::ArrayType::get(ptr, args.size()), args));
+    if (t->is_struct()) {
+        std::vector<std::uint64_t> at;
+        for (std::int64_t o : offsets_of(t->args)) at.push_back(std::uint64_t(o));
+        if (!at.empty()) offsets = global(llvm::ConstantDataArray::get(ctx, at));
+    }
+    auto byte = [&](int v) { return llvm::ConstantInt::get(i8, std::uint64_t(v)); };
+    llvm::Constant* fields[] = {byte(kind_of(t)),
+                                byte(int(t->op)),
+                                byte(t->holds_pointer),
+                                byte(is_plain(t)),
+                                llvm::ConstantInt::get(i32, args.size()),
+                                llvm::ConstantInt::get(i64, std::uint64_t(size_of(t))),
+                                llvm::ConstantInt::get(i64, std::uint64_t(align_of(t))),
+                                arg_array,
+                                offsets};
+    return types_[t] = global(llvm::ConstantStruct::get(shape, fields));
+}
+
+llvm::FunctionCallee Unit::external(const std::string& name, llvm::FunctionType* type) {
+    return out.getOrInsertFunction(name, type);
+}
+
+/// The LLVM type of an entry from its letters in entry.def.
+static llvm::Type* letter(Unit& u, char c) {
+    switch (c) {
+        case 'i': return u.i32;
+        case 'l': return u.i64;
+        case 'p': return u.ptr;
+        default: return llvm::Type::getVoidTy(u.ctx);
+    }
+}
+
+llvm::FunctionCallee Unit::entry(llvm::StringRef name) {
+    struct Row {
+        const char *name, *result, *params;
+    };
+    static constexpr Row rows[] = {
+#define WELD_ENTRY(name, result, params) {#name, #result, #params},
+#include "runtime/abi/entry.def"
+    };
+    for (const Row& row : rows) {
+        if (name != row.name) continue;
+        std::vector<llvm::Type*> params;
+        for (const char* p = row.params; *p; ++p) params.push_back(letter(*this, *p));
+        auto callee = external(row.name, llvm::FunctionType::get(letter(*this, *row.result), params, false));
+        auto* f = llvm::cast<llvm::Function>(callee.getCallee());
+        f->setDoesNotThrow();
+        if (name.starts_with("weld_rt_fail")) f->addFnAttr(llvm::Attribute::Cold);
+        return callee;
+    }
+    llvm_unreachable("no such runtime entry");
+}
+
+llvm::Function* Unit::function(const std::string& name, llvm::ArrayRef<llvm::Type*> params) {
+    auto* f =
+        llvm::Function::Create(llvm::FunctionType::get(i32, params, false), llvm::Function::InternalLinkage,
+                               name + std::to_string(next_name_++), out);
+    f->setDoesNotThrow();
+    return f;
+}
+
+llvm::Function* Unit::function_of(const weld::Function& f) {
+    llvm::Function*& known = functions_[&f];
+    if (!known) {
+        known = function("function_", {ptr, ptr, ptr});
+        pending_.push_back(&f);
+    }
+    return known;
+}
+
+/// Emits `lambda` into `f`, whose parameters are (task, arguments*, result*): one C struct of the parameters.
+static void emit_lambda(Unit& unit, Lambda lambda, llvm::Function* f, bool recursive) {
+    Emitter e(unit, f, f->getArg(0));
+    if (recursive) e.call_checked("weld_rt_stack_low", {e.task, e.at(lambda.node->loc)});
+    std::vector<const Type*> types;
+    for (const Symbol* p : lambda.params()) types.push_back(p->type);
+    const auto offsets = offsets_of(types);
+    for (std::size_t i = 0; i < types.size(); ++i)
+        e.names[lambda.param(i)] = e.load(types[i], e.address(f->getArg(1), offsets[i]));
+    const Leaves result = e.emit(lambda.body());
+    e.store(lambda.body()->type, result, f->getArg(2));
+    e.ir.CreateRet(e.c32(0));
+}
+
+void Unit::emit_program() {
+    auto* main = llvm::Function::Create(llvm::FunctionType::get(i32, {ptr, ptr, ptr}, false),
+                                        llvm::Function::ExternalLinkage, "weld_main", out);
+    main->setDoesNotThrow();
+    emit_lambda(*this, m.main->as<Lambda>(), main, false);
+    while (!pending_.empty()) {
+        const weld::Function* f = pending_.back();
+        pending_.pop_back();
+        emit_lambda(*this, f->lambda->as<Lambda>(), functions_[f], true);
+    }
+}
+
+// ---- Emitter: dispatch ---------------------------------------------------------------------------------
+
+Emitter::Emitter(Unit& unit, llvm::Function* fn, llvm::Value* task)
+    : unit(unit), m(unit.m), fn(fn), task(task), ir(llvm::BasicBlock::Create(unit.ctx, "entry", fn)) {
+    auto* body = block("body");
+    ir.CreateBr(body);
+    ir.SetInsertPoint(body);
+}
+
+static llvm::Constant* constant(Unit& u, const Expr* e) {
+    llvm::Type* t = u.lower(e->type->scalar);
+    if (is_float(e->type->scalar)) {
+        const bool wide = e->type->scalar == Scalar::F64;
+        const llvm::APInt bits(wide ? 64 : 32, e->attr.bits);
+        return llvm::ConstantFP::get(
+            t, llvm::APFloat(wide ? llvm::APFloat::IEEEdouble() : llvm::APFloat::IEEEsingle(), bits));
+    }
+    return llvm::ConstantInt::get(t, e->attr.bits);
+}
+
+Leaves Emitter::emit(const Expr* e) {
+    if (is_scalar_op(e->op)) return emit_scalar_op(e);
+    switch (e->op) {
+        case Op::Literal: return {constant(unit, e)};
+        case Op::Var: return names.at(e->attr.symbol);
+        case Op::Block: return emit_block(e->as<Block>());
+        case Op::MakeStruct: {
+            Leaves all;
+            for (const Expr* f : e->args()) all.append(emit(f));
+            return all;
+        }
+        case Op::GetField: {
+            const Leaves of = emit(e->arg(0));
+            const Type* t = e->arg(0)->type;
+            const int first = field_offset(t, e->attr.index);
+            const int count = num_leaves(t->args[e->attr.index]);
+            return Leaves(of.begin() + first, of.begin() + first + count);
+        }
+        case Op::Cast: return {emit_cast(emit1(e->arg(0)), e->arg(0)->type->scalar, e->type->scalar)};
+        case Op::Broadcast: return {ir.CreateVectorSplat(e->type->lanes, emit1(e->arg(0)))};
+        case Op::If: {
+            If c = e->as<If>();
+            return emit_if(
+                emit1(c.cond()), [&] { return emit(c.then()); }, [&] { return emit(c.otherwise()); });
+        }
+        case Op::Select: return emit_select(e->as<Select>());
+        case Op::Iterate: return emit_iterate(e->as<Iterate>());
+        case Op::Call: return emit_call(e->as<Call>());
+        case Op::Kernel: return emit_kernel(e->as<Kernel>());
+        case Op::For: return emit_for(e->as<For>());
+        case Op::Sort: return emit_sort(e->as<Sort>());
+        case Op::MakeVec: return emit_make_vec(e->as<MakeVec>());
+        case Op::Lookup: return emit_lookup(e->as<Lookup>());
+        case Op::OptLookup: return emit_opt_lookup(e->as<OptLookup>());
+        case Op::KeyExists: {
+            KeyExists k = e->as<KeyExists>();
+            const Leaves d = emit(k.of());
+            llvm::Value* found = call("weld_rt_dict_find", {task, d[0], spill(k.key()->type, emit(k.key()))});
+            return {ir.CreateIsNotNull(found)};
+        }
+        case Op::Slice: return emit_slice(e->as<Slice>());
+        case Op::Len: return emit_len(e->as<Len>());
+        case Op::ToVec:
+        case Op::Serialize:
+        case Op::Deserialize: return emit_through_memory(e);
+        case Op::Assert: {
+            llvm::Value* holds = emit1(e->arg(0));
+            fail_if(ir.CreateNot(holds), kWeldAssertionError, e->loc);
+            return {ir.getTrue()};
+        }
+        case Op::NewBuilder: return emit_new_builder(e->as<NewBuilder>());
+        case Op::Merge: return emit_merge(e->as<Merge>());
+        case Op::Result: return emit_result(e->as<Result>());
+        default: llvm_unreachable("not a value");
+    }
+}
+
+// ---- leaves and memory ---------------------------------------------------------------------------------
+
+void for_each_scalar(const Type* t, const std::function<void(Scalar)>& fn) {
+    if (t->is_struct())
+        for (const Type* f : t->args) for_each_scalar(f, fn);
+    else fn(t->scalar);
+}
+
+int Emitter::num_leaves(const Type* t, Lanes form) const {
+    switch (t->kind) {
+        case TypeKind::Scalar:
+        case TypeKind::Simd:
+        case TypeKind::Dict: return 1;
+        case TypeKind::Vec: return 2;
+        case TypeKind::Struct: {
+            int n = 0;
+            for (const Type* f : t->args) n += num_leaves(f, form);
+            return n;
+        }
+        case TypeKind::Builder:
+            switch (t->builder) {
+                case BuilderKind::Appender: return 3;
+                case BuilderKind::Merger: return num_leaves(t->elem(), form) * int(1 + form.accumulators);
+                case BuilderKind::VecMerger: return 2;
+                case BuilderKind::DictMerger:
+                case BuilderKind::GroupMerger: return 1;
+            }
+            break;
+        case TypeKind::Function: break;
+    }
+    return 0;
+}
+
+int Emitter::field_offset(const Type* t, std::size_t field) const {
+    int at = 0;
+    for (std::size_t i = 0; i < field; ++i) at += num_leaves(t->args[i]);
+    return at;
+}
+
+llvm::Value* Emitter::address(llvm::Value* base, std::int64_t offset) {
+    return offset ? ir.CreateConstInBoundsGEP1_64(unit.i8, base, std::uint64_t(offset)) : base;
+}
+
+llvm::Value* Emitter::element(llvm::Value* data, const Type* elem, llvm::Value* index) {
+    if (elem->is_scalar()) return ir.CreateGEP(unit.memory(elem->scalar), data, index);
+    return ir.CreateGEP(unit.i8, data, ir.CreateMul(index, c64(size_of(elem)), "", true, true));
+}
+
+Leaves Emitter::load(const Type* t, llvm::Value* from) {
+    const auto align = [](std::int64_t n) { return llvm::Align(std::uint64_t(n)); };
+    switch (t->kind) {
+        case TypeKind::Scalar: {
+            llvm::Value* v = ir.CreateAlignedLoad(unit.memory(t->scalar), from, align(align_of(t)));
+            return {t->is_bool() ? ir.CreateIsNotNull(v) : v};
+        }
+        case TypeKind::Simd: {
+            auto* type = llvm::FixedVectorType::get(unit.memory(t->scalar), t->lanes);
+            llvm::Value* v = ir.CreateAlignedLoad(type, from, align(size_of(t->scalar)));
+            return {t->scalar == Scalar::Bool ? ir.CreateIsNotNull(v) : v};
+        }
+        case TypeKind::Dict: return {ir.CreateAlignedLoad(unit.ptr, from, align(8))};
+        case TypeKind::Vec:
+            return {ir.CreateAlignedLoad(unit.ptr, from, align(8)),
+                    ir.CreateAlignedLoad(unit.i64, address(from, 8), align(8))};
+        case TypeKind::Struct: {
+            Leaves all;
+            const auto offsets = offsets_of(t->args);
+            for (std::size_t i = 0; i < t->args.size(); ++i)
+                all.append(load(t->args[i], address(from, offsets[i])));
+            return all;
+        }
+        case TypeKind::Builder: {
+            if (t->is_builder(BuilderKind::Merger)) return reform(t, load(t->elem(), from), {}, lanes);
+            Leaves all = {ir.CreateAlignedLoad(unit.ptr, from, align(8))};
+            for (int i = 1; i < num_leaves(t); ++i)
+                all.push_back(ir.CreateAlignedLoad(unit.i64, address(from, 8 * i), align(8)));
+            return all;
+        }
+        case TypeKind::Function: break;
+    }
+    llvm_unreachable("no such value in memory");
+}
+
+void Emitter::store(const Type* t, const Leaves& v, llvm::Value* to) {
+    const auto align = [](std::int64_t n) { return llvm::Align(std::uint64_t(n)); };
+    switch (t->kind) {
+        case TypeKind::Scalar:
+        case TypeKind::Simd: {
+            llvm::Value* x = v[0];
+            if (t->scalar == Scalar::Bool) {
+                llvm::Type* bytes = unit.i8;
+                if (t->is_simd()) bytes = llvm::FixedVectorType::get(bytes, t->lanes);
+                x = ir.CreateZExt(x, bytes);
+            }
+            ir.CreateAlignedStore(x, to, align(size_of(t->scalar)));
+            return;
+        }
+        case TypeKind::Struct: {
+            const auto offsets = offsets_of(t->args);
+            int at = 0;
+            for (std::size_t i = 0; i < t->args.size(); ++i) {
+                const int n = num_leaves(t->args[i]);
+                store(t->args[i], Leaves(v.begin() + at, v.begin() + at + n), address(to, offsets[i]));
+                at += n;
+            }
+            return;
+        }
+        case TypeKind::Builder:
+            if (t->is_builder(BuilderKind::Merger)) return store(t->elem(), reform(t, v, lanes, {}), to);
+            [[fallthrough]];
+        case TypeKind::Vec:
+        case TypeKind::Dict:
+            for (std::size_t i = 0; i < v.size(); ++i)
+                ir.CreateAlignedStore(v[i], address(to, 8 * std::int64_t(i)), align(8));
+            return;
+        case TypeKind::Function: break;
+    }
+}
+
+llvm::Value* Emitter::slot(std::int64_t bytes, std::int64_t align) {
+    llvm::BasicBlock& entry = fn->getEntryBlock();
+    llvm::IRBuilder<> first(&entry, entry.begin());
+    auto* room =
+        first.CreateAlloca(llvm::ArrayType::get(unit.i8, std::uint64_t(std::max<std::int64_t>(bytes, 1))));
+    room->setAlignment(llvm::Align(std::uint64_t(std::max<std::int64_t>(align, 8))));
+    return room;
+}
+
+llvm::Value* Emitter::spill(const Type* t, const Leaves& v) {
+    llvm::Value* room = slot(size_of(t), align_of(t));
+    if (t->is_struct() &&
+        !t->holds_builder)  // keys are compared as bytes: padding must be the same each time
+        ir.CreateMemSet(room, ir.getInt8(0), std::uint64_t(size_of(t)), llvm::MaybeAlign(8));
+    store(t, v, room);
+    return room;
+}
+
+// ---- calls and failures --------------------------------------------------------------------------------
+
+llvm::Value* Emitter::call(llvm::StringRef entry, llvm::ArrayRef<llvm::Value*> args) {
+    return ir.CreateCall(unit.entry(entry), args);
+}
+
+void Emitter::call_checked(llvm::StringRef entry, llvm::ArrayRef<llvm::Value*> args) {
+    leave_if(ir.CreateIsNotNull(call(entry, args)));
+}
+
+llvm::Value* Emitter::call_pointer(llvm::StringRef entry, llvm::ArrayRef<llvm::Value*> args) {
+    llvm::Value* p = call(entry, args);
+    leave_if(ir.CreateIsNull(p));
+    return p;
+}
+
+llvm::Value* Emitter::alloc(llvm::Value* count, std::int64_t elem_size, Loc loc) {
+    return call_pointer("weld_rt_alloc", {task, count, c64(elem_size), at(loc)});
+}
+
+llvm::BasicBlock* Emitter::block(const char* name) { return llvm::BasicBlock::Create(unit.ctx, name, fn); }
+
+llvm::BasicBlock* Emitter::fail_exit() {
+    if (!fail_exit_) {
+        fail_exit_ = block("failed");
+        llvm::ReturnInst::Create(unit.ctx, c32(1), fail_exit_);
+    }
+    return fail_exit_;
+}
+
+static llvm::MDNode* rarely(llvm::LLVMContext& ctx) {
+    return llvm::MDBuilder(ctx).createBranchWeights(1, 1 << 20);
+}
+
+void Emitter::leave_if(llvm::Value* cond) {
+    auto* on = block("on");
+    ir.CreateCondBr(cond, fail_exit(), on, rarely(unit.ctx));
+    ir.SetInsertPoint(on);
+}
+
+void Emitter::fail_if(llvm::Value* cond, int code, Loc loc, llvm::Value* a, llvm::Value* b) {
+    if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(cond); known && known->isZero()) return;
+    auto* fails = block("fails");
+    auto* on = block("on");
+    ir.CreateCondBr(cond, fails, on, rarely(unit.ctx));
+    ir.SetInsertPoint(fails);
+    call("weld_rt_fail_at", {task, c32(code), at(loc), a ? a : c64(0), b ? b : c64(0)});
+    ir.CreateBr(fail_exit());
+    ir.SetInsertPoint(on);
+}
+
+void Emitter::unlikely(llvm::Value* cond, const std::function<void()>& then) {
+    auto* detour = block("detour");
+    auto* on = block("on");
+    ir.CreateCondBr(cond, detour, on, rarely(unit.ctx));
+    ir.SetInsertPoint(detour);
+    then();
+    ir.CreateBr(on);
+    ir.SetInsertPoint(on);
+}
+
+void Emitter::stop_check(Loc loc) {
+    llvm::Value* flag = ir.CreateAlignedLoad(unit.ptr, task, llvm::Align(8));  // WeldTask::stop
+    llvm::Value* stop = ir.CreateAlignedLoad(unit.i32, flag, llvm::Align(4), true);
+    auto* stopped = block("stopped");
+    auto* on = block("on");
+    ir.CreateCondBr(ir.CreateIsNotNull(stop), stopped, on, rarely(unit.ctx));
+    ir.SetInsertPoint(stopped);
+    call("weld_rt_stopped", {task, at(loc)});
+    ir.CreateBr(fail_exit());
+    ir.SetInsertPoint(on);
+}
+
+void Emitter::collect_check(const Type* state, const std::function<Leaves()>& value) {
+    llvm::Value* debt = ir.CreateAlignedLoad(unit.i64, address(task, 8), llvm::Align(8));  // WeldTask::debt
+    unlikely(ir.CreateICmpSGT(debt, c64(0)),
+             [&] { call("weld_rt_collect", {task, spill(state, value()), unit.describe(state)}); });
+}
+
+Leaves Emitter::counted_loop(llvm::Value* lo, llvm::Value* hi, std::int64_t step, const Leaves& state,
+                             const std::vector<bool>& fixed,
+                             const std::function<Leaves(llvm::Value*, const Leaves&)>& body) {
+    auto* before = ir.GetInsertBlock();
+    auto* loop = block("loop");
+    auto* done = block("done");
+    ir.CreateCondBr(ir.CreateICmpSLT(lo, hi), loop, done);
+    ir.SetInsertPoint(loop);
+    llvm::PHINode* i = ir.CreatePHI(unit.i64, 2, "i");
+    i->addIncoming(lo, before);
+    Leaves inside = state;
+    for (std::size_t k = 0; k < state.size(); ++k) {
+        if (fixed[k]) continue;
+        llvm::PHINode* phi = ir.CreatePHI(state[k]->getType(), 2);
+        phi->addIncoming(state[k], before);
+        inside[k] = phi;
+    }
+    const Leaves next = body(i, inside);
+    llvm::Value* i_next = ir.CreateAdd(i, c64(step), "", true, true);
+    auto* latch = ir.GetInsertBlock();
+    i->addIncoming(i_next, latch);
+    ir.CreateCondBr(ir.CreateICmpSLT(i_next, hi), loop, done);
+    ir.SetInsertPoint(done);
+    Leaves after = state;
+    for (std::size_t k = 0; k < state.size(); ++k) {
+        if (fixed[k]) continue;
+        llvm::cast<llvm::PHINode>(inside[k])->addIncoming(next[k], latch);
+        llvm::PHINode* phi = ir.CreatePHI(state[k]->getType(), 2);
+        phi->addIncoming(state[k], before);
+        phi->addIncoming(next[k], latch);
+        after[k] = phi;
+    }
+    return after;
+}
+
+}  // namespace weld::codegen

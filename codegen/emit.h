@@ -1,0 +1,180 @@
+// The words that emitting code is made of. `Unit` is one LLVM module; `Emitter` is one LLVM function in it.
+//
+// A value is its *leaves*: the scalars, lanes and pointers that it consists of, flattened in order; an LLVM
+// value each.
+// `{i32,vec[f64]}` is three leaves (the i32, the data pointer, the length). Nothing in emitted code is an
+// LLVM aggregate, so every part of every value and builder is in SSA form from the start. bool is i1 in
+// leaves, one byte in memory.
+//
+// Builders' leaves are their state: appender {data, size, capacity}, merger the leaves of its value, tables
+// one pointer, vecmerger {data, len}. Inside a simd loop (`Lanes` below) a merger also carries vectors that
+// collect lanes.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include "codegen/engine.h"
+#include "weldir/ir/build.h"
+#include "weldir/ir/layout.h"
+#include "weldir/ir/walk.h"
+
+namespace weld::codegen {
+
+using Leaves = llvm::SmallVector<llvm::Value*, 4>;
+
+/// One LLVM module under construction, and what its functions share.
+class Unit {
+  public:
+    Unit(const Module& m, const CodeOptions& options, llvm::Module& out);
+
+    const Module& m;
+    const CodeOptions& options;
+    llvm::Module& out;
+    llvm::LLVMContext& ctx;
+    llvm::IntegerType *i1, *i8, *i32, *i64;
+    llvm::PointerType* ptr;
+
+    /// Emits the main program and everything that it needs.
+    void emit_program();
+
+    llvm::Type* lower(Scalar s) const;                 ///< of a scalar in a leaf
+    llvm::Type* memory(Scalar s) const;                ///< the same in memory (bool is i8)
+    llvm::Constant* describe(const Type* t);           ///< its WeldType
+    llvm::FunctionCallee entry(llvm::StringRef name);  ///< a function of runtime/abi/entry.def
+    llvm::FunctionCallee external(const std::string& name, llvm::FunctionType* type);
+    llvm::Function* function(const std::string& name,
+                             llvm::ArrayRef<llvm::Type*> params);  ///< internal, returns i32
+    llvm::Function* function_of(const weld::Function& f);
+    llvm::Constant* constant_array(llvm::StringRef bytes, unsigned align);  ///< a pointer to constant data
+
+    /// Outlined loop bodies by For node, so that a loop which is emitted in place twice has one of them.
+    std::unordered_map<const Expr*, llvm::Function*> loop_functions;
+
+  private:
+    std::unordered_map<const Type*, llvm::Constant*> types_;
+    std::unordered_map<const weld::Function*, llvm::Function*> functions_;
+    std::vector<const weld::Function*> pending_;
+    int next_name_ = 0;
+};
+
+/// Mergers inside a simd loop of `lanes` carry `accumulators` vectors besides their scalar. {0, 0} outside.
+struct Lanes {
+    std::uint32_t lanes = 0;
+    std::uint32_t accumulators = 0;
+};
+
+/// How one datum of a loop is read at iteration i: position start + i * stride of a vector, or that number
+/// itself.
+struct Walk {
+    Iter iter;  ///< false for a plain vector
+    const Type* yields = nullptr;
+    Leaves vec;                     ///< {data, len}; empty for a range
+    llvm::Value* start = nullptr;   ///< null: 0
+    llvm::Value* stride = nullptr;  ///< null: 1
+    Leaves nd_shape, nd_strides;    ///< nditer
+};
+
+class Emitter {
+  public:
+    Emitter(Unit& unit, llvm::Function* fn, llvm::Value* task);
+
+    Unit& unit;
+    const Module& m;
+    llvm::Function* fn;
+    llvm::Value* task;
+    llvm::IRBuilder<> ir;
+    Lanes lanes;                    ///< of the simd loop that is being emitted
+    std::uint32_t accumulator = 0;  ///< which accumulator merges go to
+    int loop_depth = 0;  ///< loops around the present place, in this function and those it was cut from
+    std::unordered_map<const Symbol*, Leaves> names;
+
+    /// The value of `e`. Dispatches to the families below.
+    Leaves emit(const Expr* e);
+    llvm::Value* emit1(const Expr* e) { return emit(e)[0]; }
+
+    // ---- families, one file each
+    Leaves emit_scalar_op(const Expr* e);  // scalar.cpp
+    llvm::Value* scalar_op(Op op, Scalar s, llvm::Value* a, llvm::Value* b, Loc loc,
+                           const Expr* divisor = nullptr);
+    llvm::Value* emit_cast(llvm::Value* v, Scalar from, Scalar to);
+    llvm::Value* math_call(Op op, Scalar s, llvm::Value* a, llvm::Value* b);
+    llvm::Value* merge_op(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b);
+    llvm::Value* compare_values(Op op, const Type* t, const Leaves& a, const Leaves& b);
+
+    Leaves emit_block(Block b);  // control.cpp
+    Leaves emit_if(llvm::Value* cond, const std::function<Leaves()>& then,
+                   const std::function<Leaves()>& otherwise);
+    Leaves emit_select(Select s);
+    Leaves emit_iterate(Iterate it);
+    Leaves emit_call(Call c);
+    Leaves emit_kernel(Kernel k);
+
+    Leaves emit_for(For f);  // loops.cpp
+    Leaves emit_sort(Sort s);
+
+    Leaves emit_make_vec(MakeVec v);  // collections.cpp
+    Leaves emit_lookup(Lookup l);
+    Leaves emit_opt_lookup(OptLookup l);
+    Leaves emit_slice(Slice s);
+    Leaves emit_len(Len l);
+    Leaves emit_through_memory(const Expr* e);  // serialize, deserialize, tovec
+
+    Leaves emit_new_builder(NewBuilder b);  // builders.cpp
+    Leaves emit_merge(Merge g);
+    Leaves emit_result(Result r);
+    /// Mergers in `state` (of `type`, a builder or struct of builders, maybe with data between) from form
+    /// `from` to form `to`: lanes are folded into the scalar, or start neutral.
+    Leaves reform(const Type* type, const Leaves& state, Lanes from, Lanes to);
+    llvm::Value* neutral(MergeOp op, Scalar s);  ///< x op neutral == x for every x
+    llvm::Value* initial(MergeOp op, Scalar s);  ///< where a new builder starts (rule: finite extremes)
+
+    // ---- words
+    int num_leaves(const Type* t, Lanes form) const;
+    int num_leaves(const Type* t) const { return num_leaves(t, lanes); }
+    int field_offset(const Type* t, std::size_t field) const;  ///< first leaf of a field
+    Leaves load(const Type* t, llvm::Value* at);
+    void store(const Type* t, const Leaves& v, llvm::Value* at);
+    llvm::Value* address(llvm::Value* base, std::int64_t offset);
+    llvm::Value* element(llvm::Value* data, const Type* elem, llvm::Value* index);
+    llvm::Value* slot(std::int64_t bytes,
+                      std::int64_t align);               ///< room in the frame, made in the entry block
+    llvm::Value* spill(const Type* t, const Leaves& v);  ///< a slot with `v` in it
+    llvm::Value* call(llvm::StringRef entry, llvm::ArrayRef<llvm::Value*> args);
+    void call_checked(llvm::StringRef entry,
+                      llvm::ArrayRef<llvm::Value*> args);  ///< leaves if the status isn't 0
+    llvm::Value* call_pointer(llvm::StringRef entry, llvm::ArrayRef<llvm::Value*> args);  ///< leaves if NULL
+    llvm::Value* alloc(llvm::Value* count, std::int64_t elem_size, Loc loc);
+    void fail_if(llvm::Value* cond, int code, Loc loc, llvm::Value* a = nullptr, llvm::Value* b = nullptr);
+    void unlikely(llvm::Value* cond, const std::function<void()>& then);  ///< a cold detour that comes back
+    void leave_if(llvm::Value* cond);  ///< to the error exit: the failure is recorded already
+    void stop_check(Loc loc);          ///< leaves if the run was cancelled
+    void collect_check(const Type* state, const std::function<Leaves()>& value);  ///< end of an iteration
+    llvm::Constant* c64(std::int64_t v) { return llvm::ConstantInt::getSigned(unit.i64, v); }
+    llvm::Constant* c32(std::int64_t v) { return llvm::ConstantInt::getSigned(unit.i32, v); }
+    llvm::Constant* at(Loc loc) { return c32(std::int32_t(loc.offset)); }
+    llvm::BasicBlock* block(const char* name);
+    llvm::BasicBlock* fail_exit();
+
+    /// `count` from lo to hi: emits `body(i, state)` as the loop body, which gives the next state.
+    /// Leaves of `state` listed in `fixed` do not change.
+    Leaves counted_loop(llvm::Value* lo, llvm::Value* hi, std::int64_t step, const Leaves& state,
+                        const std::vector<bool>& fixed,
+                        const std::function<Leaves(llvm::Value* i, const Leaves& state)>& body);
+
+  private:
+    friend class LoopEmitter;
+    llvm::BasicBlock* fail_exit_ = nullptr;
+};
+
+/// An i1 (or vector of them) for each scalar leaf below a type: walks types and leaves together.
+void for_each_scalar(const Type* t, const std::function<void(Scalar s)>& fn);
+
+}  // namespace weld::codegen

@@ -1,0 +1,157 @@
+// Module -> LLVM module -> machine code in this process, through ORC.
+#include "codegen/engine.h"
+
+#include <llvm/ExecutionEngine/Orc/CompileUtils.h>
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "codegen/emit.h"
+#include "codegen/optimize.h"
+
+namespace weld {
+
+std::uint32_t target_simd_bytes() {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        return 64;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 32;
+#endif
+    return 16;
+}
+
+namespace {
+
+namespace orc = llvm::orc;
+
+double now_ms() {
+    using namespace std::chrono;
+    return duration<double, std::milli>(steady_clock::now().time_since_epoch()).count();
+}
+
+class JitCode final : public Code {
+  public:
+    std::unique_ptr<orc::LLJIT> jit;
+};
+
+/// Hands emitted code the addresses that it asks for by name.
+class Symbols final : public orc::DefinitionGenerator {
+  public:
+    explicit Symbols(Resolve resolve) : resolve_(std::move(resolve)) {}
+
+    llvm::Error tryToGenerate(orc::LookupState&, orc::LookupKind, orc::JITDylib& dylib,
+                              orc::JITDylibLookupFlags, const orc::SymbolLookupSet& wanted) override {
+        orc::SymbolMap found;
+        for (const auto& [name, flags] : wanted) {
+            void* address = find(*name);
+            if (address)
+                found[name] = {orc::ExecutorAddr::fromPtr(address),
+                               llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+        }
+        return found.empty() ? llvm::Error::success() : dylib.define(orc::absoluteSymbols(std::move(found)));
+    }
+
+  private:
+    void* find(llvm::StringRef name) const {
+        if (name.consume_front("udf.")) return resolve_(name);
+        // what LLVM itself makes calls of
+        if (name == "memcpy") return reinterpret_cast<void*>(&std::memcpy);
+        if (name == "memmove") return reinterpret_cast<void*>(&std::memmove);
+        if (name == "memset") return reinterpret_cast<void*>(&std::memset);
+        if (name == "fmod")
+            return reinterpret_cast<void*>(static_cast<double (*)(double, double)>(&std::fmod));
+        if (name == "fmodf") return reinterpret_cast<void*>(static_cast<float (*)(float, float)>(&std::fmod));
+        return resolve_(name);
+    }
+    Resolve resolve_;
+};
+
+std::string text_of(llvm::Error error) { return llvm::toString(std::move(error)); }
+
+/// A JIT whose code comes from `machine`.
+std::unique_ptr<orc::LLJIT> make_jit(llvm::TargetMachine& machine, const Resolve& resolve,
+                                     std::string* error) {
+    orc::JITTargetMachineBuilder target(machine.getTargetTriple());
+    target.setCPU(machine.getTargetCPU().str());
+    auto jit = orc::LLJITBuilder()
+                   .setJITTargetMachineBuilder(std::move(target))
+                   .setDataLayout(machine.createDataLayout())
+                   .setLinkProcessSymbolsByDefault(false)
+                   .setPlatformSetUp(orc::setUpInactivePlatform)
+                   .create();
+    if (!jit) {
+        *error = text_of(jit.takeError());
+        return nullptr;
+    }
+    (*jit)->getMainJITDylib().addGenerator(std::make_unique<Symbols>(resolve));
+    return std::move(*jit);
+}
+
+std::string assembly_of(llvm::Module& module, llvm::TargetMachine& machine) {
+    llvm::SmallString<0> text;
+    llvm::raw_svector_ostream out(text);
+    llvm::legacy::PassManager passes;
+    auto copy = llvm::CloneModule(module);
+    if (machine.addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::AssemblyFile)) return {};
+    passes.run(*copy);
+    return text.str().str();
+}
+
+}  // namespace
+
+std::shared_ptr<Code> generate(const Module& m, const CodeOptions& options, const Resolve& resolve,
+                               CodeTimes* times, std::string* error) {
+    const double begin = now_ms();
+    auto machine = codegen::host_machine(options.level, error);
+    if (!machine) return nullptr;
+    if (options.level == 0) machine->setFastISel(true);
+    auto context = std::make_unique<llvm::LLVMContext>();
+    auto module = std::make_unique<llvm::Module>("weld", *context);
+    module->setDataLayout(machine->createDataLayout());
+    module->setTargetTriple(machine->getTargetTriple().str());
+    codegen::Unit(m, options, *module).emit_program();
+#ifndef NDEBUG
+    llvm::raw_string_ostream broken(*error);
+    if (llvm::verifyModule(*module, &broken)) return nullptr;
+#endif
+    codegen::optimize(*module, *machine, options.level);
+    if (options.llvm_text) {
+        llvm::raw_string_ostream out(*options.llvm_text);
+        module->print(out, nullptr);
+    }
+    if (options.asm_text) *options.asm_text = assembly_of(*module, *machine);
+    const double optimized = now_ms();
+
+    orc::SimpleCompiler compiler(*machine);
+    auto object = compiler(*module);
+    if (!object) {
+        *error = text_of(object.takeError());
+        return nullptr;
+    }
+    auto code = std::make_shared<JitCode>();
+    code->jit = make_jit(*machine, resolve, error);
+    if (!code->jit) return nullptr;
+    if (auto failed = code->jit->addObjectFile(std::move(*object))) {
+        *error = text_of(std::move(failed));
+        return nullptr;
+    }
+    auto entry = code->jit->lookup("weld_main");
+    if (!entry) {
+        *error = text_of(entry.takeError());
+        return nullptr;
+    }
+    code->entry = entry->toPtr<EntryFn>();
+    if (times) *times = {optimized - begin, now_ms() - optimized};
+    return code;
+}
+
+}  // namespace weld

@@ -1,0 +1,506 @@
+// `for` and `sort`: iterators, bodies in place and in functions of their own.
+//
+// A loop is emitted as a function over a part of its range, which the runtime calls (WeldLoop in weld_abi.h).
+// An inner loop is also emitted in place, on the state in registers, for when it has so few iterations that a
+// call costs more than it brings. Which of the two runs depends on the count alone.
+#include "codegen/loops.h"
+
+#include <limits>
+
+#include "codegen/emit.h"
+
+namespace weld::codegen {
+
+/// Work in nanoseconds up to which an inner loop runs in place.
+static constexpr std::int64_t kInPlaceWork = 50'000;
+/// Bodies up to this many nodes are repeated to give a reduction several independent accumulators.
+static constexpr std::size_t kUnrolledBody = 40;
+static constexpr std::uint32_t kAccumulators = 4;
+/// The capacity of an appender whose room has been made: merges need not look.
+static constexpr std::int64_t kEnough = std::numeric_limits<std::int64_t>::max();
+
+// ---- captures ------------------------------------------------------------------------------------------
+
+// Values that an outlined function needs, one after the other in memory, each aligned to its size.
+namespace {
+struct Pack {
+    std::vector<llvm::Type*> types;
+    std::vector<std::int64_t> offsets;
+    std::int64_t bytes = 0;
+
+    explicit Pack(const Unit& unit, const Leaves& values) {
+        const llvm::DataLayout& layout = unit.out.getDataLayout();
+        for (llvm::Value* v : values) {
+            llvm::Type* t = in_memory(unit, v->getType());
+            const auto size = std::int64_t(layout.getTypeStoreSize(t).getFixedValue());
+            bytes = (bytes + size - 1) / size * size;
+            types.push_back(v->getType());
+            offsets.push_back(bytes);
+            bytes += size;
+        }
+    }
+    static llvm::Type* in_memory(const Unit& unit, llvm::Type* t) {
+        if (!t->getScalarType()->isIntegerTy(1)) return t;
+        auto* v = llvm::dyn_cast<llvm::FixedVectorType>(t);
+        return v ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(unit.i8, v->getNumElements()))
+                 : unit.i8;
+    }
+};
+}  // namespace
+
+static llvm::Value* pack(Emitter& e, const Leaves& values) {
+    const Pack p(e.unit, values);
+    llvm::Value* room = e.slot(p.bytes, 8);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        llvm::Type* t = Pack::in_memory(e.unit, p.types[i]);
+        llvm::Value* v = t == p.types[i] ? values[i] : e.ir.CreateZExt(values[i], t);
+        e.ir.CreateAlignedStore(v, e.address(room, p.offsets[i]), llvm::Align(1));
+    }
+    return room;
+}
+
+/// In the callee: the values that the caller packed (given as the caller's, for their types).
+static Leaves unpack(Emitter& e, llvm::Value* room, const Leaves& callers) {
+    const Pack p(e.unit, callers);
+    Leaves values;
+    for (std::size_t i = 0; i < callers.size(); ++i) {
+        llvm::Type* t = Pack::in_memory(e.unit, p.types[i]);
+        llvm::Value* v = e.ir.CreateAlignedLoad(t, e.address(room, p.offsets[i]), llvm::Align(1));
+        values.push_back(t == p.types[i] ? v : e.ir.CreateIsNotNull(v));
+    }
+    return values;
+}
+
+/// The leaves of `symbols`, one after the other.
+static Leaves leaves_of(const Emitter& e, const std::vector<const Symbol*>& symbols) {
+    Leaves all;
+    for (const Symbol* s : symbols) all.append(e.names.at(s));
+    return all;
+}
+
+static void bind_names(Emitter& callee, const Emitter& caller, const std::vector<const Symbol*>& symbols,
+                       llvm::ArrayRef<llvm::Value*> values) {
+    std::size_t at = 0;
+    for (const Symbol* s : symbols) {
+        const std::size_t n = caller.names.at(s).size();
+        callee.names[s] = Leaves(values.begin() + at, values.begin() + at + n);
+        at += n;
+    }
+}
+
+// ---- iterators -----------------------------------------------------------------------------------------
+
+namespace {
+
+/// One loop as it stands in one function: its data, evaluated, and how many iterations there are.
+struct Plan {
+    For f;
+    std::vector<Walk> walks;
+    llvm::Value* count = nullptr;  // iterations; a simd iteration takes `step` elements
+    std::int64_t step = 1;
+    llvm::Value* base = nullptr;  // elements before the first (fringe)
+    std::vector<std::int32_t> appends;
+    std::int64_t cost = 1;
+
+    Lanes form(Lanes outer) const {
+        if (step == 1) return outer;
+        const bool repeat = size_of_tree(f.body().body()) <= kUnrolledBody && has_merger(f.builder()->type);
+        return {std::uint32_t(step), repeat ? kAccumulators : 1};
+    }
+    static bool has_merger(const Type* t) {
+        if (t->is_struct())
+            for (const Type* field : t->args)
+                if (has_merger(field)) return true;
+        return t->is_builder(BuilderKind::Merger);
+    }
+};
+
+}  // namespace
+
+static bool is_literal(const Expr* e, std::uint64_t bits) {
+    return e->op == Op::Literal && e->attr.bits == bits;
+}
+
+/// Evaluates start, end and stride, fails if they are wrong, and gives the number of iterations.
+static llvm::Value* bounded_count(Emitter& e, Walk& w, llvm::Value* len) {
+    auto& ir = e.ir;
+    llvm::Value* start = e.emit1(w.iter.start());
+    llvm::Value* end = e.emit1(w.iter.end());
+    llvm::Value* stride = e.emit1(w.iter.stride());
+    const bool unit_stride = is_literal(w.iter.stride(), 1);
+    if (!is_literal(w.iter.start(), 0)) w.start = start;
+    if (!unit_stride) w.stride = stride;
+    llvm::Value* wrong = ir.CreateOr(ir.CreateICmpSLT(start, e.c64(0)), ir.CreateICmpSGT(start, end));
+    if (len) wrong = ir.CreateOr(wrong, ir.CreateICmpSGT(end, len));
+    llvm::Value* span = ir.CreateSub(end, start);
+    llvm::Value* divisor = stride;
+    if (!unit_stride) {
+        llvm::Value* bad = ir.CreateICmpSLT(stride, e.c64(1));
+        divisor = ir.CreateSelect(bad, e.c64(1), stride);
+        wrong = ir.CreateOr(wrong, ir.CreateOr(bad, ir.CreateIsNotNull(ir.CreateURem(span, divisor))));
+    }
+    auto *fails = e.block("bounds"), *on = e.block("on");
+    ir.CreateCondBr(wrong, fails, on);
+    ir.SetInsertPoint(fails);
+    e.call("weld_rt_fail_bounds",
+           {e.task, e.at(w.iter.node->loc), start, end, stride, len ? len : e.c64(-1)});
+    ir.CreateBr(e.fail_exit());
+    ir.SetInsertPoint(on);
+    return unit_stride ? span : ir.CreateUDiv(span, divisor);
+}
+
+/// Evaluates a datum; gives how many elements it has.
+static llvm::Value* begin_walk(Emitter& e, const Expr* data, Walk& w) {
+    w.iter = data->as<Iter>();
+    w.yields = data->type->elem();
+    if (!w.iter) {
+        w.vec = e.emit(data);
+        return w.vec[1];
+    }
+    const IterShape shape = w.iter.shape();
+    if (!shape.range) w.vec = e.emit(w.iter.data());
+    if (!shape.bounded) return w.vec[1];
+    if (shape.nd) {
+        w.nd_shape = e.emit(w.iter.nd_shape());
+        w.nd_strides = e.emit(w.iter.nd_strides());
+        return bounded_count(e, w, nullptr);
+    }
+    return bounded_count(e, w, shape.range ? nullptr : w.vec[1]);
+}
+
+static Plan make_plan(Emitter& e, For f) {
+    Plan plan{f};
+    llvm::Value* elements = nullptr;
+    for (const Expr* data : f.data()) {
+        Walk& w = plan.walks.emplace_back();
+        llvm::Value* n = begin_walk(e, data, w);
+        if (elements)
+            e.fail_if(e.ir.CreateICmpNE(n, elements), kWeldMismatchedZipSize, f.node->loc, elements, n);
+        else elements = n;
+    }
+    plan.count = elements;
+    if (Iter it = plan.walks[0].iter; it && it.shape().kind != IterKind::Scalar) {
+        llvm::Value* width = e.c64(it.lanes());
+        llvm::Value* steps = e.ir.CreateUDiv(elements, width);
+        if (it.shape().kind == IterKind::Simd) {
+            plan.count = steps;
+            plan.step = it.lanes();
+        } else {
+            plan.base = e.ir.CreateMul(steps, width);
+            plan.count = e.ir.CreateSub(elements, plan.base);
+        }
+    }
+    plan.appends = merges_per_iteration(f);
+    plan.cost = cost_of(f.body().body());
+    return plan;
+}
+
+/// What an outlined body needs of the data, in a fixed order.
+static Leaves leaves_of(const Plan& plan) {
+    Leaves all;
+    for (const Walk& w : plan.walks) {
+        all.append(w.vec);
+        if (w.start) all.push_back(w.start);
+        if (w.stride) all.push_back(w.stride);
+        all.append(w.nd_shape);
+        all.append(w.nd_strides);
+    }
+    if (plan.base) all.push_back(plan.base);
+    return all;
+}
+
+/// The same plan in a callee, where its values are `values` (in the order of leaves_of).
+static Plan moved(const Plan& plan, const Leaves& values) {
+    Plan there = plan;
+    std::size_t at = 0;
+    const auto take = [&](llvm::Value*& v) { v = values[at++]; };
+    for (Walk& w : there.walks) {
+        for (llvm::Value*& v : w.vec) take(v);
+        if (w.start) take(w.start);
+        if (w.stride) take(w.stride);
+        for (llvm::Value*& v : w.nd_shape) take(v);
+        for (llvm::Value*& v : w.nd_strides) take(v);
+    }
+    if (there.base) take(there.base);
+    return there;
+}
+
+static llvm::Value* lane_numbers(Emitter& e, std::uint32_t n) {
+    std::vector<llvm::Constant*> k;
+    for (std::uint32_t i = 0; i < n; ++i) k.push_back(e.c64(i));
+    return llvm::ConstantVector::get(k);
+}
+
+/// Where nditer reads for counter `at`; fails outside of the vector.
+static llvm::Value* nd_position(Emitter& e, const Walk& w, llvm::Value* at) {
+    const auto spilled = [&](const Leaves& v) {
+        llvm::Value* room = e.slot(16, 8);
+        e.ir.CreateStore(v[0], room);
+        e.ir.CreateStore(v[1], e.address(room, 8));
+        return room;
+    };
+    llvm::Value* position = e.call("weld_rt_nd_position", {spilled(w.nd_shape), spilled(w.nd_strides), at});
+    e.fail_if(e.ir.CreateICmpUGE(position, w.vec[1]), kWeldBadIteratorLength, w.iter.node->loc, at, w.vec[1]);
+    return position;
+}
+
+/// The element of `w` at iteration `i`.
+static Leaves read(Emitter& e, const Plan& plan, const Walk& w, llvm::Value* i) {
+    auto& ir = e.ir;
+    llvm::Value* at = plan.step == 1 ? i : ir.CreateMul(i, e.c64(plan.step), "", true, true);
+    if (plan.base) at = ir.CreateAdd(at, plan.base, "", true, true);
+    if (w.stride) at = ir.CreateMul(at, w.stride, "", true, true);
+    if (w.start) at = ir.CreateAdd(at, w.start, "", true, true);
+    const bool simd = w.yields->is_simd();
+    llvm::Value* lane_offsets = nullptr;
+    if (simd && (w.vec.empty() || w.stride)) {
+        lane_offsets = lane_numbers(e, w.yields->lanes);
+        if (w.stride)
+            lane_offsets = ir.CreateMul(lane_offsets, ir.CreateVectorSplat(w.yields->lanes, w.stride));
+    }
+    if (w.vec.empty())
+        return {simd ? ir.CreateAdd(ir.CreateVectorSplat(w.yields->lanes, at), lane_offsets) : at};
+    if (!w.nd_shape.empty()) at = nd_position(e, w, at);
+    const Type* elem = w.iter ? w.iter.data()->type->elem() : w.yields;
+    if (!lane_offsets) return e.load(w.yields, e.element(w.vec[0], elem, at));
+    llvm::Value* lanes =
+        llvm::PoisonValue::get(llvm::FixedVectorType::get(e.unit.lower(elem->scalar), w.yields->lanes));
+    for (std::uint64_t k = 0; k < w.yields->lanes; ++k) {
+        llvm::Value* index = ir.CreateAdd(at, ir.CreateExtractElement(lane_offsets, k));
+        lanes = ir.CreateInsertElement(lanes, e.load(elem, e.element(w.vec[0], elem, index))[0], k);
+    }
+    return {lanes};
+}
+
+// ---- bodies --------------------------------------------------------------------------------------------
+
+/// Calls `fn(builder type, first leaf, number of the builder)` for each builder in `t`.
+static void for_each_builder(const Emitter& e, const Type* t, int& leaf, int& number,
+                             const std::function<void(const Type*, int, int)>& fn) {
+    if (t->is_builder()) fn(t, leaf, number++);
+    if (t->is_struct())
+        for (const Type* f : t->args) for_each_builder(e, f, leaf, number, fn);
+    else leaf += e.num_leaves(t);
+}
+
+/// Appenders that take a fixed number of values per iteration, whose room has been made: their first leaves.
+static std::vector<int> roomy_appenders(const Emitter& e, const Plan& plan) {
+    std::vector<int> at;
+    int leaf = 0, number = 0;
+    for_each_builder(e, plan.f.builder()->type, leaf, number, [&](const Type* b, int first, int k) {
+        if (b->is_builder(BuilderKind::Appender) && plan.appends[std::size_t(k)] >= 0) at.push_back(first);
+    });
+    return at;
+}
+
+/// The loop over [lo, hi) on a state in the emitter's present form. `collect`: see Emitter::collect_check.
+static Leaves emit_range(Emitter& e, const Plan& plan, llvm::Value* lo, llvm::Value* hi, Leaves state,
+                         bool collect) {
+    const Type* type = plan.f.builder()->type;
+    const Lanes outer = e.lanes;
+    const Lanes form = plan.form(outer);
+    const bool changes = form.lanes != outer.lanes || form.accumulators != outer.accumulators;
+    if (changes) state = e.reform(type, state, outer, form);
+    e.lanes = form;
+    std::vector<bool> fixed(state.size(), false);
+    const std::vector<int> roomy = roomy_appenders(e, plan);
+    const Leaves before = state;
+    for (int leaf : roomy) {
+        fixed[std::size_t(leaf)] = fixed[std::size_t(leaf) + 2] = true;
+        state[std::size_t(leaf) + 2] = e.c64(kEnough);
+    }
+    const auto iteration = [&](llvm::Value* i, const Leaves& s) {
+        e.names[plan.f.builder_param()] = s;
+        e.names[plan.f.index_param()] = {i};
+        Leaves elem;
+        for (const Walk& w : plan.walks) elem.append(read(e, plan, w, i));
+        e.names[plan.f.elem_param()] = elem;
+        return e.emit(plan.f.body().body());
+    };
+    ++e.loop_depth;
+    if (form.accumulators > 1 && changes) {
+        const std::int64_t n = form.accumulators;
+        llvm::Value* rounds = e.ir.CreateSDiv(e.ir.CreateSub(hi, lo), e.c64(n));
+        llvm::Value* middle = e.ir.CreateAdd(lo, e.ir.CreateMul(rounds, e.c64(n)));
+        middle = e.ir.CreateSelect(e.ir.CreateICmpSLT(hi, lo), lo, middle);
+        state = e.counted_loop(lo, middle, n, state, fixed, [&](llvm::Value* i, const Leaves& s) {
+            Leaves now = s;
+            for (std::int64_t k = 0; k < n; ++k) {
+                e.accumulator = std::uint32_t(k);
+                now = iteration(e.ir.CreateAdd(i, e.c64(k), "", true, true), now);
+            }
+            e.accumulator = 0;
+            return now;
+        });
+        lo = middle;
+    }
+    state = e.counted_loop(lo, hi, 1, state, fixed, [&](llvm::Value* i, const Leaves& s) {
+        const Leaves next = iteration(i, s);
+        if (collect) e.collect_check(type, [&] { return next; });
+        return next;
+    });
+    --e.loop_depth;
+    for (int leaf : roomy) state[std::size_t(leaf) + 2] = before[std::size_t(leaf) + 2];
+    e.lanes = outer;
+    return changes ? e.reform(type, state, form, outer) : state;
+}
+
+/// Makes room in the appenders of `state` that take a fixed number of values per iteration.
+static Leaves reserve(Emitter& e, const Plan& plan, Leaves state) {
+    const Type* type = plan.f.builder()->type;
+    int leaf = 0, number = 0;
+    for_each_builder(e, type, leaf, number, [&](const Type* b, int first, int k) {
+        const std::int32_t each = plan.appends[std::size_t(k)];
+        if (!b->is_builder(BuilderKind::Appender) || each <= 0) return;
+        auto* at = &state[std::size_t(first)];
+        llvm::Value* need = e.ir.CreateMul(plan.count, e.c64(each));
+        llvm::Value* room = e.slot(24, 8);
+        const Leaves old = {at[0], at[1], at[2]};
+        const Leaves grown = e.emit_if(
+            e.ir.CreateICmpSLT(e.ir.CreateSub(at[2], at[1]), need),
+            [&] {
+                e.store(b, old, room);
+                e.call_checked("weld_rt_appender_grow",
+                               {e.task, room, need, e.c64(size_of(b->elem())), e.at(plan.f.node->loc)});
+                return e.load(b, room);
+            },
+            [&] { return old; });
+        for (int j = 0; j < 3; ++j) at[j] = grown[std::size_t(j)];
+    });
+    return state;
+}
+
+/// The function `(task, captures, state, lo, hi) -> status` for a loop; made once per loop.
+static llvm::Function* loop_function(Emitter& caller, const Plan& plan,
+                                     const std::vector<const Symbol*>& symbols, const Leaves& captured) {
+    Unit& unit = caller.unit;
+    if (auto at = unit.loop_functions.find(plan.f.node); at != unit.loop_functions.end()) return at->second;
+    llvm::Function* fn = unit.function("loop_", {unit.ptr, unit.ptr, unit.ptr, unit.i64, unit.i64});
+    unit.loop_functions[plan.f.node] = fn;
+    Emitter e(unit, fn, fn->getArg(0));
+    e.loop_depth = caller.loop_depth;
+    const Leaves values = unpack(e, fn->getArg(1), captured);
+    const std::size_t own = leaves_of(plan).size();
+    const Plan here = moved(plan, Leaves(values.begin(), values.begin() + own));
+    bind_names(e, caller, symbols, llvm::ArrayRef<llvm::Value*>(values).drop_front(own));
+    const Type* type = plan.f.builder()->type;
+    const bool region = may_allocate(plan.f.body().body());
+    if (region) e.call("weld_rt_region_enter", {e.task});
+    const Leaves state =
+        emit_range(e, here, fn->getArg(3), fn->getArg(4), e.load(type, fn->getArg(2)), region);
+    e.store(type, state, fn->getArg(2));
+    if (region) e.call("weld_rt_region_exit", {e.task});
+    e.ir.CreateRet(e.c32(0));
+    return fn;
+}
+
+/// A constant WeldLoop.
+static llvm::Constant* loop_record(Unit& unit, const Plan& plan, llvm::Function* body) {
+    const auto i64 = [&](std::int64_t v) { return llvm::ConstantInt::getSigned(unit.i64, v); };
+    const auto i32 = [&](std::int64_t v) { return llvm::ConstantInt::getSigned(unit.i32, v); };
+    std::vector<std::uint32_t> appends;
+    int number = 0;
+    const std::function<void(const Type*)> each = [&](const Type* t) {
+        if (t->is_builder(BuilderKind::Appender))
+            appends.push_back(std::uint32_t(plan.appends[std::size_t(number)]));
+        if (t->is_builder()) ++number;
+        if (t->is_struct())
+            for (const Type* f : t->args) each(f);
+    };
+    const Type* type = plan.f.builder()->type;
+    each(type);
+    llvm::Constant* counts = llvm::ConstantPointerNull::get(unit.ptr);
+    const auto global = [&](llvm::Constant* init) {
+        return new llvm::GlobalVariable(unit.out, init->getType(), true, llvm::GlobalValue::PrivateLinkage,
+                                        init);
+    };
+    if (!appends.empty()) counts = global(llvm::ConstantDataArray::get(unit.ctx, appends));
+    auto* shape = llvm::StructType::get(
+        unit.ctx, {unit.ptr, unit.ptr, unit.i64, unit.i64, unit.i32, unit.i32, unit.ptr});
+    llvm::Constant* fields[] = {body,
+                                unit.describe(type),
+                                i64(plan.cost),
+                                i64(std::max<std::int64_t>(1, 64 / plan.step)),
+                                i32(plan.f.node->says(AttrKey::Parallel, true)),
+                                i32(std::int32_t(plan.f.node->loc.offset)),
+                                counts};
+    return global(llvm::ConstantStruct::get(shape, fields));
+}
+
+Leaves Emitter::emit_for(For f) {
+    const Plan plan = make_plan(*this, f);
+    const Leaves state = emit(f.builder());
+    const Type* type = f.builder()->type;
+    const auto outlined = [&]() -> Leaves {
+        const std::vector<const Symbol*> symbols = free_symbols(f.body().node);
+        Leaves captured = leaves_of(plan);
+        captured.append(leaves_of(*this, symbols));
+        llvm::Function* body = loop_function(*this, plan, symbols, captured);
+        llvm::Value* room = slot(size_of(type), align_of(type));
+        store(type, state, room);
+        call_checked("weld_rt_loop",
+                     {task, loop_record(unit, plan, body), pack(*this, captured), room, plan.count});
+        return load(type, room);
+    };
+    if (loop_depth == 0) return outlined();
+    const auto in_place = [&]() -> Leaves {
+        stop_check(f.node->loc);
+        return emit_range(*this, plan, c64(0), plan.count, reserve(*this, plan, state), false);
+    };
+    return emit_if(ir.CreateICmpSLE(plan.count, c64(kInPlaceWork / plan.cost)), in_place, outlined);
+}
+
+// ---- sort ----------------------------------------------------------------------------------------------
+
+/// The function `(task, captures, a*, b*, order*) -> status` for a comparator.
+static llvm::Function* compare_function(Emitter& caller, Lambda by, const std::vector<const Symbol*>& symbols,
+                                        const Leaves& captured) {
+    Unit& unit = caller.unit;
+    llvm::Function* fn = unit.function("compare_", {unit.ptr, unit.ptr, unit.ptr, unit.ptr, unit.ptr});
+    Emitter e(unit, fn, fn->getArg(0));
+    e.loop_depth = caller.loop_depth + 1;
+    bind_names(e, caller, symbols, unpack(e, fn->getArg(1), captured));
+    for (unsigned k = 0; k < 2; ++k) e.names[by.param(k)] = e.load(by.param(k)->type, fn->getArg(2 + k));
+    e.ir.CreateAlignedStore(e.emit1(by.body()), fn->getArg(4), llvm::Align(4));
+    e.ir.CreateRet(e.c32(0));
+    return fn;
+}
+
+/// A vector of the keys of `vec`, in memory.
+static llvm::Value* sort_keys(Emitter& e, Sort s, const Leaves& vec) {
+    const Type* elem = s.of()->type->elem();
+    const Type* key = s.by().body()->type;
+    llvm::Value* keys = e.alloc(vec[1], size_of(key), s.node->loc);
+    ++e.loop_depth;
+    e.counted_loop(e.c64(0), vec[1], 1, {}, {}, [&](llvm::Value* i, const Leaves&) -> Leaves {
+        e.names[s.by().param(0)] = e.load(elem, e.element(vec[0], elem, i));
+        e.store(key, e.emit(s.by().body()), e.element(keys, key, i));
+        return {};
+    });
+    --e.loop_depth;
+    llvm::Value* room = e.slot(16, 8);
+    e.ir.CreateStore(keys, room);
+    e.ir.CreateStore(vec[1], e.address(room, 8));
+    return room;
+}
+
+Leaves Emitter::emit_sort(Sort s) {
+    const Leaves vec = emit(s.of());
+    const Type* type = s.of()->type;
+    llvm::Value* in = spill(type, vec);
+    llvm::Value* out = slot(16, 8);
+    if (s.by().params().size() == 1) {
+        llvm::Value* keys = sort_keys(*this, s, vec);
+        call_checked("weld_rt_sort_keys", {task, in, unit.describe(type->elem()), keys,
+                                           unit.describe(s.by().body()->type), out, at(s.node->loc)});
+        return load(type, out);
+    }
+    const std::vector<const Symbol*> symbols = free_symbols(s.by().node);
+    const Leaves captured = leaves_of(*this, symbols);
+    llvm::Function* by = compare_function(*this, s.by(), symbols, captured);
+    call_checked("weld_rt_sort",
+                 {task, in, unit.describe(type->elem()), by, pack(*this, captured), out, at(s.node->loc)});
+    return load(type, out);
+}
+
+}  // namespace weld::codegen

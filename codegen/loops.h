@@ -1,0 +1,22 @@
+// Questions about loop bodies that decide how a loop is emitted.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "weldir/ir/expr.h"
+
+namespace weld::codegen {
+
+/// Evaluating `e` may leave memory behind that nothing refers to later. (Builders that merely grow don't:
+/// they return the smaller buffer themselves.)
+bool may_allocate(const Expr* e);
+
+/// For each builder in the loop's builder type (depth first) the number of values that every iteration merges
+/// into it, whatever happens; -1 where that varies.
+std::vector<std::int32_t> merges_per_iteration(For f);
+
+/// Estimated nanoseconds of one evaluation.
+std::int64_t cost_of(const Expr* e);
+
+}  // namespace weld::codegen

@@ -1,0 +1,75 @@
+// Which LLVM passes run, and why these.
+#include "codegen/optimize.h"
+
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopRotation.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Vectorize/LoopVectorize.h>
+
+#include <mutex>
+
+namespace weld::codegen {
+
+std::unique_ptr<llvm::TargetMachine> host_machine(int level, std::string* error) {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        llvm::InitializeNativeTarget();
+        llvm::InitializeNativeTargetAsmPrinter();
+    });
+    const std::string triple = llvm::sys::getProcessTriple();
+    const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, *error);
+    if (!target) return nullptr;
+    std::string features;
+    for (const auto& [name, on] : llvm::sys::getHostCPUFeatures())
+        features += (on ? ",+" : ",-") + name.str();
+    // 512-bit registers where the machine has them: our own vectoriser chose the width already
+    features += ",-prefer-256-bit";
+    llvm::TargetOptions options;
+    return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+        triple, llvm::sys::getHostCPUName(), features.empty() ? features : features.substr(1), options,
+        llvm::Reloc::PIC_, llvm::CodeModel::Small,
+        level == 0 ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default, true));
+}
+
+void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level) {
+    if (level == 0) return;
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager sccs;
+    llvm::ModuleAnalysisManager modules;
+    llvm::PassBuilder builder(&machine);
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(sccs);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, sccs, modules);
+
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::EarlyCSEPass(true));
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::SimplifyCFGPass());
+    llvm::LoopPassManager loop_passes;
+    loop_passes.addPass(llvm::LICMPass(llvm::LICMOptions()));
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loop_passes), true));
+    if (level >= 2) {
+        passes.addPass(llvm::LoopVectorizePass());
+        passes.addPass(llvm::InstCombinePass());
+        passes.addPass(llvm::EarlyCSEPass(true));
+        passes.addPass(llvm::SimplifyCFGPass());
+    }
+    llvm::ModulePassManager all;
+    all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
+    all.run(module, modules);
+}
+
+}  // namespace weld::codegen

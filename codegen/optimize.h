@@ -1,0 +1,19 @@
+// The LLVM passes that we run, and the machine that we run them for.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <llvm/IR/Module.h>
+#include <llvm/Target/TargetMachine.h>
+
+namespace weld::codegen {
+
+/// The host's machine; null with `*error` set if LLVM has none.
+std::unique_ptr<llvm::TargetMachine> host_machine(int level, std::string* error);
+
+/// Our short pipeline. Emitted code is in SSA form and clean already, so little is needed: scalar clean-up,
+/// invariant motion, vectorisation of what our own passes left scalar.
+void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level);
+
+}  // namespace weld::codegen

@@ -1,0 +1,210 @@
+// Scalar operations, on one value or on lanes. What they compute is defined by weldir/ir/scalar.h.
+#include <llvm/IR/Intrinsics.h>
+
+#include "codegen/emit.h"
+
+namespace weld::codegen {
+
+/// `type` with the lanes of `like`.
+static llvm::Type* laned(llvm::Type* type, llvm::Value* like) {
+    auto* v = llvm::dyn_cast<llvm::FixedVectorType>(like->getType());
+    return v ? llvm::FixedVectorType::get(type, v->getNumElements()) : type;
+}
+
+static llvm::Value* any_lane(llvm::IRBuilder<>& ir, llvm::Value* cond) {
+    return cond->getType()->isVectorTy() ? ir.CreateOrReduce(cond) : cond;
+}
+
+// With one NaN the other operand; -0.0 is less than 0.0.
+static llvm::Value* float_min_max(Emitter& e, bool min, llvm::Value* a, llvm::Value* b) {
+    auto& ir = e.ir;
+    llvm::Value* first = min ? ir.CreateFCmpOLT(a, b) : ir.CreateFCmpOGT(a, b);
+    llvm::Value* r = ir.CreateSelect(first, a, b);
+    r = ir.CreateSelect(ir.CreateFCmpUNO(b, b), a, r);
+    const unsigned bits = a->getType()->getScalarSizeInBits();
+    llvm::Type* ints = laned(llvm::IntegerType::get(e.unit.ctx, bits), a);
+    llvm::Value *x = ir.CreateBitCast(a, ints), *y = ir.CreateBitCast(b, ints);
+    llvm::Value* both = ir.CreateBitCast(min ? ir.CreateOr(x, y) : ir.CreateAnd(x, y), a->getType());
+    return ir.CreateSelect(ir.CreateFCmpOEQ(a, b), both, r);
+}
+
+static llvm::Value* min_max(Emitter& e, bool min, Scalar s, llvm::Value* a, llvm::Value* b) {
+    if (is_float(s)) return float_min_max(e, min, a, b);
+    using I = llvm::Intrinsic::ID;
+    const I id = is_signed(s) ? (min ? I(llvm::Intrinsic::smin) : I(llvm::Intrinsic::smax))
+                              : (min ? I(llvm::Intrinsic::umin) : I(llvm::Intrinsic::umax));
+    return e.ir.CreateBinaryIntrinsic(id, a, b);
+}
+
+/// Truncating division or remainder; MIN / -1 is MIN, MIN % -1 is 0; zero divisors fail.
+static llvm::Value* int_division(Emitter& e, bool division, Scalar s, llvm::Value* a, llvm::Value* b, Loc loc,
+                                 const Expr* divisor) {
+    auto& ir = e.ir;
+    if (divisor && divisor->op == Op::Broadcast) divisor = divisor->arg(0);
+    const bool known = divisor && divisor->op == Op::Literal && divisor->attr.bits != 0;
+    if (!known) {
+        llvm::Value* zero = ir.CreateICmpEQ(b, llvm::Constant::getNullValue(b->getType()));
+        e.fail_if(any_lane(ir, zero), kWeldDivisionByZero, loc);
+    }
+    if (!is_signed(s)) return division ? ir.CreateUDiv(a, b) : ir.CreateURem(a, b);
+    if (known && divisor->as<Literal>().as_int() != -1)
+        return division ? ir.CreateSDiv(a, b) : ir.CreateSRem(a, b);
+    llvm::Value* minus = ir.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(b->getType()));
+    llvm::Value* by = ir.CreateSelect(minus, llvm::ConstantInt::get(b->getType(), 1), b);
+    if (division) return ir.CreateSelect(minus, ir.CreateNeg(a), ir.CreateSDiv(a, by));
+    return ir.CreateSRem(a, by);  // x % 1 == 0 == x % -1
+}
+
+/// C's fmod. LLVM turns frem into a call of it.
+static llvm::Value* remainder(Emitter& e, Scalar s, llvm::Value* a, llvm::Value* b, Loc loc,
+                              const Expr* divisor) {
+    return is_float(s) ? e.ir.CreateFRem(a, b) : int_division(e, false, s, a, b, loc, divisor);
+}
+
+static llvm::Value* compare(Emitter& e, Op op, Scalar s, llvm::Value* a, llvm::Value* b) {
+    using P = llvm::CmpInst::Predicate;
+    struct Row {
+        P f, i, u;
+    };
+    static constexpr Row rows[] = {
+        {P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ},   {P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE},
+        {P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT}, {P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT},
+        {P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE}, {P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE}};
+    const Row& r = rows[int(op) - int(Op::Eq)];
+    return e.ir.CreateCmp(is_float(s) ? r.f : is_signed(s) ? r.i : r.u, a, b);
+}
+
+llvm::Value* Emitter::scalar_op(Op op, Scalar s, llvm::Value* a, llvm::Value* b, Loc loc,
+                                const Expr* divisor) {
+    const bool f = is_float(s);
+    const auto count = [&] {  // shifts take the count modulo the width
+        return ir.CreateAnd(b, llvm::ConstantInt::get(b->getType(), b->getType()->getScalarSizeInBits() - 1));
+    };
+    switch (op) {
+        case Op::Add: return f ? ir.CreateFAdd(a, b) : ir.CreateAdd(a, b);
+        case Op::Sub: return f ? ir.CreateFSub(a, b) : ir.CreateSub(a, b);
+        case Op::Mul: return f ? ir.CreateFMul(a, b) : ir.CreateMul(a, b);
+        case Op::Div: return f ? ir.CreateFDiv(a, b) : int_division(*this, true, s, a, b, loc, divisor);
+        case Op::Rem: return remainder(*this, s, a, b, loc, divisor);
+        case Op::BitAnd:
+        case Op::And: return ir.CreateAnd(a, b);
+        case Op::BitOr:
+        case Op::Or: return ir.CreateOr(a, b);
+        case Op::BitXor: return ir.CreateXor(a, b);
+        case Op::Shl: return ir.CreateShl(a, count());
+        case Op::Shr: return is_signed(s) ? ir.CreateAShr(a, count()) : ir.CreateLShr(a, count());
+        case Op::Eq:
+        case Op::Ne:
+        case Op::Lt:
+        case Op::Gt:
+        case Op::Le:
+        case Op::Ge: return compare(*this, op, s, a, b);
+        case Op::Neg: return f ? ir.CreateFNeg(a) : ir.CreateNeg(a);
+        case Op::Not:
+        case Op::BitNot: return ir.CreateNot(a);
+        case Op::Min: return min_max(*this, true, s, a, b);
+        case Op::Max: return min_max(*this, false, s, a, b);
+        case Op::Sqrt: return ir.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
+        default: return math_call(op, s, a, b);
+    }
+}
+
+// Vector routines of the runtime take exactly one register. A scalar is lane 0 of a register that holds it in
+// every lane, so that scalar and simd programs get the same bits.
+llvm::Value* Emitter::math_call(Op op, Scalar s, llvm::Value* a, llvm::Value* b) {
+    const std::uint32_t bytes = target_simd_bytes();
+    const unsigned width = bytes / unsigned(size_of(s));
+    auto* type = llvm::FixedVectorType::get(unit.lower(s), width);
+    const std::string name = std::string("weld_vm_") + info(op).text +
+                             (s == Scalar::F32 ? "_f32_" : "_f64_") +
+                             (bytes == 64   ? "avx512"
+                              : bytes == 32 ? "avx2"
+                                            : "sse2");
+    std::vector<llvm::Type*> params(b ? 2 : 1, type);
+    auto routine = unit.external(name, llvm::FunctionType::get(type, params, false));
+    llvm::cast<llvm::Function>(routine.getCallee())->setDoesNotThrow();
+    llvm::cast<llvm::Function>(routine.getCallee())->setDoesNotAccessMemory();
+
+    auto* vec = llvm::dyn_cast<llvm::FixedVectorType>(a->getType());
+    const unsigned n = vec ? vec->getNumElements() : 1;
+    const auto piece = [&](llvm::Value* v,
+                           unsigned from) {  // lanes [from, from + width) of v, the last one repeated
+        if (!vec) return ir.CreateVectorSplat(width, v);
+        if (n == width) return v;
+        llvm::SmallVector<int, 64> mask;
+        for (unsigned k = 0; k < width; ++k) mask.push_back(int(std::min(from + k, n - 1)));
+        return ir.CreateShuffleVector(v, mask);
+    };
+    llvm::Value* all = nullptr;
+    for (unsigned from = 0; from < n; from += width) {
+        std::vector<llvm::Value*> args = {piece(a, from)};
+        if (b) args.push_back(piece(b, from));
+        llvm::Value* r = ir.CreateCall(routine, args);
+        if (!vec) return ir.CreateExtractElement(r, std::uint64_t(0));
+        if (n <= width) {
+            llvm::SmallVector<int, 64> mask;
+            for (unsigned k = 0; k < n; ++k) mask.push_back(int(k));
+            return n == width ? r : ir.CreateShuffleVector(r, mask);
+        }
+        if (!all) all = llvm::PoisonValue::get(vec);
+        for (unsigned k = 0; k < width && from + k < n; ++k)
+            all = ir.CreateInsertElement(all, ir.CreateExtractElement(r, std::uint64_t(k)),
+                                         std::uint64_t(from + k));
+    }
+    return all;
+}
+
+llvm::Value* Emitter::emit_cast(llvm::Value* v, Scalar from, Scalar to) {
+    if (from == to) return v;
+    llvm::Type* type = laned(unit.lower(to), v);
+    if (to == Scalar::Bool)
+        return is_float(from) ? ir.CreateFCmpUNE(v, llvm::ConstantFP::get(v->getType(), 0.0))
+                              : ir.CreateIsNotNull(v);
+    if (is_float(from)) {
+        if (is_float(to)) return ir.CreateFPCast(v, type);
+        // out of range saturates, NaN gives 0
+        const auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+        return ir.CreateIntrinsic(id, {type, v->getType()}, {v});
+    }
+    if (is_float(to)) return is_signed(from) ? ir.CreateSIToFP(v, type) : ir.CreateUIToFP(v, type);
+    return is_signed(from) ? ir.CreateSExtOrTrunc(v, type) : ir.CreateZExtOrTrunc(v, type);
+}
+
+// Structs and vectors are compared by the runtime; small structs of scalars field by field.
+llvm::Value* Emitter::compare_values(Op op, const Type* t, const Leaves& a, const Leaves& b) {
+    if (t->is_lanes()) return compare(*this, op, t->scalar, a[0], b[0]);
+    llvm::Value* order = call("weld_rt_compare", {unit.describe(t), spill(t, a), spill(t, b)});
+    switch (op) {
+        case Op::Eq: return ir.CreateICmpEQ(order, c32(0));
+        case Op::Ne: return ir.CreateICmpNE(order, c32(0));
+        case Op::Lt: return ir.CreateICmpEQ(order, c32(-1));
+        case Op::Gt: return ir.CreateICmpEQ(order, c32(1));
+        case Op::Le: return ir.CreateICmpSLE(order, c32(0));
+        default: return ir.CreateICmpULE(order, c32(1));
+    }
+}
+
+/// `&&` and `||` of scalars: the right side runs only if it must, or when that costs and risks nothing.
+static llvm::Value* lazily(Emitter& e, const Expr* x) {
+    const bool is_and = x->op == Op::And;
+    llvm::Value* left = e.emit1(x->arg(0));
+    if (x->type->is_simd() || (is_movable(x->arg(1)) && size_of_tree(x->arg(1)) <= 8)) {
+        llvm::Value* right = e.emit1(x->arg(1));
+        return is_and ? e.ir.CreateAnd(left, right) : e.ir.CreateOr(left, right);
+    }
+    const auto right = [&] { return e.emit(x->arg(1)); };
+    const auto known = [&]() -> Leaves { return {e.ir.getInt1(!is_and)}; };
+    return is_and ? e.emit_if(left, right, known)[0] : e.emit_if(left, known, right)[0];
+}
+
+Leaves Emitter::emit_scalar_op(const Expr* e) {
+    if (e->op == Op::And || e->op == Op::Or) return {lazily(*this, e)};
+    const Type* t = e->arg(0)->type;
+    const Leaves a = emit(e->arg(0));
+    if (e->num_args == 1) return {scalar_op(e->op, t->scalar, a[0], nullptr, e->loc)};
+    const Leaves b = emit(e->arg(1));
+    if (is_comparison(e->op)) return {compare_values(e->op, t, a, b)};
+    return {scalar_op(e->op, t->scalar, a[0], b[0], e->loc, e->arg(1))};
+}
+
+}  // namespace weld::codegen
