@@ -1,0 +1,128 @@
+// weld_rt_collect: marks the blocks of the innermost region that a value reaches, then sweeps the others.
+//
+// A value may point into the middle of a block (a slice), into blocks of other regions, or into memory that
+// is not ours. What lies in no page of ours is an input or a user function's and cannot point back;
+// everything else is entered, older or not, because a builder may have been filled after its buffer was made.
+// A block whose elements hold pointers remembers which of its bytes have been looked at, so that many slices
+// of one vector cost one pass.
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/describe.h"
+#include "runtime/hash_table.h"
+#include "runtime/task.h"
+
+namespace weld::runtime {
+
+namespace {
+
+class Tracer {
+  public:
+    explicit Tracer(Task* task) : account_(task->account()), region_(task->region) {}
+
+    void value(const WeldType* t, const void* at);
+    std::int64_t scanned() const { return scanned_; }
+
+  private:
+    struct Seen {
+        const char* begin;
+        const char* end;
+    };
+
+    Block mark(const void* p, bool* fresh = nullptr);
+    void elements(const WeldType* elem, const void* data, std::int64_t count);
+    void unseen(const WeldType* elem, Seen* seen, const char* begin, const char* end);
+    void run(const WeldType* elem, const char* begin, const char* end);
+    void dict(const WeldDict* d);
+
+    MemoryAccount& account_;
+    Region* region_;
+    std::int64_t scanned_ = 0;
+    std::unordered_map<const void*, Seen> seen_;  // by the beginning of blocks
+};
+
+/// The block that `p` points into; its page is null if it is none of ours. If it is the region's it is
+/// marked, which is `fresh` the first time.
+Block Tracer::mark(const void* p, bool* fresh) {
+    Page* page = account_.find(p);
+    if (!page) return {};
+    const Block block = find_block(page, p);
+    if (!block.page || !owns(region_, page, p)) return block;
+    const std::int64_t unit = page->unit_of(block.begin);
+    if (fresh) *fresh = page->single ? !page->marked : !test_bit(page->marks(), unit);
+    if (page->single) page->marked = true;
+    else set_bit(page->marks(), unit);
+    return block;
+}
+
+void Tracer::run(const WeldType* elem, const char* begin, const char* end) {
+    scanned_ += end - begin;
+    for (; begin < end; begin += elem->size) value(elem, begin);
+}
+
+/// Looks at the parts of [begin, end) outside of what was seen. Only one range is remembered: the longest.
+void Tracer::unseen(const WeldType* elem, Seen* seen, const char* begin, const char* end) {
+    Seen old = *seen;
+    const bool whole_elements = (begin - old.begin) % elem->size == 0;
+    if (!whole_elements || end < old.begin || begin > old.end) {  // apart
+        if (end - begin > old.end - old.begin) *seen = {begin, end};
+        return run(elem, begin, end);
+    }
+    *seen = {std::min(begin, old.begin), std::max(end, old.end)};
+    if (begin < old.begin) run(elem, begin, old.begin);
+    if (end > old.end) run(elem, old.end, end);
+}
+
+void Tracer::elements(const WeldType* elem, const void* data, std::int64_t count) {
+    if (count <= 0 || !elem->size) return;
+    bool fresh = false;
+    const Block block = mark(data, &fresh);
+    if (!block.page || !elem->holds_pointer) return;
+    const char* begin = static_cast<const char*>(data);
+    const char* end = begin + count * elem->size;
+    if (fresh) return run(elem, begin, end);  // nearly always the last time, so nothing is noted yet
+    auto [entry, is_new] = seen_.try_emplace(block.begin, Seen{begin, end});
+    if (is_new) return run(elem, begin, end);
+    unseen(elem, &entry->second, begin, end);  // references stay valid in this kind of map
+}
+
+void Tracer::value(const WeldType* t, const void* at) {
+    if (!t->holds_pointer) return;
+    switch (t->kind) {
+        case kWeldVec:
+        case kWeldVecMerger: {
+            const WeldVec* v = static_cast<const WeldVec*>(at);
+            return elements(t->args[0], v->data, v->len);
+        }
+        case kWeldAppender: {
+            const WeldAppender* a = static_cast<const WeldAppender*>(at);
+            if (a->capacity > 0) mark(a->data);
+            return elements(t->args[0], a->data, a->size);
+        }
+        case kWeldDict:
+        case kWeldDictMerger:
+        case kWeldGroupMerger: return dict(*static_cast<WeldDict* const*>(at));
+        case kWeldStruct:
+            for (std::uint32_t i = 0; i < t->num_args; ++i)
+                value(t->args[i], static_cast<const char*>(at) + t->offsets[i]);
+            return;
+    }
+}
+
+void Tracer::dict(const WeldDict* d) {
+    if (d) mark(d);
+}
+
+}  // namespace
+
+}  // namespace weld::runtime
+
+using namespace weld::runtime;
+
+extern "C" void weld_rt_collect(WeldTask* t, const void* value, const WeldType* type) noexcept {
+    Task* task = task_of(t);
+    Tracer tracer(task);
+    tracer.value(type, value);
+    set_allowance(task, sweep(task), tracer.scanned());
+}

@@ -1,0 +1,47 @@
+// Helpers on WeldType: what emitted code tells the runtime about types.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "runtime/abi/weld_abi.h"
+
+namespace weld::runtime {
+
+inline bool is_scalar(const WeldType* t) { return t->kind <= kWeldF64; }
+inline bool is_float(const WeldType* t) { return t->kind == kWeldF32 || t->kind == kWeldF64; }
+
+inline std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
+
+inline std::int64_t lanes_of(const WeldType* simd) { return simd->size / simd->args[0]->size; }
+
+/// How {key, value} lies in memory.
+struct PairLayout {
+    std::int64_t value_at;
+    std::int64_t size;
+    std::int64_t align;
+};
+inline PairLayout pair_layout(const WeldType* key, const WeldType* value) {
+    const std::int64_t align = std::max(key->align, value->align);
+    const std::int64_t value_at = round_up(key->size, value->align);
+    return {value_at, round_up(value_at + value->size, align), align};
+}
+
+/// Whether a part of a value of type `t` satisfies `is`, which is asked about every type below `t`.
+template <class Is>
+bool any_part(const WeldType* t, const Is& is) {
+    if (is(t)) return true;
+    for (std::uint32_t i = 0; i < t->num_args; ++i)
+        if (any_part(t->args[i], is)) return true;
+    return false;
+}
+inline bool holds_float(const WeldType* t) { return any_part(t, is_float); }
+
+/// Calls `f(type, offset)` for every scalar of a scalar or (nested) struct of scalars.
+template <class F>
+void for_each_scalar(const WeldType* t, std::int64_t offset, const F& f) {
+    if (t->kind != kWeldStruct) return f(t, offset);
+    for (std::uint32_t i = 0; i < t->num_args; ++i) for_each_scalar(t->args[i], offset + t->offsets[i], f);
+}
+
+}  // namespace weld::runtime

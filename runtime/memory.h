@@ -1,0 +1,140 @@
+// Accounts and regions.
+//
+// A MemoryAccount belongs to a context: it counts pages against a limit and recycles them. A region belongs
+// to a task: a stack of them holds the blocks that its code allocates, the innermost one receiving. Small
+// blocks are cut one after the other from pages, so allocating is a few instructions and needs no lock; a
+// region that begins inside another goes on in the other's page, so it costs a few stores. `weld_rt_collect`
+// (collect.cpp) frees the blocks of the innermost region that a value does not reach, and the room between
+// the living is used again.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <memory>
+
+#include "runtime/abi/weld_abi.h"
+#include "runtime/pages.h"
+
+namespace weld::runtime {
+
+struct Task;
+
+/// Memory of a context: a limit, and what is used of it. Thread-safe. Runs and values share it.
+class MemoryAccount {
+  public:
+    static constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
+
+    explicit MemoryAccount(std::int64_t limit = kUnlimited) : limit_(limit) {}
+
+    std::int64_t limit() const { return limit_.load(std::memory_order_relaxed); }
+    void set_limit(std::int64_t bytes) { limit_.store(bytes, std::memory_order_relaxed); }
+    std::int64_t used() const { return used_.load(std::memory_order_relaxed); }
+    std::int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
+    /// Counts `bytes` more; false, and nothing is counted, if that exceeds the limit.
+    bool charge(std::int64_t bytes);
+    void refund(std::int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+    /// Gives memory that waits to be used again back to the machine.
+    void trim() { heap_.trim(0); }
+
+    /// Pages, counted. Null if the limit or the machine has no more.
+    Page* take_small(std::int64_t bytes);
+    Page* take_single(std::int64_t size);
+    void give(Page* page);
+    Page* find(const void* p) const { return heap_.find(p); }
+    void end_of_run() { heap_.age(); }
+
+  private:
+    std::int64_t keep() const;
+
+    std::atomic<std::int64_t> limit_;
+    std::atomic<std::int64_t> used_{0};
+    std::atomic<std::int64_t> peak_{0};
+    PageHeap heap_;
+};
+
+constexpr std::int64_t kSmallBlock = 8192;  ///< larger blocks have a page of their own
+constexpr int kSizeClasses = 27;
+
+/// Room between living blocks, noted in place.
+struct Hole {
+    Hole* next;
+    char* end;
+};
+
+}  // namespace weld::runtime
+
+/// A region of a task.
+struct WeldRegion {
+    weld::runtime::Task* task;
+    WeldRegion* outer;
+    weld::runtime::Page* pages;
+    char* cursor;  ///< small blocks come from [cursor, limit)
+    char* limit;
+    weld::runtime::Page* current;  ///< the page that `cursor` is in
+    char* shared_begin;            ///< the part of the outer region's page that this one goes on in
+    char* shared_end;
+    weld::runtime::Page* shared;
+    std::int64_t page_bytes;  ///< of all its pages
+    std::int64_t live;        ///< bytes of blocks after the last collection
+    std::int64_t allowance;   ///< bytes that may be allocated from then on before collecting pays
+    std::int64_t outer_debt;  ///< the outer region's, to be restored
+    weld::runtime::Hole* holes;
+    std::uint64_t free_classes;  ///< whose list in `freed` has a block
+    void* freed[weld::runtime::kSizeClasses];
+    bool pooled;  ///< made by weld_rt_region_enter
+};
+
+namespace weld::runtime {
+
+using Region = WeldRegion;
+
+constexpr std::int64_t kAllowance = 1 << 20;
+
+/// Begins and ends a region of `task`. What it holds at the end goes to the one around it, as does what
+/// regions hold that began later and never ended because code left them with a failure.
+void enter_region(Task* task, Region* region);
+void exit_region(Task* task, Region* region);
+/// Gives what a finished task holds to the innermost region of `to`.
+void hand_over(Task* from, Task* to);
+/// Bytes of the blocks in the innermost region.
+std::int64_t bytes_held(const Task* task);
+/// Frees everything in the innermost region.
+void clear_region(Task* task);
+/// Frees all pages of a list of pages.
+void free_pages(MemoryAccount* account, Page* pages);
+
+/// `size` > 0 bytes in the innermost region. Null after recording the failure.
+void* allocate(Task* task, std::int64_t size, std::int32_t loc);
+/// `count` elements of `size` bytes; never null for none.
+void* allocate_array(Task* task, std::int64_t count, std::int64_t size, std::int32_t loc);
+template <class T>
+T* allocate_array(Task* task, std::int64_t count, std::int32_t loc) {
+    return static_cast<T*>(allocate_array(task, count, std::int64_t(sizeof(T)), loc));
+}
+/// Frees a block of any region of this task that nothing points to any more; does nothing to other memory.
+void release(Task* task, void* block);
+
+/// A block, as `find_block` sees it.
+struct Block {
+    Page* page = nullptr;
+    char* begin = nullptr;
+    char* end = nullptr;
+};
+/// The block that `p` points into; page is null if it is none.
+Block find_block(Page* page, const void* p);
+
+/// `p` in `page` belongs to `region`.
+inline bool owns(const Region* region, const Page* page, const void* p) {
+    return page->owner == region ||
+           (page == region->shared && p >= region->shared_begin && p < region->shared_end);
+}
+
+/// After a collection that looked at `scanned` bytes and found `live` bytes of blocks: how much may be
+/// allocated before the next one. In proportion to both, so that collecting stays cheaper than allocating.
+void set_allowance(Task* task, std::int64_t live, std::int64_t scanned);
+/// Puts the room between the marked blocks of the innermost region to use again and frees pages without any.
+/// Returns the bytes of the marked blocks.
+std::int64_t sweep(Task* task);
+
+}  // namespace weld::runtime

@@ -1,0 +1,363 @@
+// The heap of pages: spans of granules for small pages, mappings for large ones, and the map from addresses
+// to both.
+#include "runtime/pages.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "runtime/poison.h"
+
+namespace weld::runtime {
+
+namespace {
+
+constexpr std::int64_t kGranules = kSpanBytes / kGranule;
+constexpr std::int64_t kWords = kGranules / 64;
+constexpr std::int64_t kLargestRun = 1 << 20;  // bytes; more gets a mapping
+constexpr int kSpanBits = 21, kLeafBits = 14, kRootBits = 13;
+constexpr int kEmptySpans = 4;            // that we keep
+constexpr std::uint32_t kRunsToWait = 8;  // after which a waiting mapping goes
+constexpr std::int64_t kColors = 32, kColorBytes = 128;
+
+std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
+
+void* map_memory(std::int64_t bytes) {
+    void* p = mmap(nullptr, std::size_t(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? nullptr : p;
+}
+
+/// Memory that begins at a multiple of kSpanBytes.
+char* map_aligned(std::int64_t bytes) {
+    char* p = static_cast<char*>(map_memory(bytes + kSpanBytes));
+    if (!p) return nullptr;
+    const std::int64_t before = -reinterpret_cast<std::intptr_t>(p) & (kSpanBytes - 1);
+    if (before) munmap(p, std::size_t(before));
+    munmap(p + before + bytes, std::size_t(kSpanBytes - before));
+    return p + before;
+}
+
+}  // namespace
+
+std::int64_t next_bit(const std::uint64_t* bits, std::int64_t i, std::int64_t end) {
+    if (i >= end) return end;
+    std::int64_t w = i >> 6;
+    std::uint64_t word = bits[w] >> (i & 63) << (i & 63);
+    while (!word) {
+        if (++w << 6 >= end) return end;
+        word = bits[w];
+    }
+    return std::min(end, (w << 6) + std::countr_zero(word));
+}
+
+std::int64_t last_bit(const std::uint64_t* bits, std::int64_t i) {
+    std::int64_t w = i >> 6;
+    std::uint64_t word = bits[w] << (63 - (i & 63)) >> (63 - (i & 63));
+    while (!word) {
+        if (--w < 0) return -1;
+        word = bits[w];
+    }
+    return (w << 6) + 63 - std::countl_zero(word);
+}
+
+/// 2 MiB of address space cut into granules.
+struct Span {
+    char* base;
+    Span* next = nullptr;
+    Span* prev = nullptr;
+    int longest = kGranules;  // free run
+    std::uint64_t used[kWords] = {};
+    std::uint16_t
+        first[kGranules];  // granule of the page that a granule belongs to, or kFree; read without lock
+
+    static constexpr std::uint16_t kFree = 0xffff;
+
+    explicit Span(char* at) : base(at) { fill(0, kGranules, false); }
+
+    int class_of() const { return std::bit_width(unsigned(longest)) - 1; }
+
+    /// The first run of `count` free granules, or -1; also says how long the longest one is.
+    std::int64_t find_run(std::int64_t count, std::int64_t* longest_run) const {
+        std::int64_t found = -1, most = 0;
+        for (std::int64_t at = 0; at < kGranules;) {
+            std::int64_t begin = at;
+            while (begin < kGranules && test_bit(used, begin)) {
+                const std::uint64_t rest = ~used[begin >> 6] >> (begin & 63);
+                begin = rest ? begin + std::countr_zero(rest) : (begin | 63) + 1;
+            }
+            const std::int64_t end = next_bit(used, begin, kGranules);
+            if (found < 0 && end - begin >= count) {
+                found = begin;
+                begin += count;  // as it will be
+            }
+            most = std::max(most, end - begin);
+            at = end;
+        }
+        *longest_run = most;
+        return found;
+    }
+
+    void fill(std::int64_t from, std::int64_t count, bool value) {
+        for (std::int64_t g = from; g < from + count; ++g) {
+            value ? set_bit(used, g) : clear_bit(used, g);
+            first[g] = value ? std::uint16_t(from) : kFree;
+        }
+    }
+};
+
+PageHeap::PageHeap()
+    : root_(static_cast<std::atomic<Leaf*>*>(std::calloc(std::size_t(1) << kRootBits, sizeof(void*)))) {}
+
+PageHeap::~PageHeap() {
+    trim(0);
+    // What is left is still in use by nobody: pages that were never given back have lost their account.
+    for (int c = 0; c < kClasses; ++c)
+        while (spans_[c]) drop_span(spans_[c]);
+    while (full_) drop_span(full_);
+    for (std::int64_t i = 0; root_ && i < std::int64_t(1) << kRootBits; ++i)
+        std::free(root_[i].load(std::memory_order_relaxed));
+    std::free(root_);
+}
+
+/// Notes that the spans of addresses from `address` belong to `what`; false if there is no memory for the
+/// note.
+bool PageHeap::enter(const void* address, std::int64_t bytes, std::uintptr_t what) {
+    const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(address) >> kSpanBits;
+    const std::uintptr_t last =
+        (reinterpret_cast<std::uintptr_t>(address) + std::uintptr_t(bytes) - 1) >> kSpanBits;
+    if (!root_ || last >> kLeafBits >> kRootBits) return false;
+    for (std::uintptr_t i = first; i <= last; ++i) {
+        std::atomic<Leaf*>& slot = root_[i >> kLeafBits];
+        Leaf* leaf = slot.load(std::memory_order_relaxed);
+        if (!leaf) {
+            leaf = static_cast<Leaf*>(std::calloc(std::size_t(1) << kLeafBits, sizeof(Leaf)));
+            if (!leaf) return false;
+            slot.store(leaf, std::memory_order_release);
+        }
+        leaf[i & ((1 << kLeafBits) - 1)].store(what, std::memory_order_release);
+    }
+    return true;
+}
+
+Page* PageHeap::find(const void* p) const {
+    const std::uintptr_t i = reinterpret_cast<std::uintptr_t>(p) >> kSpanBits;
+    if (i >> kLeafBits >> kRootBits || !root_) return nullptr;
+    const Leaf* leaf = root_[i >> kLeafBits].load(std::memory_order_acquire);
+    if (!leaf) return nullptr;
+    const std::uintptr_t what = leaf[i & ((1 << kLeafBits) - 1)].load(std::memory_order_acquire);
+    if (!what) return nullptr;
+    Page* page = reinterpret_cast<Page*>(what - 1);
+    if (!(what & 1)) {
+        const Span* span = reinterpret_cast<const Span*>(what);
+        const std::uint16_t first = span->first[(static_cast<const char*>(p) - span->base) / kGranule];
+        if (first == Span::kFree) return nullptr;
+        page = reinterpret_cast<Page*>(span->base + first * kGranule);
+    }
+    return p >= page->begin && p < page->end ? page : nullptr;
+}
+
+void PageHeap::link(Span* span) {
+    Span*& head = span->longest ? spans_[span->class_of()] : full_;
+    span->prev = nullptr;
+    span->next = head;
+    if (head) head->prev = span;
+    head = span;
+}
+
+void PageHeap::unlink(Span* span) {
+    if (span->next) span->next->prev = span->prev;
+    if (span->prev) span->prev->next = span->next;
+    else (span->longest ? spans_[span->class_of()] : full_) = span->next;
+}
+
+Span* PageHeap::add_span() {
+    char* base = map_aligned(kSpanBytes);
+    if (!base) return nullptr;
+    Span* span = new (std::nothrow) Span(base);
+    if (!span || !enter(base, kSpanBytes, reinterpret_cast<std::uintptr_t>(span))) {
+        munmap(base, std::size_t(kSpanBytes));
+        delete span;
+        return nullptr;
+    }
+    // The first span of a heap serves small runs, for which clearing 2 MiB at once would take longest.
+    if (full_ || std::any_of(spans_, spans_ + kClasses, [](Span* s) { return s != nullptr; }))
+        madvise(base, std::size_t(kSpanBytes), MADV_HUGEPAGE);
+    link(span);
+    ++empty_spans_;
+    waiting_ += kSpanBytes;
+    return span;
+}
+
+void PageHeap::drop_span(Span* span) {
+    unlink(span);
+    enter(span->base, kSpanBytes, 0);
+    unpoison(span->base, kSpanBytes);
+    munmap(span->base, std::size_t(kSpanBytes));
+    if (span->longest == kGranules) {
+        --empty_spans_;
+        waiting_ -= kSpanBytes;
+    }
+    delete span;
+}
+
+Span* PageHeap::span_with_run(std::int64_t granules) {
+    for (int c = std::bit_width(unsigned(granules - 1)); c < kClasses; ++c)
+        if (spans_[c]) return spans_[c];
+    int tries = 8;  // of spans that may have a run that is long enough
+    for (Span* s = spans_[std::bit_width(unsigned(granules)) - 1]; s && tries; s = s->next, --tries)
+        if (s->longest >= granules) return s;
+    return add_span();
+}
+
+Page* PageHeap::take_run(std::int64_t granules) {
+    const std::lock_guard lock(mutex_);
+    Span* span = span_with_run(granules);
+    if (!span) return nullptr;
+    unlink(span);
+    if (span->longest == kGranules) {
+        --empty_spans_;
+        waiting_ -= kSpanBytes;
+    }
+    std::int64_t longest;
+    const std::int64_t at = span->find_run(granules, &longest);
+    span->fill(at, granules, true);
+    span->longest = int(longest);
+    link(span);
+    void* memory = span->base + at * kGranule;
+    unpoison(memory, granules * kGranule);
+    Page* page = new (memory) Page{};
+    page->bytes = granules * kGranule;
+    page->end = static_cast<char*>(memory) + page->bytes;
+    return page;
+}
+
+Page* PageHeap::take_small(std::int64_t bytes) {
+    Page* page = take_run(bytes / kGranule);
+    if (!page) return nullptr;
+    std::memset(page->starts(), 0, std::size_t(3 * 8 * page->words()));
+    page->begin =
+        reinterpret_cast<char*>(round_up(reinterpret_cast<std::intptr_t>(page->marks() + page->words()), 64));
+    poison(page->begin, page->end - page->begin);
+    return page;
+}
+
+std::int64_t PageHeap::bytes_of_single(std::int64_t size) {
+    const std::int64_t room = std::int64_t(sizeof(Page)) + size;
+    return round_up(room > kLargestRun ? room + (kColors - 1) * kColorBytes : room, kGranule);
+}
+
+Page* PageHeap::take_single(std::int64_t size, std::int64_t room) {
+    const std::int64_t bytes = bytes_of_single(size);
+    Page* page = bytes > kLargestRun ? take_mapping(bytes, room) : take_run(bytes / kGranule);
+    if (!page) return nullptr;
+    page->single = true;
+    page->begin = reinterpret_cast<char*>(page + 1);
+    if (page->mapped) {
+        // Vectors that a loop walks side by side should not all begin in the same set of the cache.
+        const std::lock_guard lock(mutex_);
+        page->begin += (color_++ % kColors) * kColorBytes;
+    }
+    return page;
+}
+
+/// A mapping that waits, at most a quarter and at most `room` larger than asked for.
+Page* PageHeap::waiting_mapping(std::int64_t bytes, std::int64_t room) {
+    const std::lock_guard lock(mutex_);
+    const std::int64_t most = bytes + std::min(bytes / 4, room);
+    auto best = mappings_.end();
+    for (auto m = mappings_.begin(); m != mappings_.end(); ++m)
+        if ((*m)->bytes >= bytes && (*m)->bytes <= most)
+            if (best == mappings_.end() || (*m)->bytes < (*best)->bytes) best = m;
+    if (best == mappings_.end()) return nullptr;
+    Page* page = *best;
+    mappings_.erase(best);
+    waiting_ -= page->bytes;
+    return page;
+}
+
+Page* PageHeap::take_mapping(std::int64_t bytes, std::int64_t room) {
+    if (Page* page = waiting_mapping(bytes, room)) {
+        const std::int64_t all = page->bytes;
+        page = new (page) Page{};
+        page->bytes = all;
+        page->mapped = true;
+        page->end = reinterpret_cast<char*>(page) + all;
+        return page;
+    }
+    char* memory = map_aligned(bytes);
+    if (!memory) return nullptr;
+    madvise(memory, std::size_t(bytes), MADV_HUGEPAGE);
+    Page* page = new (memory) Page{};
+    page->bytes = bytes;
+    page->mapped = true;
+    page->begin = page->end = memory + bytes;
+    {
+        const std::lock_guard lock(mutex_);
+        if (!enter(memory, bytes, reinterpret_cast<std::uintptr_t>(page) | 1)) {
+            munmap(memory, std::size_t(bytes));
+            return nullptr;
+        }
+    }
+    return page;
+}
+
+void PageHeap::drop_mapping(Page* page) {
+    enter(page, page->bytes, 0);
+    munmap(page, std::size_t(page->bytes));
+}
+
+void PageHeap::give(Page* page, std::int64_t keep) {
+    std::unique_lock lock(mutex_);
+    if (page->mapped) {
+        if (waiting_ + page->bytes > keep) return drop_mapping(page);
+        page->age = now_;
+        page->begin = page->end;  // `find` sees nothing in it
+        waiting_ += page->bytes;
+        mappings_.push_back(page);
+        return;
+    }
+    const std::uintptr_t i = reinterpret_cast<std::uintptr_t>(page) >> kSpanBits;
+    const Leaf* leaf = root_[i >> kLeafBits].load(std::memory_order_relaxed);
+    Span* span = reinterpret_cast<Span*>(leaf[i & ((1 << kLeafBits) - 1)].load(std::memory_order_relaxed));
+    const std::int64_t at = (reinterpret_cast<char*>(page) - span->base) / kGranule;
+    const std::int64_t count = page->bytes / kGranule;
+    poison(page, page->bytes);
+    unlink(span);
+    span->fill(at, count, false);
+    std::int64_t longest;
+    span->find_run(kGranules + 1, &longest);
+    span->longest = int(longest);
+    link(span);
+    if (longest < kGranules) return;
+    ++empty_spans_;
+    waiting_ += kSpanBytes;
+    if (empty_spans_ > 1 && (empty_spans_ > kEmptySpans || waiting_ > keep)) drop_span(span);
+}
+
+void PageHeap::trim(std::int64_t keep) {
+    const std::lock_guard lock(mutex_);
+    while (!mappings_.empty() && waiting_ > keep) {
+        waiting_ -= mappings_.front()->bytes;
+        drop_mapping(mappings_.front());
+        mappings_.erase(mappings_.begin());
+    }
+    Span*& empty = spans_[kClasses - 1];
+    while (waiting_ > keep && empty && empty->longest == kGranules) drop_span(empty);
+}
+
+void PageHeap::age() {
+    const std::lock_guard lock(mutex_);
+    ++now_;
+    std::erase_if(mappings_, [&](Page* page) {
+        if (now_ - page->age <= kRunsToWait) return false;
+        waiting_ -= page->bytes;
+        drop_mapping(page);
+        return true;
+    });
+}
+
+}  // namespace weld::runtime

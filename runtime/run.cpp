@@ -1,0 +1,208 @@
+// A run: its tasks, its failure, and the table of functions that emitted code may call.
+#include "runtime/run.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/entry.h"
+#include "runtime/parallel.h"
+#include "runtime/task.h"
+
+// Not all of them are written yet.
+#pragma weak name
+#pragma weak weld_rt_dict_new
+#pragma weak weld_rt_dict_merge
+#pragma weak weld_rt_dict_result
+#pragma weak weld_rt_group_new
+#pragma weak weld_rt_group_merge
+#pragma weak weld_rt_group_result
+#pragma weak weld_rt_dict_find
+#pragma weak weld_rt_dict_len
+#pragma weak weld_rt_dict_entries
+#pragma weak weld_rt_compare
+#pragma weak weld_rt_sort
+#pragma weak weld_rt_sort_keys
+#pragma weak weld_rt_serialize
+#pragma weak weld_rt_deserialize
+#pragma weak weld_rt_call
+
+namespace weld::runtime {
+
+static volatile std::int32_t never_stop = 0;
+
+Task::Task(WeldRun* r, volatile std::int32_t* stop_flag) {
+    stop = stop_flag;
+    run = r;
+    region = nullptr;
+    debt = 0;
+    enter_region(this, &first);
+}
+
+Task::~Task() {
+    for (Region* r = region; r; r = r->outer) free_pages(&account(), r->pages);
+    for (Region* r = region; r->outer;) {
+        Region* inner = std::exchange(r, r->outer);
+        if (inner->pooled) delete inner;
+    }
+    while (spare_regions) delete std::exchange(spare_regions, spare_regions->outer);
+}
+
+std::int32_t Task::fail(std::int64_t code, std::int32_t loc, std::string message) {
+    if (!failed()) failure = {code, loc, std::move(message)};
+    return kFailed;
+}
+
+static std::string in_words(std::int64_t bytes) {
+    constexpr const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    int u = 0;
+    while (u < 4 && bytes >= 1024 && bytes % 1024 == 0) bytes /= 1024, ++u;
+    return fmt::format("{} {}", bytes, units[u]);
+}
+
+std::int32_t Task::fail_memory(std::int32_t loc) {
+    const std::int64_t limit = account().limit();
+    return fail(kWeldOutOfMemory, loc,
+                limit == MemoryAccount::kUnlimited
+                    ? "out of memory"
+                    : fmt::format("memory limit of {} exceeded", in_words(limit)));
+}
+
+std::int32_t Task::check_stop(std::int32_t loc) {
+    return *stop ? fail(kWeldCancelled, loc, "cancelled") : kOk;
+}
+
+// ---- what is left behind ----------------------------------------------------------------------------------
+
+void Blocks::swap(Blocks& other) noexcept {
+    std::swap(account_, other.account_);
+    std::swap(pages_, other.pages_);
+    std::swap(bytes_, other.bytes_);
+}
+
+Blocks::~Blocks() {
+    if (account_) free_pages(account_.get(), pages_);
+}
+
+class BlocksAccess {
+  public:
+    /// Moves the pages of a task that has ended well to `blocks`.
+    static void take(Task* task, Blocks* blocks) {
+        Region* r = task->region;
+        Blocks taken;
+        taken.account_ = task->run->account;
+        taken.bytes_ = r->page_bytes;
+        taken.pages_ = std::exchange(r->pages, nullptr);
+        for (Page* page = taken.pages_; page; page = page->next) page->owner = nullptr;
+        *blocks = std::move(taken);
+    }
+};
+
+bool execute(EntryFn entry, const void* args, void* result, const WeldType* result_type,
+             const RunOptions& options, Blocks* blocks, Failure* failure) {
+    WeldRun run;
+    run.account = options.account ? options.account : std::make_shared<MemoryAccount>();
+    run.threads = std::max(1, options.threads);
+    bool good;
+    {
+        Task task(&run, options.stop ? options.stop : &never_stop);
+        good = entry(&task, args, result) == kOk;
+        if (good) {
+            while (task.region->outer) exit_region(&task, task.region);
+            weld_rt_collect(&task, result, result_type);
+            BlocksAccess::take(&task, blocks);
+        } else if (!task.failed()) {
+            task.fail(kWeldUnknown, 0, "the program failed");
+        }
+        *failure = std::move(task.failure);
+    }
+    close_arena(&run);
+    run.account->end_of_run();
+    return good;
+}
+
+// ---- entries ----------------------------------------------------------------------------------------------
+
+void* entry_address(std::string_view name) {
+    struct Entry {
+        std::string_view name;
+        void* address;
+    };
+    static const Entry entries[] = {
+#define WELD_ENTRY(name, result, parameters) {#name, reinterpret_cast<void*>(&name)},
+#include "runtime/abi/entry.def"
+    };
+    for (const Entry& e : entries)
+        if (e.name == name) return e.address;
+    return nullptr;
+}
+
+/// The lowest address that the stack of this thread reaches.
+static const char* end_of_stack() {
+    static thread_local const char* end = [] {
+        pthread_attr_t attributes;
+        void* lowest = nullptr;
+        std::size_t size = 0;
+        if (pthread_getattr_np(pthread_self(), &attributes)) return static_cast<const char*>(nullptr);
+        pthread_attr_getstack(&attributes, &lowest, &size);
+        pthread_attr_destroy(&attributes);
+        return static_cast<const char*>(lowest);
+    }();
+    return end;
+}
+
+static std::string bounds_message(std::int64_t index, std::int64_t len) {
+    return fmt::format("index {} is out of bounds for a vector of length {}", index, len);
+}
+
+static std::string message_of(std::int32_t code, std::int64_t a, std::int64_t b) {
+    switch (code) {
+        case kWeldArrayOutOfBounds: return bounds_message(a, b);
+        case kWeldBadIteratorLength: return fmt::format("iterator bounds are wrong: start {}, end {}", a, b);
+        case kWeldMismatchedZipSize:
+            return fmt::format("zipped iterators have different lengths: {} and {}", a, b);
+        case kWeldKeyNotFound: return "key not found in dictionary";
+        case kWeldAssertionError: return "assertion failed";
+        case kWeldDivisionByZero: return "division by zero";
+        case kWeldCancelled: return "cancelled";
+        case kWeldStackOverflow: return "the recursion is too deep for the stack";
+        case kWeldDeserializationError: return "the bytes to deserialize are not a value of this type";
+        default: return fmt::format("the program failed with code {}", code);
+    }
+}
+
+}  // namespace weld::runtime
+
+using namespace weld::runtime;
+
+extern "C" {
+
+void weld_rt_fail_at(WeldTask* t, std::int32_t code, std::int32_t loc, std::int64_t a,
+                     std::int64_t b) noexcept {
+    Task* task = task_of(t);
+    if (code == kWeldOutOfMemory) task->fail_memory(loc);
+    else if (!task->failed()) task->fail(code, loc, message_of(code, a, b));
+}
+
+void weld_rt_fail_bounds(WeldTask* t, std::int32_t loc, std::int64_t start, std::int64_t end,
+                         std::int64_t stride, std::int64_t len) noexcept {
+    const std::string message =
+        fmt::format("iterator bounds are wrong: start {}, end {}, stride {}", start, end, stride);
+    task_of(t)->fail(kWeldBadIteratorLength, loc,
+                     len < 0 ? message : fmt::format("{} over a vector of length {}", message, len));
+}
+
+void weld_rt_stopped(WeldTask* task, std::int32_t loc) noexcept {
+    task_of(task)->fail(kWeldCancelled, loc, "cancelled");
+}
+
+std::int32_t weld_rt_stack_low(WeldTask* task, std::int32_t loc) noexcept {
+    constexpr std::ptrdiff_t margin = 256 << 10;  // for what emitted code calls
+    const char* end = end_of_stack();
+    const char* here = static_cast<const char*>(__builtin_frame_address(0));
+    if (!end || here - end > margin) return kOk;
+    return task_of(task)->fail(kWeldStackOverflow, loc, "the recursion is too deep for the stack");
+}
+}

@@ -1,0 +1,62 @@
+// One run of a program: what it is told, what it leaves behind, and how it failed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/abi/weld_abi.h"
+#include "runtime/memory.h"
+
+namespace weld::runtime {
+
+/// The first thing that went wrong, in the order of the program.
+struct Failure {
+    std::int64_t code = kWeldSuccess;  ///< WeldErrno
+    std::int32_t loc = 0;
+    std::string message;  ///< "index 7 is out of bounds for a vector of length 3"
+};
+
+/// Memory that a finished run left behind: what its result points into. Freed with the object.
+class Blocks {
+  public:
+    Blocks() = default;
+    Blocks(Blocks&& other) noexcept { swap(other); }
+    Blocks& operator=(Blocks&& other) noexcept {
+        swap(other);
+        return *this;
+    }
+    ~Blocks();
+
+    /// What the account counts for it.
+    std::int64_t bytes() const { return bytes_; }
+
+  private:
+    friend class BlocksAccess;
+    void swap(Blocks& other) noexcept;
+
+    std::shared_ptr<MemoryAccount> account_;
+    Page* pages_ = nullptr;
+    std::int64_t bytes_ = 0;
+};
+
+struct RunOptions {
+    int threads = 1;
+    std::shared_ptr<MemoryAccount> account;  ///< null: an account of its own without limit
+    volatile std::int32_t* stop = nullptr;   ///< set it to 1 to cancel the run
+};
+
+/// As weld::EntryFn.
+using EntryFn = std::int32_t (*)(WeldTask* task, const void* args, void* result);
+
+/// Runs `entry`. True: `result` is filled and `blocks` holds the memory it points into, as far as that is not
+/// the arguments'. False: all memory is freed and `failure` says why. Types that a dictionary in the result
+/// was made with must live as long as it.
+bool execute(EntryFn entry, const void* args, void* result, const WeldType* result_type,
+             const RunOptions& options, Blocks* blocks, Failure* failure);
+
+/// The address of a function of runtime/abi/entry.def, by name; null if there is none.
+void* entry_address(std::string_view name);
+
+}  // namespace weld::runtime

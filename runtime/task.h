@@ -1,0 +1,52 @@
+// What stands behind WeldTask and WeldRun: seen by the runtime only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+
+#include "runtime/memory.h"
+#include "runtime/run.h"
+
+namespace weld::runtime {
+class Arena;
+}
+
+struct WeldRun {
+    std::shared_ptr<weld::runtime::MemoryAccount> account;
+    int threads = 1;
+    weld::runtime::Arena* arena = nullptr;  ///< made by the first parallel loop
+};
+
+namespace weld::runtime {
+
+/// A place in a run that code works on: the main program, or one worker's part of a loop.
+struct Task : WeldTask {
+    bool on_arena = false;            ///< runs as part of a parallel loop
+    std::int64_t scanned = 0;         ///< bytes that the last collection looked at
+    Region* spare_regions = nullptr;  ///< left by weld_rt_region_exit
+    Region first;
+    Failure failure;
+
+    Task(WeldRun* r, volatile std::int32_t* stop_flag);
+    ~Task();
+    Task(const Task&) = delete;
+    Task& operator=(const Task&) = delete;
+
+    bool failed() const { return failure.code != kWeldSuccess; }
+    MemoryAccount& account() const { return *run->account; }
+    /// Records a failure unless there is one, and returns the status to leave with.
+    std::int32_t fail(std::int64_t code, std::int32_t loc, std::string message);
+    std::int32_t fail_memory(std::int32_t loc);
+    /// Status: cancelled or not.
+    std::int32_t check_stop(std::int32_t loc);
+};
+
+inline Task* task_of(WeldTask* t) { return static_cast<Task*>(t); }
+
+constexpr std::int32_t kOk = 0;
+constexpr std::int32_t kFailed = 1;
+
+}  // namespace weld::runtime

@@ -1,0 +1,251 @@
+// Accounts, regions, collection, and what a run leaves behind.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "runtime/entry.h"
+#include "runtime/task.h"
+
+using namespace weld::runtime;
+
+namespace {
+
+const WeldType i64{.kind = kWeldI64, .plain = 1, .size = 8, .align = 8};
+const WeldType* const i64_arg[] = {&i64};
+const WeldType vec_i64{
+    .kind = kWeldVec, .holds_pointer = 1, .num_args = 1, .size = 16, .align = 8, .args = i64_arg};
+const WeldType* const vec_arg[] = {&vec_i64};
+const WeldType vec_vec{
+    .kind = kWeldVec, .holds_pointer = 1, .num_args = 1, .size = 16, .align = 8, .args = vec_arg};
+const WeldType app_vec{
+    .kind = kWeldAppender, .holds_pointer = 1, .num_args = 1, .size = 24, .align = 8, .args = vec_arg};
+
+volatile std::int32_t go_on = 0;
+
+struct Fixture {
+    WeldRun run;
+    explicit Fixture(std::int64_t limit = MemoryAccount::kUnlimited) {
+        run.account = std::make_shared<MemoryAccount>(limit);
+    }
+    MemoryAccount& account() { return *run.account; }
+};
+
+WeldVec numbers(Task* task, std::int64_t n, std::int64_t first) {
+    WeldVec v{weld_rt_alloc(task, n, 8, 0), n};
+    for (std::int64_t i = 0; i < n; ++i) static_cast<std::int64_t*>(v.data)[i] = first + i;
+    return v;
+}
+
+bool holds(const WeldVec& v, std::int64_t first) {
+    for (std::int64_t i = 0; i < v.len; ++i)
+        if (static_cast<std::int64_t*>(v.data)[i] != first + i) return false;
+    return true;
+}
+
+}  // namespace
+
+TEST_CASE("blocks are aligned, apart and findable") {
+    Fixture f;
+    {
+        Task task(&f.run, &go_on);
+        std::mt19937 random(1);
+        std::vector<std::pair<char*, std::int64_t>> blocks;
+        for (int i = 0; i < 3000; ++i) {
+            const std::int64_t size =
+                i % 100 == 0 ? 100'000 + random() % 3'000'000 : 1 + random() % (i % 7 ? 200 : 12000);
+            char* p = static_cast<char*>(weld_rt_alloc(&task, size, 1, 0));
+            REQUIRE(p);
+            CHECK(reinterpret_cast<std::uintptr_t>(p) % (size >= 64 ? 64 : 16) == 0);
+            std::memset(p, i & 255, std::size_t(size));
+            blocks.push_back({p, size});
+        }
+        for (int i = 0; i < 3000; ++i) {
+            auto [p, size] = blocks[std::size_t(i)];
+            for (std::int64_t k : {std::int64_t(0), size / 2, size - 1}) {
+                CHECK((p[k] & 255) == (i & 255));
+                const Block b = find_block(f.account().find(p + k), p + k);
+                CHECK(b.begin == p);
+                CHECK(b.end - b.begin >= size);
+            }
+        }
+        int outside;
+        CHECK(f.account().find(&outside) == nullptr);
+        CHECK(f.account().find(nullptr) == nullptr);
+    }
+    CHECK(f.account().used() == 0);
+    CHECK(f.account().peak() > 30'000'000);
+}
+
+TEST_CASE("collecting keeps what a value reaches and reuses the rest") {
+    Fixture f;
+    Task task(&f.run, &go_on);
+    WeldAppender kept{nullptr, 0, 0};
+    std::vector<WeldVec> copies;
+    std::int64_t at_most = 0;
+    for (int i = 0; i < 200'000; ++i) {
+        WeldVec v = numbers(&task, 1 + i % 60, i);
+        if (i % 1000 == 0) {
+            REQUIRE(weld_rt_appender_grow(&task, &kept, 1, 16, 0) == 0);
+            static_cast<WeldVec*>(kept.data)[kept.size++] = v;
+        }
+        if (task.debt > 0) weld_rt_collect(&task, &kept, &app_vec);
+        at_most = std::max(at_most, f.account().used());
+    }
+    CHECK(at_most < 4 << 20);
+    REQUIRE(kept.size == 200);
+    for (int i = 0; i < 200; ++i) {
+        const WeldVec& v = static_cast<WeldVec*>(kept.data)[i];
+        CHECK(v.len == 1 + i * 1000 % 60);
+        CHECK(holds(v, i * 1000));
+    }
+}
+
+TEST_CASE("an inner region frees its own blocks only, and follows older vectors into it") {
+    Fixture f;
+    Task task(&f.run, &go_on);
+    WeldVec old = numbers(&task, 100, 5);
+    WeldVec outer_slots{weld_rt_alloc(&task, 2, 16, 0), 2};  // filled later, as a builder's buffer is
+    weld_rt_region_enter(&task);
+    for (int round = 0; round < 10; ++round) {
+        for (int i = 0; i < 1000; ++i) numbers(&task, 10 + i % 50, i);
+        WeldVec young = numbers(&task, 77, 9);
+        static_cast<WeldVec*>(outer_slots.data)[0] = young;
+        WeldVec big = numbers(&task, 20'000, 11);
+        static_cast<WeldVec*>(outer_slots.data)[1] = {static_cast<std::int64_t*>(big.data) + 100, 10};
+        weld_rt_collect(&task, &outer_slots, &vec_vec);
+        CHECK(task.debt == -(1 << 20));
+        CHECK(task.region->live >= 77 * 8 + 20'000 * 8);
+        CHECK(task.region->live < 200'000);
+        CHECK(holds(old, 5));
+        CHECK(holds(static_cast<WeldVec*>(outer_slots.data)[0], 9));
+        CHECK(holds(static_cast<WeldVec*>(outer_slots.data)[1], 111));
+    }
+    const std::int64_t before = bytes_held(&task);
+    weld_rt_region_exit(&task);
+    CHECK(bytes_held(&task) >= before);
+    weld_rt_collect(&task, &old, &vec_i64);
+    CHECK(holds(old, 5));
+    CHECK(task.region->live == 896);  // 800 bytes in their size class
+}
+
+TEST_CASE("slices that share a vector are looked at once") {
+    Fixture f;
+    Task task(&f.run, &go_on);
+    constexpr std::int64_t n = 20'000;
+    WeldVec rows{weld_rt_alloc(&task, n, 16, 0), n};
+    for (std::int64_t i = 0; i < n; ++i) static_cast<WeldVec*>(rows.data)[i] = numbers(&task, 2, i);
+    WeldVec slices{weld_rt_alloc(&task, n, 16, 0), n};
+    for (std::int64_t i = 0; i < n; ++i)
+        static_cast<WeldVec*>(slices.data)[i] = {static_cast<WeldVec*>(rows.data) + (i * 7919) % (n / 2),
+                                                 n / 2};
+    const WeldType* const arg[] = {&vec_vec};
+    const WeldType three{
+        .kind = kWeldVec, .holds_pointer = 1, .num_args = 1, .size = 16, .align = 8, .args = arg};
+    weld_rt_collect(&task, &slices, &three);
+    CHECK(task.scanned < 100 * n * 16);
+    CHECK(holds(static_cast<WeldVec*>(rows.data)[n / 3], n / 3));
+}
+
+TEST_CASE("freeing gives room back at once") {
+    Fixture f;
+    Task task(&f.run, &go_on);
+    const std::int64_t start = task.debt;
+    for (int i = 0; i < 100'000; ++i) {
+        void* a = weld_rt_alloc(&task, 100, 8, 0);
+        void* b = weld_rt_alloc(&task, 300, 8, 0);
+        void* c = weld_rt_alloc(&task, 30'000, 8, 0);
+        weld_rt_free(&task, a);
+        weld_rt_free(&task, c);
+        weld_rt_free(&task, b);
+    }
+    CHECK(task.debt == start);
+    CHECK(f.account().used() < 1 << 20);
+    int outside;
+    weld_rt_free(&task, &outside);
+    weld_rt_free(&task, nullptr);
+    CHECK(task.debt == start);
+}
+
+TEST_CASE("the limit is a failure that says so") {
+    Fixture f(1 << 20);
+    Task task(&f.run, &go_on);
+    int got = 0;
+    while (weld_rt_alloc(&task, 1000, 8, 42)) ++got;
+    CHECK(got > 100);
+    CHECK(got < 132);
+    CHECK(task.failure.code == kWeldOutOfMemory);
+    CHECK(task.failure.loc == 42);
+    CHECK(task.failure.message == "memory limit of 1 MiB exceeded");
+    CHECK(f.account().used() <= 1 << 20);
+    for (auto [count, size] :
+         {std::pair<std::int64_t, std::int64_t>{-1, 8}, {INT64_MAX / 4, 8}, {1 << 30, 8}})
+        CHECK(weld_rt_alloc(&task, count, size, 1) == nullptr);
+    CHECK(weld_rt_alloc(&task, 0, 8, 1) != nullptr);
+}
+
+TEST_CASE("a run leaves the memory of its result, a failed one nothing") {
+    auto account = std::make_shared<MemoryAccount>();
+    const RunOptions options{.account = account};
+    WeldVec result{};
+    Blocks blocks;
+    Failure failure;
+    auto good = [](WeldTask* t, const void*, void* out) -> std::int32_t {
+        for (int i = 0; i < 10'000; ++i) numbers(static_cast<Task*>(t), 30, i);
+        *static_cast<WeldVec*>(out) = numbers(static_cast<Task*>(t), 50'000, 3);
+        weld_rt_region_enter(t);
+        return 0;
+    };
+    REQUIRE(execute(good, nullptr, &result, &vec_i64, options, &blocks, &failure));
+    CHECK(holds(result, 3));
+    CHECK(blocks.bytes() == account->used());
+    CHECK(blocks.bytes() < 420'000 + (256 << 10));
+    auto bad = [](WeldTask* t, const void*, void*) -> std::int32_t {
+        weld_rt_region_enter(t);
+        numbers(static_cast<Task*>(t), 50'000, 3);
+        weld_rt_fail_at(t, kWeldArrayOutOfBounds, 17, 7, 3);
+        weld_rt_fail_at(t, kWeldDivisionByZero, 18, 0, 0);
+        return 1;
+    };
+    Blocks none;
+    CHECK_FALSE(execute(bad, nullptr, &result, &vec_i64, options, &none, &failure));
+    CHECK(failure.code == kWeldArrayOutOfBounds);
+    CHECK(failure.loc == 17);
+    CHECK(failure.message == "index 7 is out of bounds for a vector of length 3");
+    CHECK(none.bytes() == 0);
+    CHECK(blocks.bytes() == account->used());
+    Blocks moved = std::move(blocks);
+    CHECK(moved.bytes() == account->used());
+    moved = Blocks();
+    CHECK(moved.bytes() == 0);
+}
+
+TEST_CASE("threads share an account") {
+    auto account = std::make_shared<MemoryAccount>();
+    std::vector<std::thread> threads;
+    for (int k = 0; k < 4; ++k)
+        threads.emplace_back([&] {
+            for (int round = 0; round < 20; ++round) {
+                WeldVec result{};
+                Blocks blocks;
+                Failure failure;
+                auto entry = [](WeldTask* t, const void*, void* out) -> std::int32_t {
+                    for (int i = 0; i < 3000; ++i) numbers(static_cast<Task*>(t), 1 + i, i);
+                    *static_cast<WeldVec*>(out) = numbers(static_cast<Task*>(t), 1000, 3);
+                    return 0;
+                };
+                execute(entry, nullptr, &result, &vec_i64, {.account = account}, &blocks, &failure);
+                if (!holds(result, 3)) std::abort();
+            }
+        });
+    for (std::thread& t : threads) t.join();
+    CHECK(account->used() == 0);
+    CHECK(account->peak() > 1 << 20);
+}
+
+TEST_CASE("entries are found by name") {
+    CHECK(entry_address("weld_rt_alloc") == reinterpret_cast<void*>(&weld_rt_alloc));
+    CHECK(entry_address("weld_rt_nothing") == nullptr);
+}
