@@ -5,7 +5,8 @@
 namespace weld::codegen {
 
 Leaves Emitter::emit_block(Block b) {
-    for (std::size_t i = 0; i < b.size(); ++i) names[b.symbol(i)] = emit(b.value(i));
+    if (!emit_in_segments(b))
+        for (std::size_t i = 0; i < b.size(); ++i) names[b.symbol(i)] = emit(b.value(i));
     return emit(b.result());
 }
 

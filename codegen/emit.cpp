@@ -1,6 +1,8 @@
 // The module under construction, the dispatch over kinds of nodes, and the words that the families share.
 #include "codegen/emit.h"
 
+#include "codegen/loops.h"
+
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/MDBuilder.h>
 
@@ -159,6 +161,7 @@ static void emit_lambda(Unit& unit, Lambda lambda, llvm::Function* f, bool recur
     const Leaves result = e.emit(lambda.body());
     e.store(lambda.body()->type, result, f->getArg(2));
     e.ir.CreateRet(e.c32(0));
+    if (!recursive && runs_once(lambda.body())) compile_quickly(f);
 }
 
 void Unit::emit_program() {

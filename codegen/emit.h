@@ -110,6 +110,8 @@ class Emitter {
     llvm::Value* compare_values(Op op, const Type* t, const Leaves& a, const Leaves& b);
 
     Leaves emit_block(Block b);  // control.cpp
+    /// Emits the lets of a long block as functions of their own; false if it isn't one.
+    bool emit_in_segments(Block b);  // segments.cpp
     Leaves emit_if(llvm::Value* cond, const std::function<Leaves()>& then,
                    const std::function<Leaves()>& otherwise);
     Leaves emit_select(Select s);
