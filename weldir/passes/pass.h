@@ -1,7 +1,7 @@
 // The optimiser from outside: which passes there are, and running them over a Module.
 //
-// A pass is one function in one file, without state. The pipeline (pipeline.cpp) is a list of their names; the runner
-// here chooses, times, verifies and shows. passes.def has one row per pass.
+// A pass is one function in one file, without state. The pipeline (pipeline.cpp) is a list of their names;
+// the runner here chooses, times, verifies and shows. passes.def has one row per pass.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@
 
 namespace weld {
 
-/// Rewrites one function: gets its Lambda (of main, or of a module function) and returns the new one, or the same
-/// pointer if there was nothing to do.
+/// Rewrites one function: gets its Lambda (of main, or of a module function) and returns the new one, or the
+/// same pointer if there was nothing to do.
 using PassFn = const Expr* (*)(Module& m, const Expr* lambda);
 /// Rewrites the functions of a module together; says whether anything changed.
 using ModulePassFn = bool (*)(Module& m);
@@ -37,23 +37,25 @@ std::span<const PassInfo> all_passes();
 const PassInfo* find_pass(std::string_view name);
 
 struct PassOptions {
-    /// 0: none; 1: what makes programs smaller; 2: fusion, vectorisation, parallel loops; 3: also what makes code larger.
+    /// 0: none; 1: what makes programs smaller; 2: fusion, vectorisation, parallel loops; 3: also what makes
+    /// code larger.
     int level = 2;
-    /// If set, exactly these run, once each, in this order, whatever the level. Names of Weld 0.4 are understood.
+    /// If set, exactly these run, once each, in this order, whatever the level. Names of Weld 0.4 are
+    /// understood.
     std::optional<std::vector<std::string>> names;
     /// Verify the module after every pass that changed it.
     bool verify = false;
     /// Bytes of a vector register of the target: the lanes that `vectorize` uses. 0: as the Module says.
     std::uint32_t simd_bytes = 0;
-    /// Called after every pass (again for each round), and with the stages `optimized` (the algebra is done) and
-    /// `vectorized` (the means are chosen as well) where they are reached.
+    /// Called after every pass (again for each round), and with the stages `optimized` (the algebra is done)
+    /// and `vectorized` (the means are chosen as well) where they are reached.
     std::function<void(std::string_view pass, const Module& m, bool changed)> after;
     /// If set, receives the milliseconds of each pass that ran, in the order of first run, rounds added up.
     std::vector<std::pair<std::string, double>>* times = nullptr;
 };
 
-/// Runs the passes that `options` choose. False with `*error` set if a name is unknown (the nearest one is offered;
-/// nothing has run then) or if verification failed, which is our bug and names the pass.
+/// Runs the passes that `options` choose. False with `*error` set if a name is unknown (the nearest one is
+/// offered; nothing has run then) or if verification failed, which is our bug and names the pass.
 bool run_passes(Module& m, const PassOptions& options, std::string* error);
 
 /// Checks an explicit list without running it: empty, or what is wrong with it.

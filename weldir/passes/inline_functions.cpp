@@ -1,0 +1,119 @@
+// Module functions that are called once, or are small, become part of their callers.
+//
+//     def square(x: f64): f64 = x * x;
+//     |a: f64, b: f64| square(a) + square(b + 1.0)
+// becomes
+//     |a: f64, b: f64| (let x = a; x * x) + (let x = b + 1.0; x * x)
+//
+// (flatten then lifts the blocks). Arguments are bound first, so they are evaluated once and always, as for a
+// call. Functions that call themselves, directly or through others, stay; what nobody calls any more goes.
+// Callees are done before callers, so a chain of small functions collapses at once; a body that has grown is
+// no longer small.
+#include <algorithm>
+#include <unordered_map>
+
+#include "weldir/ir/walk.h"
+
+namespace weld {
+
+namespace {
+
+constexpr std::size_t kSmall = 60;        // nodes that are copied to every call
+constexpr std::size_t kLargest = 100000;  // nodes that a body may grow to
+
+class FunctionInliner {
+  public:
+    explicit FunctionInliner(Module& m) : m_(m) {}
+
+    bool run() {
+        if (m_.functions.empty()) return false;
+        if (m_.main) count_calls(m_.main);
+        for (const Function* f : m_.functions)
+            if (f->lambda) count_calls(f->lambda);
+        for (Function* f : m_.functions) finish(f);
+        if (m_.main) m_.main = inlined(m_.main);
+        drop_uncalled();
+        return changed_;
+    }
+
+  private:
+    enum class State { New, Open, Done };
+    struct Info {
+        int calls = 0;
+        State state = State::New;
+        bool recursive = false;
+        std::size_t size = 0;
+    };
+
+    void count_calls(const Expr* lambda) {
+        visit(lambda, [&](const Expr* e) {
+            if (Call call = e->as<Call>()) ++infos_[&call.function()].calls;
+        });
+    }
+
+    /// Inlines into `f`, its callees first. A callee that is still open leads back to itself.
+    void finish(Function* f) {
+        Info& info = infos_[f];
+        if (info.state == State::Open) info.recursive = true;
+        if (info.state != State::New || !f->lambda) return;
+        info.state = State::Open;
+        std::vector<Function*> callees;
+        visit(f->lambda, [&](const Expr* e) {
+            if (Call call = e->as<Call>()) callees.push_back(const_cast<Function*>(&call.function()));
+        });
+        for (Function* callee : callees) finish(callee);
+        f->lambda = inlined(f->lambda);
+        info.size = size_of_tree(f->lambda);
+        info.state = State::Done;
+    }
+
+    const Expr* inlined(const Expr* lambda) {
+        std::size_t grown = 0;
+        const Expr* now = rewrite(m_, lambda, [&](const Expr* e) -> const Expr* {
+            Call call = e->as<Call>();
+            if (!call || !is_wanted(&call.function())) return nullptr;
+            grown += infos_[&call.function()].size;
+            return grown > kLargest ? nullptr : body_of(call);
+        });
+        changed_ |= now != lambda;
+        return now;
+    }
+
+    bool is_wanted(const Function* f) {
+        const Info& info = infos_[f];
+        return info.state == State::Done && !info.recursive && (info.calls == 1 || info.size <= kSmall);
+    }
+
+    const Expr* body_of(Call call) {
+        const Lambda copy = fresh(m_, call.function().lambda)->as<Lambda>();
+        std::vector<std::pair<const Symbol*, const Expr*>> lets;
+        for (std::size_t i = 0; i < call.args().size(); ++i) lets.emplace_back(copy.param(i), call.args()[i]);
+        return block(m_, lets, copy.body(), call.node->loc);
+    }
+
+    void drop_uncalled() {
+        if (!m_.main) return;  // a library: all are wanted
+        std::unordered_map<const Function*, bool> called;
+        std::vector<const Expr*> work = {m_.main};
+        while (!work.empty()) {
+            const Expr* lambda = work.back();
+            work.pop_back();
+            visit(lambda, [&](const Expr* e) {
+                Call call = e->as<Call>();
+                if (call && !std::exchange(called[&call.function()], true) && call.function().lambda)
+                    work.push_back(call.function().lambda);
+            });
+        }
+        changed_ |= std::erase_if(m_.functions, [&](Function* f) { return !called[f]; }) > 0;
+    }
+
+    Module& m_;
+    std::unordered_map<const Function*, Info> infos_;
+    bool changed_ = false;
+};
+
+}  // namespace
+
+bool inline_functions(Module& m) { return FunctionInliner(m).run(); }
+
+}  // namespace weld

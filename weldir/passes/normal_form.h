@@ -1,0 +1,49 @@
+// The normal form of programs between passes, which `flatten` establishes and the others keep or restore:
+// scalars nest; loops and collections stand alone, as values of flat blocks.
+#pragma once
+
+#include "weldir/ir/build.h"
+#include "weldir/ir/facts.h"
+
+namespace weld {
+
+using Lets = std::vector<std::pair<const Symbol*, const Expr*>>;
+
+/// A name or a constant: may be repeated anywhere at no cost.
+inline bool is_atom(const Expr* e) { return e->op == Op::Var || e->op == Op::Literal; }
+
+/// `e` is to be the value of a `let` (or the result of a block), not an argument. Chains of builders nest;
+/// what ends them, makes collections or calls stands alone.
+inline bool stands_alone(Facts& facts, const Expr* e) {
+    if (facts.traits(e).ordered) return true;
+    switch (e->op) {
+        case Op::Block:
+        case Op::Result:
+        case Op::Iterate:
+        case Op::Sort:
+        case Op::ToVec:
+        case Op::Serialize:
+        case Op::Deserialize:
+        case Op::MakeVec:
+        case Op::Kernel:
+        case Op::Call: return true;
+        case Op::If:
+        case Op::And:
+        case Op::Or: return !e->type->holds_builder && facts.traits(e).heavy;
+        default: return false;
+    }
+}
+
+/// Arguments of `e` that are evaluated only sometimes, and have blocks of their own: the sides of `if`, the
+/// right sides of `&& ||`, the bodies of functions.
+inline bool is_lazy_arg(const Expr* e, std::size_t i) {
+    switch (e->op) {
+        case Op::If: return i > 0;
+        case Op::And:
+        case Op::Or: return i == 1;
+        case Op::Lambda: return true;
+        default: return false;
+    }
+}
+
+}  // namespace weld

@@ -1,0 +1,254 @@
+// Exact algebra: expressions become simpler ones that give the same bits and fail alike.
+//
+//     let p = {x * 1, y};
+//     let v = [a, b, c];
+//     if(!(n < len(v)), p.$0 + 0, lookup(v, 1L))
+// becomes
+//     let v = [a, b, c];
+//     if(n >= 3L, x, b)
+//
+// Identities of scalar operations are in algebra.cpp. Here:
+//   structs   a bound struct literal of which fields are read becomes its fields, each bound by itself
+//   lengths   `len` of what has a length that is known, or the length of something else (see facts.h)
+//   lookups   of a constant index in a vector literal; of what a range or a zip yields anyway
+//   indices   the index of a loop over `rangeiter(0, n, 1)` is its element
+//   keys      if(keyexists(d, k), lookup(d, k), x) looks once: let o = optlookup(d, k); if(o.$0, o.$1, x)
+//   builders  `result` of a builder that nothing was merged into
+//   asserts   of true
+// Nothing that may fail is left out, unless what stays fails alike.
+#include <unordered_map>
+
+#include "weldir/ir/builder.h"
+#include "weldir/ir/scalar.h"
+#include "weldir/ir/walk.h"
+#include "weldir/passes/algebra.h"
+#include "weldir/passes/normal_form.h"
+
+namespace weld {
+
+namespace {
+
+class Simplifier {
+  public:
+    Simplifier(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {
+        visit(lambda, [&](const Expr* e) {
+            if (e->op == Op::Var) ++reads_[e->attr.symbol];
+            if (e->op == Op::GetField && e->arg(0)->op == Op::Var) ++field_reads_[e->arg(0)->attr.symbol];
+        });
+        visit(lambda, [&](const Expr* e) {
+            if (Block block = e->as<Block>())
+                for (std::size_t i = 0; i < block.size(); ++i) split(block.symbol(i), block.value(i));
+        });
+    }
+
+    const Expr* simpler(const Expr* e) {
+        if (is_scalar_op(e->op)) return simpler_scalar(m_, facts_, e);
+        switch (e->op) {
+            case Op::Cast:
+            case Op::Select: return simpler_scalar(m_, facts_, e);
+            case Op::If: return choice(e);
+            case Op::Block: return block_of(e->as<Block>());
+            case Op::GetField: return field(e->as<GetField>());
+            case Op::Len: return length(e->as<Len>());
+            case Op::Lookup: return lookup_of(e->as<Lookup>());
+            case Op::Slice: return slice_of(e->as<Slice>());
+            case Op::For: return loop_of(e->as<For>());
+            case Op::Result: return result_of(e->as<Result>());
+            case Op::Assert: return asserted(e->as<Assert>());
+            default: return nullptr;
+        }
+    }
+
+  private:
+    /// What the fields of a struct literal are called.
+    struct Split {
+        std::vector<const Expr*> names;
+        std::vector<bool> is_new;  ///< bound where the literal stood; else the field was an atom
+    };
+
+    // ---- structs
+
+    /// Gives the fields of a bound struct literal names of their own, to stand before it.
+    void split(const Symbol* s, const Expr* value) {
+        if (value->op != Op::MakeStruct || !field_reads_.count(s)) return;
+        if (s->type->holds_builder && !only_fields_are_read(s)) return;  // builders are used once
+        Split& fields = fields_[s];
+        for (const Expr* f : value->args()) {
+            fields.is_new.push_back(!is_atom(f));
+            fields.names.push_back(is_atom(f) ? f : var(m_, m_.symbol("f", f->type), f->loc));
+        }
+    }
+
+    bool only_fields_are_read(const Symbol* s) { return reads_[s] == field_reads_[s]; }
+
+    const Expr* block_of(Block block) {
+        Lets lets;
+        bool changed = false;
+        for (std::size_t i = 0; i < block.size(); ++i) {
+            const Symbol* s = block.symbol(i);
+            const Expr* value = block.value(i);
+            auto at = fields_.find(s);
+            if (at == fields_.end()) {
+                lets.emplace_back(s, value);
+                continue;
+            }
+            const auto& [names, is_new] = at->second;
+            for (std::size_t k = 0; k < names.size(); ++k)
+                if (is_new[k]) lets.emplace_back(names[k]->attr.symbol, value->arg(k));
+            if (only_fields_are_read(s)) changed = true;
+            else lets.emplace_back(s, make_struct(m_, names, value->loc));
+        }
+        changed |= lets.size() != block.size();
+        return changed ? weld::block(m_, lets, block.result(), block.node->loc) : nullptr;
+    }
+
+    const Expr* field(GetField get) {
+        if (Var v = get.of()->as<Var>()) {
+            auto at = fields_.find(v.symbol());
+            return at == fields_.end() ? nullptr : at->second.names[get.index()];
+        }
+        const MakeStruct made = get.of()->as<MakeStruct>();
+        if (!made) return nullptr;
+        for (std::size_t i = 0; i < made.fields().size(); ++i)
+            if (i != get.index() && !facts_.traits(made.fields()[i]).free_to_repeat()) return nullptr;
+        return made.fields()[get.index()];
+    }
+
+    // ---- lengths and lookups
+
+    const Expr* written(const Count& n, Loc loc) {
+        if (!n.of) return int_literal(m_, m_.types.i64(), n.factor, loc);
+        if (n.factor == 1) return n.of;
+        return scalar_op(m_, Op::Mul, {n.of, int_literal(m_, m_.types.i64(), n.factor, loc)}, loc);
+    }
+
+    const Expr* length(Len len) {
+        if (!facts_.traits(len.of()).free_to_repeat() && !is_path(len.of())) return nullptr;
+        const std::optional<Count> n = facts_.length(len.of());
+        if (!n || (n->of && n->factor == 1 && same(n->of, len.node))) return nullptr;
+        return written(*n, len.node->loc);
+    }
+
+    const Expr* lookup_of(Lookup at) {
+        const MakeVec made = facts_.resolve(at.of())->as<MakeVec>();
+        const Literal index = facts_.resolve(at.key())->as<Literal>();
+        if (!made || !index || index.as_int() < 0 || index.as_int() >= std::int64_t(made.elems().size()))
+            return nullptr;
+        const Expr* elem = made.elems()[std::size_t(index.as_int())];
+        return is_atom(elem) ? elem : nullptr;
+    }
+
+    /// All of a vector.
+    const Expr* slice_of(Slice slice) {
+        const Literal start = slice.start()->as<Literal>();
+        if (!start || start.as_int() != 0) return nullptr;
+        const std::optional<Count> n = facts_.length(slice.of()), size = facts_.count(slice.size());
+        return n && size && *n == *size ? slice.of() : nullptr;
+    }
+
+    // ---- loops and builders
+
+    static bool is_int(const Expr* e, std::int64_t value) {
+        const Literal l = e->as<Literal>();
+        return l && l.as_int() == value;
+    }
+
+    const Expr* loop_of(For loop) {
+        if (const Expr* plain = without_full_iters(loop)) return plain;
+        if (loop.data().size() == 1 && facts_.iterations(loop.node) == Count{} &&
+            facts_.traits(loop.data()[0]).free_to_repeat())
+            return loop.builder();
+        return index_as_element(loop);
+    }
+
+    /// `iter(v)` is `v`, and so is `iter(v, 0, len(v), 1)`.
+    const Expr* without_full_iters(For loop) {
+        std::vector<const Expr*> args(loop.node->args().begin(), loop.node->args().end());
+        for (std::size_t i = 2; i < args.size(); ++i) {
+            const Iter iter = args[i]->as<Iter>();
+            if (!iter || iter.shape().kind != IterKind::Scalar || iter.shape().range || iter.shape().nd)
+                continue;
+            if (iter.shape().bounded) {
+                if (!is_int(iter.start(), 0) || !is_int(iter.stride(), 1)) continue;
+                const std::optional<Count> n = facts_.length(iter.data()), end = facts_.count(iter.end());
+                if (!n || !end || !(*n == *end)) continue;
+            }
+            args[i] = iter.data();
+        }
+        const Expr* plain = with_args(m_, loop.node, args);
+        return plain == loop.node ? nullptr : plain;
+    }
+
+    /// Where a range from 0 in steps of 1 is among the data, its elements serve as the index.
+    const Expr* index_as_element(For loop) {
+        for (std::size_t i = 0; i < loop.data().size(); ++i) {
+            const Iter iter = loop.data()[i]->as<Iter>();
+            if (!iter || !iter.shape().range || iter.shape().kind != IterKind::Scalar) continue;
+            if (!is_int(iter.start(), 0) || !is_int(iter.stride(), 1)) continue;
+            if (!mentions(loop.body().body(), loop.index_param())) return nullptr;
+            const Expr* elem = var(m_, loop.elem_param());
+            if (loop.data().size() > 1) elem = get_field(m_, elem, i);
+            std::vector<const Expr*> args(loop.node->args().begin(), loop.node->args().end());
+            args[1] = substitute(m_, args[1], {{loop.index_param(), elem}});
+            return with_args(m_, loop.node, args);
+        }
+        return nullptr;
+    }
+
+    const Expr* identity(const Type* value, MergeOp op, Loc loc) {
+        if (value->is_scalar()) return literal(m_, value, identity_bits(op, value->scalar), loc);
+        std::vector<const Expr*> fields;
+        for (const Type* f : value->args) fields.push_back(identity(f, op, loc));
+        return make_struct(m_, fields, loc);
+    }
+
+    const Expr* result_of(Result result) {
+        const NewBuilder start = result.builder()->as<NewBuilder>();
+        if (!start) return nullptr;
+        const BuilderInfo& builder = info(start.kind());
+        const Loc loc = result.node->loc;
+        if (start.arg() && builder.start_counts)
+            return start.kind() == BuilderKind::Merger ? start.arg() : nullptr;
+        if (start.arg() && !facts_.traits(start.arg()).free_to_repeat()) return nullptr;
+        if (builder.lists_merges) return make_vec(m_, start.node->type->elem(), {}, loc);
+        return start.kind() == BuilderKind::Merger
+                   ? identity(start.node->type->elem(), start.node->type->op, loc)
+                   : nullptr;
+    }
+
+    const Expr* asserted(Assert assertion) {
+        const Literal l = assertion.of()->as<Literal>();
+        return l && l.bits() ? l.node : nullptr;
+    }
+
+    // ---- choices
+
+    const Expr* choice(const Expr* e) {
+        if (const Expr* simple = simpler_scalar(m_, facts_, e)) return simple;
+        const If choice = e->as<If>();
+        const KeyExists asked = choice.cond()->as<KeyExists>();
+        const Lookup found = choice.then()->as<Lookup>();
+        if (!asked || !found || !same(asked.of(), found.of()) || !same(asked.key(), found.key()))
+            return nullptr;
+        if (!facts_.traits(asked.node).free_to_repeat()) return nullptr;
+        const Expr* both = opt_lookup(m_, asked.of(), asked.key(), found.node->loc);
+        const Symbol* o = m_.symbol("o", both->type);
+        return let(
+            m_, o, both,
+            if_(m_, get_field(m_, var(m_, o), 0), get_field(m_, var(m_, o), 1), choice.otherwise(), e->loc));
+    }
+
+    Module& m_;
+    Facts facts_;
+    std::unordered_map<const Symbol*, int> reads_, field_reads_;
+    std::unordered_map<const Symbol*, Split> fields_;
+};
+
+}  // namespace
+
+const Expr* simplify(Module& m, const Expr* lambda) {
+    Simplifier simplifier(m, lambda);
+    return rewrite(m, lambda, [&](const Expr* e) { return simplifier.simpler(e); });
+}
+
+}  // namespace weld
