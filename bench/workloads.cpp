@@ -1,0 +1,292 @@
+// The workloads: data, programs and digests.
+#include "bench/workloads.h"
+
+#include <cmath>
+#include <cstring>
+#include <tuple>
+
+#include "bench/columns.h"
+
+namespace weld::bench {
+
+using std::size_t;
+
+/// Arguments from a C struct whose vectors point into `columns`.
+template <class Args, class... Columns>
+static Inputs inputs(const Args& args, Columns&&... columns) {
+    Inputs in;
+    in.args.resize(sizeof args);
+    std::memcpy(in.args.data(), &args, sizeof args);
+    in.owner = std::make_shared<std::tuple<std::decay_t<Columns>...>>(std::forward<Columns>(columns)...);
+    return in;
+}
+
+template <class T>
+static const T* items(const WeldVec& v) {
+    return static_cast<const T*>(v.data);
+}
+
+template <class T>
+static T as(const void* result) {
+    T value;
+    std::memcpy(&value, result, sizeof value);
+    return value;
+}
+
+static double exact(std::uint64_t wrapped) { return double(std::int64_t(wrapped)); }
+
+// ---- scans
+
+static Inputs column_below(std::int64_t limit) {
+    Column<std::int64_t> v(100'000'000, [](size_t i) { return bnd(2, i, 1000); });
+    struct {
+        WeldVec v;
+        std::int64_t limit;
+    } args{v.vec(), limit};
+    return inputs(args, std::move(v));
+}
+
+static double digest_of_filtered(const void* result) {
+    const auto v = as<WeldVec>(result);
+    const auto* o = items<std::int64_t>(v);
+    return exact(std::uint64_t(v.len * 1000003 + o[0] + o[v.len - 1] + o[v.len / 2]));
+}
+
+static Inputs chain() {
+    const size_t n = 50'000'000;
+    Column<double> x(n, [](size_t i) { return 100 * u01(31, i); });
+    Column<double> y(n, [](size_t i) { return u01(32, i); });
+    Column<double> z(n, [](size_t i) { return u01(33, i); });
+    const WeldVec args[] = {x.vec(), y.vec(), z.vec()};
+    return inputs(args, std::move(x), std::move(y), std::move(z));
+}
+
+static Inputs options() {
+    const size_t n = 10'000'000;
+    Column<double> s(n, [](size_t i) { return 100 * (0.5 + u01(41, i)); });
+    Column<double> k(n, [](size_t i) { return 100 * (0.5 + u01(42, i)); });
+    Column<double> t(n, [](size_t i) { return 0.1 + 2 * u01(43, i); });
+    Column<double> r(n, [](size_t i) { return 0.01 + 0.04 * u01(44, i); });
+    Column<double> v(n, [](size_t i) { return 0.1 + 0.4 * u01(45, i); });
+    const WeldVec args[] = {s.vec(), k.vec(), t.vec(), r.vec(), v.vec()};
+    return inputs(args, std::move(s), std::move(k), std::move(t), std::move(r), std::move(v));
+}
+
+struct Pair {
+    WeldVec a, b;
+};
+
+// ---- tables
+
+static Inputs keyed(std::function<std::uint64_t(size_t)> key) {
+    const size_t n = 50'000'000;
+    Column<std::int64_t> k(n, key);
+    Column<std::int64_t> v(n, [](size_t i) { return bnd(52, i, 1000); });
+    const WeldVec args[] = {k.vec(), v.vec()};
+    return inputs(args, std::move(k), std::move(v));
+}
+
+static double digest_of_groups(const void* result) {
+    const auto r = as<Pair>(result);
+    std::uint64_t sum = 1000003u * std::uint64_t(r.a.len);
+    for (std::int64_t i = 0; i < r.a.len; ++i)
+        sum += std::uint64_t(items<std::int64_t>(r.a)[i]) * std::uint64_t(items<std::int64_t>(r.b)[i]);
+    return exact(sum);
+}
+
+static Inputs join() {
+    Column<std::int64_t> keys(1'000'000, [](size_t i) { return sm(70, i) >> 1; });
+    Column<std::int64_t> payloads(1'000'000, [](size_t i) { return i; });
+    Column<std::int64_t> probes(50'000'000, [](size_t j) { return sm(70, bnd(71, j, 2'000'000)) >> 1; });
+    const WeldVec args[] = {keys.vec(), payloads.vec(), probes.vec()};
+    return inputs(args, std::move(keys), std::move(payloads), std::move(probes));
+}
+
+static Inputs histogram(size_t bins) {
+    Column<std::int64_t> v(100'000'000, [=](size_t i) { return bnd(10, i, bins); });
+    Column<std::int64_t> zero(bins, [](size_t) { return 0; });
+    const WeldVec args[] = {v.vec(), zero.vec()};
+    return inputs(args, std::move(v), std::move(zero));
+}
+
+static double digest_of_histogram(const void* result) {
+    const auto v = as<WeldVec>(result);
+    std::uint64_t sum = 0;
+    for (std::uint64_t i = 0; i < std::uint64_t(v.len); ++i)
+        sum += std::uint64_t(items<std::int64_t>(v)[i]) * (i + 1) * (i + 1);
+    return exact(sum);
+}
+
+// ---- TPC-H
+
+struct Lineitem {
+    Column<double> qty, price, disc, tax;
+    Column<std::int32_t> ship;
+    Column<std::uint8_t> rf, ls;
+
+    explicit Lineitem(size_t n)
+        : qty(n, [](size_t i) { return 1 + bnd(61, i, 50); }),
+          price(n, [](size_t i) { return double(1 + bnd(61, i, 50)) * (double(90000 + bnd(62, i, 110001)) / 100.0); }),
+          disc(n, [](size_t i) { return double(bnd(63, i, 11)) / 100.0; }),
+          tax(n, [](size_t i) { return double(bnd(64, i, 9)) / 100.0; }),
+          ship(n, [](size_t i) { return bnd(65, i, 2526); }),
+          rf(n, [](size_t i) { return bnd(65, i, 2526) + 1 + bnd(66, i, 30) <= 1263 ? bnd(67, i, 2) * 2 : 1; }),
+          ls(n, [](size_t i) { return bnd(65, i, 2526) > 1263; }) {}
+};
+
+static Inputs q1(size_t n) {
+    Lineitem l(n);
+    const WeldVec args[] = {l.qty.vec(),  l.price.vec(), l.disc.vec(), l.tax.vec(),
+                            l.ship.vec(), l.rf.vec(),    l.ls.vec()};
+    return inputs(args, std::move(l));
+}
+
+static double digest_of_q1(const void* result) {
+    struct Row {
+        std::uint8_t rf, ls;
+        double qty, price, dp, ch, avg_qty, avg_price, avg_disc;
+        std::int64_t n;
+    };
+    const auto v = as<WeldVec>(result);
+    double sum = 0;
+    for (std::int64_t i = 0; i < v.len; ++i) {
+        const Row& r = items<Row>(v)[i];
+        sum += r.ch + r.dp + r.avg_qty + r.avg_price + r.avg_disc + double(r.n);
+    }
+    return sum;
+}
+
+static Inputs q6(size_t n) {
+    Lineitem l(n);
+    const WeldVec args[] = {l.ship.vec(), l.disc.vec(), l.qty.vec(), l.price.vec()};
+    return inputs(args, std::move(l));
+}
+
+// ---- compute
+
+static Inputs matrix_vector() {
+    Column<double> a(4096 * 4096, [](size_t i) { return u01(93, i) - 0.5; });
+    Column<double> v(4096, [](size_t i) { return u01(94, i); });
+    Column<WeldVec> r = rows(a, 4096);
+    const WeldVec args[] = {r.vec(), v.vec()};
+    return inputs(args, std::move(a), std::move(v), std::move(r));
+}
+
+static Inputs logistic() {
+    Column<double> x(32'000'000, [](size_t i) { return 2 * u01(111, i) - 1; });
+    Column<double> y(1'000'000, [](size_t i) { return bnd(112, i, 2); });
+    Column<double> w(32, [](size_t i) { return u01(113, i) - 0.5; });
+    Column<WeldVec> r = rows(x, 32);
+    const WeldVec args[] = {r.vec(), y.vec(), w.vec()};
+    return inputs(args, std::move(x), std::move(y), std::move(w), std::move(r));
+}
+
+static Inputs kmeans() {
+    Column<double> x(16'000'000, [](size_t i) { return u01(121, i); });
+    Column<WeldVec> r = rows(x, 16);
+    const WeldVec args[] = {r.vec(), {r.data(), 16}};
+    return inputs(args, std::move(x), std::move(r));
+}
+
+static Inputs short_vectors() {
+    Column<double> x(10'000'000, [](size_t i) { return u01(15, i); });
+    Column<WeldVec> r = rows(x, 10);
+    const WeldVec args[] = {r.vec()};
+    return inputs(args, std::move(x), std::move(r));
+}
+
+static Inputs ragged_vectors() {
+    Column<std::int64_t> ends(1'000'001, [](size_t i) { return i ? bnd(16, i - 1, 21) : 0; });
+    for (size_t i = 1; i < ends.size(); ++i) ends.data()[i] += ends[i - 1];
+    Column<double> x(size_t(ends[1'000'000]), [](size_t i) { return u01(17, i); });
+    Column<WeldVec> r(1'000'000, [&](size_t i) { return WeldVec{x.data() + ends[i], ends[i + 1] - ends[i]}; });
+    const WeldVec args[] = {r.vec()};
+    return inputs(args, std::move(x), std::move(r));
+}
+
+static double weighted(const WeldVec& v, std::int64_t period) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < v.len; ++i)
+        sum += items<double>(v)[i] * double((period ? i % period : i) + 1);
+    return sum;
+}
+
+static std::vector<Workload> make_workloads() {
+    std::vector<Workload> all;
+    const auto add = [&](const char* name, const char* program, double expected, auto make, auto digest,
+                         double tolerance = 1e-9) {
+        all.push_back({name, program, expected, tolerance, make, digest});
+    };
+    const auto f64 = [](const void* r) { return as<double>(r); };
+    const auto i64 = [](const void* r) { return exact(std::uint64_t(as<std::int64_t>(r))); };
+
+    add("W1.sum", "W1.sum", 200003556.891, [] {
+        Column<double> x(100'000'000, [](size_t i) { return u01(1, i); });
+        const WeldVec args[] = {x.vec()};
+        return inputs(args, std::move(x)); }, f64);
+    add("W2.filtersum50", "W2.filtersum", 12474096035, [] { return column_below(500); }, i64);
+    add("W2.filtersum1", "W2.filtersum", 4506124, [] { return column_below(10); }, i64);
+    add("W2.filtervec50", "W2.filtervec", 50002598008328, [] { return column_below(500); }, digest_of_filtered);
+    add("W2.filtervec1", "W2.filtervec", 1001064003202, [] { return column_below(10); }, digest_of_filtered);
+    add("W3.fresh", "W3", -2403389.69158, chain, [](const void* r) {
+        const auto v = as<WeldVec>(r);
+        double sum = 0;
+        for (std::int64_t i = 0; i < v.len; i += 1000) sum += items<double>(v)[i];
+        return sum; });
+    add("W4", "W4", 7967202.10688, options, [](const void* r) {
+        const auto v = as<Pair>(r);
+        double sum = 0;
+        for (std::int64_t i = 0; i < v.a.len; i += 100) sum += items<double>(v.a)[i] + 3 * items<double>(v.b)[i];
+        return sum; }, 1e-7);
+    struct Keys {
+        const char *uniform, *zipf;
+        std::uint64_t n;
+        double expected_uniform, expected_zipf;
+    };
+    for (const Keys& k : {Keys{"W5.uni.1e1", "W5.zipf.1e1", 10, 112405418311, 66611214733},
+                          Keys{"W5.uni.1e3", "W5.zipf.1e3", 1000, 12476950702147, 3701175408492},
+                          Keys{"W5.uni.1e6", "W5.zipf.1e6", 1000000, 12489427495777079, 1856643129882377},
+                          Keys{"W5.uni.1e7", "W5.zipf.1e7", 10000000, 124894320195358948, 15466510263620137}}) {
+        const std::uint64_t n = k.n;
+        add(k.uniform, "W5", k.expected_uniform, [n] { return keyed([n](size_t i) { return bnd(51, i, n); }); }, digest_of_groups);
+        add(k.zipf, "W5", k.expected_zipf, [n] { return keyed([n](size_t i) { return zipf(53, i, n); }); }, digest_of_groups);
+    }
+    add("W5.sparse.1e6", "W5", -4284681999526309757.0, [] {
+        return keyed([](size_t i) { return bnd(51, i, 1000000) * 0x9E3779B97F4A7C15u; }); }, digest_of_groups);
+    add("W6.q1.sf1", "W6.q1", 414740985392, [] { return q1(6'000'000); }, digest_of_q1);
+    add("W6.q1.sf5", "W6.q1", 2.0738287872e12, [] { return q1(30'000'000); }, digest_of_q1);
+    add("W6.q6.sf1", "W6.q6", 113819404.754, [] { return q6(6'000'000); }, f64);
+    add("W6.q6.sf5", "W6.q6", 568804716.878, [] { return q6(30'000'000); }, f64);
+    add("W7.join", "W7", 37500901488328, join, [](const void* r) {
+        const auto v = as<std::pair<std::int64_t, std::int64_t>>(r);
+        return exact(std::uint64_t(v.first + 1000003 * v.second)); });
+    add("W8.sort", "W8", 33337822.3042, [] {
+        Column<double> x(10'000'000, [](size_t i) { return u01(8, i); });
+        const WeldVec args[] = {x.vec()};
+        return inputs(args, std::move(x)); }, [](const void* r) {
+        const auto v = as<WeldVec>(r);
+        double sum = 0;
+        for (std::int64_t j = 0; 1000 * j < v.len; ++j) sum += items<double>(v)[1000 * j] * double(j + 1);
+        return sum; });
+    add("W9.mv4096", "W9.mv", 2424.484338, matrix_vector, [](const void* r) { return weighted(as<WeldVec>(r), 7); });
+    add("W10.256", "W10", 2197623837510, [] { return histogram(256); }, digest_of_histogram);
+    add("W10.1e6", "W10", -3555936183145732470.0, [] { return histogram(1'000'000); }, digest_of_histogram);
+    add("W11.logreg", "W11", -4.87596314273, logistic, [](const void* r) { return weighted(as<WeldVec>(r), 0); });
+    add("W12.kmeans", "W12", 9342.98129523, kmeans, [](const void* r) {
+        const auto v = as<Pair>(r);
+        double sum = 0;
+        for (std::int64_t i = 0; i < v.b.len; ++i) sum += items<double>(v.b)[i] * double((i / 16 + 1) * (i % 16 + 1));
+        return sum; });
+    add("W15.mapreduce", "W15.mapreduce", 403347271.581, short_vectors,
+        [](const void* r) { return as<double>(static_cast<const char*>(r) + 16); });
+    add("W15.ragged", "W15.mapreduce", 550503631.266, ragged_vectors,
+        [](const void* r) { return as<double>(static_cast<const char*>(r) + 16); });
+    return all;
+}
+
+const std::vector<Workload>& workloads() {
+    static const std::vector<Workload> all = make_workloads();
+    return all;
+}
+
+}  // namespace weld::bench
