@@ -1,0 +1,68 @@
+// Sorting keys of any type; reading tables is the runtime's.
+#include "frontend/cli/entries.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace weld {
+
+template <class T>
+static int compare_scalars(const void* a, const void* b) {
+    T x, y;
+    std::memcpy(&x, a, sizeof x);
+    std::memcpy(&y, b, sizeof y);
+    if (x < y) return -1;
+    if (x > y) return 1;
+    if (x == y) return 0;
+    return int(x != x) - int(y != y);  // NaN comes last
+}
+
+/// Of `n` and `m` elements, one after the other; a proper prefix is less.
+static int compare_elements(const WeldType* elem, const void* a, std::int64_t n, const void* b,
+                            std::int64_t m) {
+    for (std::int64_t i = 0; i < std::min(n, m); ++i) {
+        const int order = compare_keys(elem, static_cast<const char*>(a) + i * elem->size,
+                                       static_cast<const char*>(b) + i * elem->size);
+        if (order) return order;
+    }
+    return int(n > m) - int(n < m);
+}
+
+static int compare_fields(const WeldType* type, const void* a, const void* b) {
+    for (std::uint32_t i = 0; i < type->num_args; ++i) {
+        const std::int64_t at = type->offsets[i];
+        const int order =
+            compare_keys(type->args[i], static_cast<const char*>(a) + at, static_cast<const char*>(b) + at);
+        if (order) return order;
+    }
+    return 0;
+}
+
+int compare_keys(const WeldType* type, const void* a, const void* b) {
+    switch (type->kind) {
+        case kWeldBool: return compare_scalars<std::uint8_t>(a, b);
+        case kWeldI8: return compare_scalars<std::int8_t>(a, b);
+        case kWeldI16: return compare_scalars<std::int16_t>(a, b);
+        case kWeldI32: return compare_scalars<std::int32_t>(a, b);
+        case kWeldI64: return compare_scalars<std::int64_t>(a, b);
+        case kWeldU8: return compare_scalars<std::uint8_t>(a, b);
+        case kWeldU16: return compare_scalars<std::uint16_t>(a, b);
+        case kWeldU32: return compare_scalars<std::uint32_t>(a, b);
+        case kWeldU64: return compare_scalars<std::uint64_t>(a, b);
+        case kWeldF32: return compare_scalars<float>(a, b);
+        case kWeldF64: return compare_scalars<double>(a, b);
+        case kWeldVec: {
+            const auto *x = static_cast<const WeldVec*>(a), *y = static_cast<const WeldVec*>(b);
+            return compare_elements(type->args[0], x->data, x->len, y->data, y->len);
+        }
+        case kWeldSimd: {
+            const std::int64_t lanes = type->size / type->args[0]->size;
+            return compare_elements(type->args[0], a, lanes, b, lanes);
+        }
+        case kWeldStruct: return compare_fields(type, a, b);
+        default: return 0;  // not a key
+    }
+}
+
+}  // namespace weld

@@ -1,0 +1,50 @@
+// Buffered output to a file descriptor; all that results go through.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <fmt/compile.h>
+#include <fmt/format.h>
+
+namespace weld {
+
+/// Collects text and writes it in large pieces. Errors are kept: nothing is written after the first.
+class Writer {
+  public:
+    explicit Writer(int fd) : fd_(fd) {}
+    Writer(const Writer&) = delete;
+    Writer& operator=(const Writer&) = delete;
+
+    void put(char c) {
+        buffer_.push_back(c);
+        if (buffer_.size() >= kPiece) flush();
+    }
+    void put(std::string_view text) {
+        buffer_.append(text);
+        if (buffer_.size() >= kPiece) flush();
+    }
+    /// A number in its shortest form; a float has a point or an exponent, unless it is `NaN`, `Infinity`.
+    template <class T>
+    void number(T value) {
+        if constexpr (sizeof(T) == 1) fmt::format_to(fmt::appender(buffer_), FMT_COMPILE("{}"), int(value));
+        else fmt::format_to(fmt::appender(buffer_), FMT_COMPILE("{}"), value);
+        if (buffer_.size() >= kPiece) flush();
+    }
+    void number(float value) { floating(value); }
+    void number(double value) { floating(value); }
+
+    /// Writes what is left. The error number of the first write that failed, 0 if none did.
+    int flush();
+
+  private:
+    static constexpr std::size_t kPiece = 1 << 16;
+    template <class T>
+    void floating(T value);
+
+    fmt::memory_buffer buffer_;
+    int fd_;
+    int error_ = 0;
+};
+
+}  // namespace weld
