@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "frontend/cli/entries.h"
-#include "frontend/cli/utf8.h"
+#include "frontend/cli/text.h"
+#include "weldir/support/utf8.h"
 
 namespace weld {
 
@@ -87,9 +88,10 @@ class Printer {
     bool string(std::string_view bytes) {
         if (bytes.empty()) return out_.put("\"\""), true;
         for (std::string_view rest = bytes; !rest.empty();) {
-            const int size = rest[0] == '\n' || rest[0] == '\t' || rest[0] == '\r' ? 1 : utf8_printable(rest);
+            const std::size_t size =
+                rest[0] == '\n' || rest[0] == '\t' || rest[0] == '\r' ? 1 : printable_character(rest);
             if (!size) return false;
-            rest.remove_prefix(std::size_t(size));
+            rest.remove_prefix(size);
         }
         const bool elided = style_.elide && std::int64_t(bytes.size()) > kLong;
         out_.put('"');
@@ -103,7 +105,7 @@ class Printer {
     static std::string_view whole_characters(std::string_view text) {
         std::size_t start = text.size();
         while (start && (text[start - 1] & 0xc0) == 0x80) --start;
-        if (start && utf8_size(text.substr(start - 1)) == 0) return text.substr(0, start - 1);
+        if (start && utf8_sequence(text.substr(start - 1)) == 0) return text.substr(0, start - 1);
         return text;
     }
 

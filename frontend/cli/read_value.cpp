@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "frontend/api/describe.h"
-#include "frontend/cli/utf8.h"
+#include "frontend/cli/text.h"
 
 namespace weld {
 
@@ -27,17 +27,6 @@ std::string no_literals_of(const WeldType* type) {
             if (type->kind < kWeldSimd) return {};
             return fmt::format("values of type `{}` cannot be written as arguments", name_of(type));
     }
-}
-
-std::string quoted_excerpt(std::string_view text) {
-    std::string out = "`";
-    for (int i = 0; i < 24 && !text.empty(); ++i) {
-        const int size = utf8_printable(text);
-        if (size) out += text.substr(0, size);
-        else out += '?';
-        text.remove_prefix(size ? size : 1);
-    }
-    return out + (text.empty() ? "`" : "...`");
 }
 
 namespace {
@@ -360,7 +349,7 @@ class Reader {
     }
     bool fail_here(const std::string& what) {
         error = at_ && at_ < text_.size()
-                    ? fmt::format("{} at character {}", what, utf8_length(text_.substr(0, at_)) + 1)
+                    ? fmt::format("{} at character {}", what, count_characters(text_.substr(0, at_)) + 1)
                     : what;
         return false;
     }

@@ -25,7 +25,4 @@ std::string read_literal(std::string_view text, const WeldType* type, Arena& mem
 /// empty float is NaN.
 std::string read_cell(std::string_view text, WeldKind type, void* to);
 
-/// The beginning of `text` in backticks, fit for a message: at most 24 characters, nothing unprintable.
-std::string quoted_excerpt(std::string_view text);
-
 }  // namespace weld
