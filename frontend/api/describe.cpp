@@ -1,6 +1,8 @@
 // From interned types to descriptions of memory, and from those back to text.
 #include "frontend/api/describe.h"
 
+#include "runtime/describe.h"
+#include "runtime/hash_table.h"
 #include "weldir/ir/layout.h"
 
 namespace weld {
@@ -61,6 +63,12 @@ const WeldType* Descriptions::of(const Type* type) {
         described->offsets = arena_.copy(std::span<const std::int64_t>(offsets_of(type->args))).data();
     described->plain = is_plain(*described);
     return known_[type] = described;
+}
+
+DictEntries entries_of(const WeldDict* dict) {
+    if (!dict || dict->count == 0) return {};
+    const runtime::PairLayout pair = runtime::pair_layout(dict->key, dict->value);
+    return {dict->entries, dict->count, pair.size, pair.value_at};
 }
 
 static void append(std::string& out, const WeldType* t) {

@@ -1,0 +1,130 @@
+// Text -> Program -> results: the natural way through the whole.
+//
+//     CompileOptions options{.name = "mean.weld"};
+//     CompileReport report;
+//     std::shared_ptr<const Program> program = compile(text, options, &report);
+//     if (!program) return complain(report.diagnostics);
+//     RunOutcome run = program->run(&args, {.threads = 2});
+//     if (!run.ok()) return complain(program->describe(run.failure()));
+//     use(run.value(), program->result());
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "codegen/engine.h"
+#include "frontend/api/describe.h"
+#include "frontend/api/libraries.h"
+#include "runtime/run.h"
+#include "weldir/ir/module.h"
+
+namespace weld {
+
+struct CompileOptions {
+    std::string language = "weld";  ///< a row of languages.def
+    std::string name = "<expr>";    ///< of the text, in positions
+    bool only_check = false;  ///< stop when the program is known to be right: it has types, but cannot run
+    int level = 2;            ///< 0...3
+    std::optional<std::vector<std::string>> passes;  ///< exactly these instead of those of the level
+    bool bounds_checks = true;
+    bool verify = false;  ///< check the IR after each pass
+    bool nul_terminated_strings = false;
+    bool serialize_header = false;  ///< magic, version and hash of the type before serialized values
+    std::shared_ptr<const Libraries> libraries;  ///< null: functions of the process only
+    /// Stages whose outcome `explain` receives: `parsed typed optimized vectorized llvm asm` or names of
+    /// passes.
+    std::vector<std::string> explained;
+    std::function<void(std::string_view stage, std::string_view text)> explain;
+};
+
+/// Milliseconds.
+struct CompileTimes {
+    double parse = 0;
+    double type = 0;
+    std::vector<std::pair<std::string, double>> passes;
+    double llvm_optimize = 0;
+    double llvm_emit = 0;
+};
+
+struct CompileReport {
+    std::string diagnostics;  ///< why there is no program, drawn with source lines; or warnings
+    CompileTimes times;
+};
+
+class Program;
+
+/// What became of a run: a value with the memory that it points into, or a failure. Memory of arguments is
+/// not in it; a value may point into that, too.
+class RunOutcome {
+  public:
+    bool ok() const { return failure_.code == kWeldSuccess; }
+    const runtime::Failure& failure() const { return failure_; }
+    const void* value() const { return value_.get(); }
+    void* value() { return value_.get(); }
+    /// Bytes that are counted for it.
+    std::int64_t bytes() const { return blocks_.bytes(); }
+
+  private:
+    friend class Program;
+    std::shared_ptr<const Program> program_;  // literals and type descriptions that the value may point to
+    runtime::Blocks blocks_;
+    std::shared_ptr<void> value_;
+    runtime::Failure failure_;
+};
+
+/// A program that was found to be right. Read-only: it may be run by several threads at once.
+class Program : public std::enable_shared_from_this<Program> {
+  public:
+    const Module& module() const { return *module_; }
+    std::span<const Symbol* const> params() const { return module_->main->symbols(); }
+    const Type* result_type() const { return module_->main->type->result(); }
+
+    /// The arguments are one struct of the parameters in order.
+    const WeldType* args() const { return args_; }
+    const WeldType* result() const { return result_; }
+
+    /// Has code: it was not only checked.
+    bool can_run() const { return code_ != nullptr; }
+    /// `args` points to the struct of arguments (ignored if the program takes none).
+    RunOutcome run(const void* args, const runtime::RunOptions& options) const;
+    EntryFn entry() const { return code_ ? code_->entry : nullptr; }
+
+    /// A failure as users see it: `FILE:LINE:COL: error: message` with the source line and a caret, or
+    /// `error: message` if the place is not known. Ends in a newline.
+    std::string describe(const runtime::Failure& failure) const;
+    Position position(const runtime::Failure& failure) const;
+
+  private:
+    friend class Compilation;
+    Program() = default;
+
+    std::unique_ptr<Module> module_;
+    Descriptions descriptions_;
+    const WeldType* args_ = nullptr;
+    const WeldType* result_ = nullptr;
+    std::shared_ptr<Code> code_;
+    std::shared_ptr<const Libraries> libraries_;
+};
+
+/// Null if the program is rejected, or an option is wrong; `report->diagnostics` says why, and holds the
+/// warnings otherwise. May be called from several threads.
+std::shared_ptr<const Program> compile(std::string text, const CompileOptions& options,
+                                       CompileReport* report);
+
+/// Whether there is a language of that name; what languages there are, for messages.
+bool knows_language(std::string_view name);
+std::string all_languages();
+/// The language of a file by its ending; nothing if none has that ending.
+std::string_view language_of_file(std::string_view path);
+
+/// Calls `work` on a thread with a stack of 512 MiB (of which only what is used takes memory), and waits for
+/// it; here, if this is such a thread already. For whatever recurses over programs and types of users.
+void on_deep_stack(const std::function<void()>& work);
+
+}  // namespace weld

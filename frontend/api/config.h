@@ -1,0 +1,49 @@
+// Configuration by keys and values in text: those of Weld 0.2 and 0.4, and ours.
+//
+// Setting never fails (as in Weld); `apply` tells which value cannot be understood. Keys of other names are
+// kept and do nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/api/compile.h"
+
+namespace weld {
+
+struct RunSettings {
+    int threads = 0;                ///< 0: one per core that this process may use
+    std::int64_t memory_limit = 0;  ///< in bytes; 0: default_memory_limit()
+};
+
+class Config {
+  public:
+    void set(std::string key, std::string value) { values_[std::move(key)] = std::move(value); }
+    /// Null if the key was not set.
+    const std::string* get(const std::string& key) const;
+    /// Changes what the keys are about. Nothing, or "invalid value `x` of `weld.threads`: expected ...".
+    std::string apply(CompileOptions* compile, RunSettings* run) const;
+
+    /// Whether a key of that name has a meaning, or had one in Weld.
+    static bool knows(std::string_view key);
+
+  private:
+    std::map<std::string, std::string> values_;
+};
+
+/// 80 % of the smaller of physical memory and the limit of this process's control group.
+std::int64_t default_memory_limit();
+/// Cores that this process may run on.
+int default_threads();
+
+/// "2GiB", "500 MB", "1.5g", "1000000": bytes; -1 if it is none of that, or not above 0.
+std::int64_t parse_size(std::string_view text);
+/// The names in a list, separated by commas.
+std::vector<std::string> split_names(std::string_view list);
+/// All of `text` as a decimal number; -1 if it is none, or below 0.
+std::int64_t parse_count(std::string_view text);
+
+}  // namespace weld

@@ -1,0 +1,43 @@
+// dlopen and dlsym.
+#include "frontend/api/libraries.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <ranges>
+
+namespace weld {
+
+bool Libraries::load(const std::string& path, std::string* error) {
+    // A name without a slash would be searched for in the system's folders; users mean a file.
+    const std::string file = path.find('/') == path.npos ? "./" + path : path;
+    std::lock_guard lock(mutex_);
+    if (std::ranges::any_of(loaded_, [&](const Library& l) { return l.path == file; })) return true;
+    void* handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+        *error = ::dlerror();
+        return false;
+    }
+    loaded_.push_back({file, handle});
+    return true;
+}
+
+void* Libraries::find(std::string_view name) const {
+    const std::string symbol(name);
+    std::lock_guard lock(mutex_);
+    for (const Library& library : std::views::reverse(loaded_))
+        if (void* found = ::dlsym(library.handle, symbol.c_str())) return found;
+    return ::dlsym(RTLD_DEFAULT, symbol.c_str());
+}
+
+std::string Libraries::searched() const {
+    std::string text;
+    std::lock_guard lock(mutex_);
+    for (const Library& library : loaded_) {
+        if (!text.empty()) text += ", ";
+        text += library.path.substr(library.path.rfind('/') + 1);
+    }
+    return text.empty() ? "the process" : text + " and the process";
+}
+
+}  // namespace weld
