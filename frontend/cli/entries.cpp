@@ -1,9 +1,11 @@
-// Sorting keys of any type; reading tables is the runtime's.
+// Sorting keys of any type.
 #include "frontend/cli/entries.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+
+#include "frontend/api/describe.h"
 
 namespace weld {
 
@@ -63,6 +65,17 @@ int compare_keys(const WeldType* type, const void* a, const void* b) {
         case kWeldStruct: return compare_fields(type, a, b);
         default: return 0;  // not a key
     }
+}
+
+std::vector<DictEntry> sorted_entries(const WeldType* type, const WeldDict* dict) {
+    const DictEntries entries = entries_of(dict);
+    std::vector<DictEntry> sorted;
+    sorted.reserve(std::size_t(entries.count));
+    for (std::int64_t i = 0; i < entries.count; ++i) sorted.push_back({entries.key(i), entries.value(i)});
+    std::ranges::sort(sorted, [key = type->args[0]](const DictEntry& a, const DictEntry& b) {
+        return compare_keys(key, a.key, b.key) < 0;
+    });
+    return sorted;
 }
 
 }  // namespace weld

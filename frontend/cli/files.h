@@ -29,8 +29,10 @@ class ArgumentMemory {
     /// The bytes of a file: mapped if it is a regular one, else read. False with `*error` set.
     bool open(const std::string& path, std::string_view* bytes, std::string* error);
 
-  private:
+    /// What is left to read from a descriptor.
     bool read(int fd, std::string_view* bytes, std::string* error);
+
+  private:
     std::vector<std::pair<void*, std::size_t>> maps_;
 };
 

@@ -1,0 +1,287 @@
+// The steps of a command; each gives an exit code, kRan to go on.
+#include "frontend/cli/command.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <string_view>
+#include <vector>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "frontend/cli/files.h"
+#include "frontend/cli/header.h"
+#include "frontend/cli/interrupt.h"
+#include "frontend/cli/print_value.h"
+#include "frontend/cli/read_value.h"
+#include "frontend/cli/timing.h"
+#include "weldir/passes/pass.h"
+#include "weldir/support/diag.h"
+
+namespace weld {
+
+static void complain(std::string_view text) {
+    Writer err(STDERR_FILENO);
+    err.put(text);
+    err.flush();
+}
+
+int wrong_usage(const std::string& what) {
+    complain(fmt::format("weld-cli: error: {}\n", what));
+    return kWrongUsage;
+}
+
+// ---- settings
+
+int Settings::apply(const Options& options) {
+    Config config;
+    for (const auto& [key, value] : options.set) {
+        if (!Config::knows(key)) return wrong_usage(fmt::format("--set: there is no key `{}`", key));
+        config.set(key, value);
+    }
+    if (options.passes) config.set("weld.optimization.passes", *options.passes);
+    if (options.level) config.set("weld.llvm.optimization.level", std::to_string(*options.level));
+    RunSettings run;
+    if (const std::string error = config.apply(&compile, &run); !error.empty()) return wrong_usage(error);
+    threads = options.threads ? *options.threads : run.threads ? run.threads : default_threads();
+    const std::int64_t limit = options.memory_limit ? *options.memory_limit
+                               : run.memory_limit   ? run.memory_limit
+                                                    : default_memory_limit();
+    account = std::make_shared<runtime::MemoryAccount>(limit);
+    compile.verify |= options.verify;
+    compile.libraries = libraries;
+    for (const std::string& path : options.libraries)
+        if (std::string error; !libraries->load(path, &error))
+            return wrong_usage(fmt::format("--lib: {}", error));
+    return choose_stages(options);
+}
+
+int Settings::choose_stages(const Options& options) {
+    if (!options.explain) return kRan;
+    constexpr std::string_view all[] = {"parsed", "typed", "properties", "optimized", "vectorized"};
+    compile.explained.assign(std::begin(all), std::end(all));
+    if (!options.stages.empty()) compile.explained = options.stages;
+    for (std::string& stage : compile.explained) {
+        if (stage == "property_inference") stage = "properties";
+        const bool known =
+            std::ranges::find(all, stage) != std::end(all) || stage == "llvm" || stage == "asm";
+        if (!known && !find_pass(stage))
+            return wrong_usage(fmt::format("--explain: there is no stage or pass `{}`", stage));
+    }
+    compile.explain = [](std::string_view stage, std::string_view text) {
+        complain(fmt::format("# after {}\n{}{}\n", stage, text, text.ends_with('\n') ? "" : "\n"));
+    };
+    return kRan;
+}
+
+// ---- one program
+
+namespace {
+
+class Command {
+  public:
+    Command(const Options& options, Settings& settings) : options_(options), settings_(settings) {}
+
+    int execute() {
+        const int code = read_program();
+        return code ? code : execute(std::move(text_));
+    }
+
+    int execute(std::string text) {
+        text_ = std::move(text);
+        const int code = compile_program();
+        return code ? code : answer();
+    }
+
+  private:
+    int read_program() {
+        CompileOptions& compile = settings_.compile;
+        if (!options_.language.empty()) compile.language = options_.language;
+        if (!knows_language(compile.language))
+            return wrong_usage(fmt::format("--lang: `{}` is none of {}", compile.language, all_languages()));
+        if (options_.source == Source::Text) {
+            text_ = options_.program;
+            return kRan;
+        }
+        const bool input = options_.source == Source::StandardInput;
+        compile.name = input ? "<stdin>" : options_.program;
+        if (const auto language = language_of_file(options_.program);
+            options_.language.empty() && !language.empty())
+            compile.language = language;
+        std::string_view bytes;
+        std::string error;
+        if (!(input ? memory_.read(STDIN_FILENO, &bytes, &error)
+                    : memory_.open(options_.program, &bytes, &error)))
+            return wrong_usage(fmt::format("cannot read {}: {}",
+                                           input ? "standard input" : "`" + options_.program + "`", error));
+        text_ = bytes;
+        return kRan;
+    }
+
+    int compile_program() {
+        settings_.compile.only_check = options_.task != Task::Run;
+        CompileReport report;
+        program_ = compile(std::move(text_), settings_.compile, &report);
+        if (!program_ || !options_.json) complain(report.diagnostics);
+        times_ = report.times;
+        return program_ ? kRan : kRejected;
+    }
+
+    int answer() {
+        switch (options_.task) {
+            case Task::Type: return put(program_->result_type()->str() + '\n');
+            case Task::Header: return put(cpp_header(*program_, settings_.compile.name));
+            case Task::Run: return run();
+            default: return report_times();
+        }
+    }
+
+    // ---- running
+
+    int run() {
+        int (Command::* const steps[])() = {&Command::check_result, &Command::read_arguments,
+                                            &Command::run_program, &Command::deliver, &Command::report_times};
+        for (auto step : steps)
+            if (const int code = (this->*step)()) return code;
+        return kRan;
+    }
+
+    int check_result() {
+        if (program_->result_type()->holds_builder) {
+            Diagnostics diagnostics;
+            const Expr* body = program_->module().main->as<Lambda>().body();
+            diagnostics.error(body->loc, "the result is a `{}`; take the `result` of its builders",
+                              program_->result_type()->str());
+            complain(diagnostics.draw(program_->module().sources));
+            return kRejected;
+        }
+        if (options_.out.empty()) return kRan;
+        const std::string error = ResultFile(options_.out).check(program_->result());
+        return error.empty() ? kRan : wrong_usage("--out: " + error);
+    }
+
+    int read_arguments() {
+        const auto params = program_->params();
+        if (options_.args.size() != params.size())
+            return wrong_usage(fmt::format("the program takes {} argument{}, {} given", params.size(),
+                                           params.size() == 1 ? "" : "s", options_.args.size()));
+        const WeldType* type = program_->args();
+        args_ = memory_.arena.allocate(std::size_t(type->size) + 1, std::size_t(type->align));
+        for (std::size_t i = 0; i < params.size(); ++i) {
+            void* to = static_cast<char*>(args_) + type->offsets[i];
+            if (const std::string error = read_argument(options_.args[i], type->args[i], to); !error.empty())
+                return wrong_usage(fmt::format("argument {}, `{}`: {}", i + 1, params[i]->name, error));
+        }
+        return kRan;
+    }
+
+    std::string read_argument(const std::string& text, const WeldType* type, void* to) {
+        if (std::string why = no_literals_of(type); !why.empty()) return why;
+        return text.starts_with('@') ? read_file(text.substr(1), type, memory_, to)
+                                     : read_literal(text, type, memory_.arena, to);
+    }
+
+    int run_program() {
+        const Interruptible interruptible;
+        runtime::RunOptions run;
+        run.threads = settings_.threads;
+        run.account = settings_.account;
+        run.stop = interruptible.stop_flag();
+        for (std::int64_t i = 0; i < options_.repeat; ++i) {
+            const double start = wall_ms(), start_cpu = process_ms();
+            outcome_ = {};  // freeing the result before belongs to the run
+            outcome_ = program_->run(args_, run);
+            run_times_.cpu_ms.push_back(process_ms() - start_cpu);
+            run_times_.run_ms.push_back(wall_ms() - start);
+            if (interruptible.interrupted()) {
+                complain("weld-cli: interrupted\n");
+                return kInterrupted;
+            }
+            if (!outcome_.ok()) return fail(program_->describe(outcome_.failure()));
+        }
+        return kRan;
+    }
+
+    /// `drawing` may begin with the place; a line that begins with `error: ` always follows.
+    int fail(const std::string& drawing) {
+        complain(drawing);
+        if (!drawing.starts_with("error: ")) complain("error: the program failed while it ran\n");
+        return kFailed;
+    }
+
+    int deliver() {
+        if (options_.quiet) return kRan;
+        if (!options_.out.empty()) {
+            const std::string error = ResultFile(options_.out).write(program_->result(), outcome_.value());
+            return error.empty() ? kRan : fail(fmt::format("error: {}\n", error));
+        }
+        Writer out(STDOUT_FILENO);
+        const PrintStyle style{options_.json, !options_.json && ::isatty(STDOUT_FILENO)};
+        print_value(program_->result(), outcome_.value(), style, out);
+        out.put('\n');
+        return finish(out);
+    }
+
+    int report_times() {
+        if (options_.timing == Timing::None) return kRan;
+        run_times_.threads = settings_.threads;
+        run_times_.peak_bytes = settings_.account->peak();
+        complain(options_.timing == Timing::Json ? timing_json(times_, run_times_)
+                                                 : timing_table(times_, run_times_));
+        return kRan;
+    }
+
+    int put(const std::string& text) {
+        Writer out(STDOUT_FILENO);
+        out.put(text);
+        return finish(out);
+    }
+
+    int finish(Writer& out) {
+        const int error = out.flush();
+        return error ? fail(fmt::format("error: cannot write the result: {}\n", std::strerror(error))) : kRan;
+    }
+
+    const Options& options_;
+    Settings& settings_;
+    ArgumentMemory memory_;
+    std::string text_;
+    std::shared_ptr<const Program> program_;
+    CompileTimes times_;
+    void* args_ = nullptr;
+    RunOutcome outcome_;
+    RunTimes run_times_;
+};
+
+}  // namespace
+
+/// `work` on a deep stack; types and values of users may be deep.
+template <class Work>
+static int guarded(const Work& work) {
+    int code = kFailed;
+    on_deep_stack([&] {
+        try {
+            code = work();
+        } catch (const std::bad_alloc&) {
+            complain("error: not enough memory\n");
+        }
+    });
+    return code;
+}
+
+int run_command(const Options& options) {
+    return guarded([&] {
+        Settings settings;
+        const int code = settings.apply(options);
+        return code ? code : Command(options, settings).execute();
+    });
+}
+
+int run_program(const Options& options, Settings& settings, std::string text) {
+    return guarded([&] { return Command(options, settings).execute(std::move(text)); });
+}
+
+}  // namespace weld

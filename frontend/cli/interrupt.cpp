@@ -1,0 +1,60 @@
+// The handlers do nothing but set flags, set a timer, and leave.
+#include "frontend/cli/interrupt.h"
+
+#include <csignal>
+#include <string_view>
+
+#include <sys/time.h>
+#include <unistd.h>
+
+namespace weld {
+
+static volatile std::sig_atomic_t run_is_on = 0;
+static volatile std::int32_t stop = 0;
+static volatile std::sig_atomic_t wait_for_run = 0;
+
+[[noreturn]] static void leave() {
+    constexpr std::string_view message = "\nweld-cli: interrupted\n";
+    [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, message.data(), message.size());
+    ::_exit(kInterrupted);
+}
+
+static void set_timer(int milliseconds) {
+    const itimerval timer{{0, 0}, {0, milliseconds * 1000}};
+    ::setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+static void on_interrupt(int) {
+    if (!run_is_on || stop) leave();
+    stop = 1;
+    if (!wait_for_run) set_timer(100);
+}
+
+static void on_alarm(int) {
+    if (stop) leave();
+}
+
+void catch_interrupts(bool patient) {
+    wait_for_run = patient;
+    struct sigaction action{};
+    action.sa_flags = SA_RESTART;
+    action.sa_handler = on_alarm;
+    ::sigaction(SIGALRM, &action, nullptr);
+    action.sa_handler = on_interrupt;
+    ::sigaction(SIGINT, &action, nullptr);
+}
+
+Interruptible::Interruptible() {
+    stop = 0;
+    run_is_on = 1;
+}
+
+Interruptible::~Interruptible() {
+    run_is_on = 0;
+    set_timer(0);
+    stop = 0;
+}
+
+volatile std::int32_t* Interruptible::stop_flag() const { return &stop; }
+
+}  // namespace weld

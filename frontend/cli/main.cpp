@@ -1,0 +1,31 @@
+// weld-cli: runs programs. The contract is in docs/cli.md.
+#include <csignal>
+#include <cstdio>
+
+#include <unistd.h>
+
+#include "frontend/cli/command.h"
+#include "frontend/cli/interactive.h"
+#include "frontend/cli/interrupt.h"
+#include "frontend/cli/options.h"
+
+namespace weld {
+
+static int main(int argc, char** argv) {
+    Options options;
+    if (const std::string error = parse_options(argc, argv, &options); !error.empty())
+        return wrong_usage(error);
+    if (options.task == Task::Version) return std::puts("weld-cli " WELD_VERSION) < 0;
+    if (options.task == Task::Help) return std::fputs(help_text().c_str(), stdout) < 0;
+    std::signal(SIGPIPE, SIG_IGN);  // writing to a pipe that nobody reads is an error like others
+    catch_interrupts();
+    if (options.source != Source::None) return run_command(options);
+    if (options.task != Task::Run || !::isatty(STDIN_FILENO) || !::isatty(STDOUT_FILENO))
+        return wrong_usage("no program given; `weld-cli --help` tells how");
+    catch_interrupts(true);
+    return run_interactive(options);
+}
+
+}  // namespace weld
+
+int main(int argc, char** argv) { return weld::main(argc, argv); }

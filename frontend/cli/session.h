@@ -1,0 +1,32 @@
+// What an interactive session remembers: definitions, which stand before everything that is typed after them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weld {
+
+/// Whether more lines are needed: a bracket or string is open, or the last thing is an operator or a comma.
+bool is_incomplete(std::string_view text);
+
+/// `text` cut after each `;` that stands in no bracket, string or comment; the rest comes last, if it is not
+/// blank.
+std::vector<std::string> split_statements(std::string_view text);
+
+/// Whether `text` consists of `type`, `macro` and `let` statements alone, so that it ends in `;`.
+bool is_definition(std::string_view text);
+
+class Definitions {
+  public:
+    /// Takes in statements: types, macros, lets. A type or macro replaces one of the same name.
+    void add(std::string_view text);
+    void clear() { *this = {}; }
+    /// `text` with all definitions before it: types, then macros, then lets.
+    std::string program(std::string_view text) const;
+
+  private:
+    std::vector<std::string> types_, macros_, lets_;
+};
+
+}  // namespace weld

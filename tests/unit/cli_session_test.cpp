@@ -1,0 +1,57 @@
+// What an interactive session makes of lines, and what it keeps.
+#include "frontend/cli/session.h"
+
+#include <doctest/doctest.h>
+
+using namespace weld;
+
+TEST_CASE("input that goes on") {
+    CHECK(is_incomplete("map([1, 2],"));
+    CHECK(is_incomplete("|x: i64|"));
+    CHECK(is_incomplete("1 +"));
+    CHECK(is_incomplete("let x ="));
+    CHECK(is_incomplete("\"abc"));
+    CHECK(is_incomplete("(1 # )"));
+    CHECK(is_incomplete("{1, \"}\""));
+    CHECK_FALSE(is_incomplete(""));
+    CHECK_FALSE(is_incomplete("1 + 2"));
+    CHECK_FALSE(is_incomplete("1 # + ("));
+    CHECK_FALSE(is_incomplete("\"a\\\"(\""));
+    CHECK_FALSE(is_incomplete("let x = 1;"));
+    CHECK_FALSE(is_incomplete(")"));
+}
+
+TEST_CASE("statements end with semicolons outside of brackets") {
+    CHECK(split_statements("let a = 1; let b = (let c = 2; c); a + b") ==
+          std::vector<std::string>{"let a = 1;", " let b = (let c = 2; c);", " a + b"});
+    CHECK(split_statements("let f = |x| let y = x; y;") ==
+          std::vector<std::string>{"let f = |x| let y = x; y;"});
+    CHECK(split_statements("let a = \";\"; # ;\n") == std::vector<std::string>{"let a = \";\";"});
+    CHECK(split_statements("  # nothing\n").empty());
+}
+
+TEST_CASE("definitions") {
+    CHECK(is_definition("let a = 1;"));
+    CHECK(is_definition("type t = i64; macro m(x) = (x); # done\n let a = 1;"));
+    CHECK_FALSE(is_definition("let a = 1; a"));
+    CHECK_FALSE(is_definition("let a = 1"));
+    CHECK_FALSE(is_definition("a;"));
+    CHECK_FALSE(is_definition(""));
+    CHECK_FALSE(is_definition("let a = (1;"));
+    CHECK_FALSE(is_definition("letter;"));
+}
+
+TEST_CASE("definitions stand in the order that programs want") {
+    Definitions definitions;
+    definitions.add("let a = 1;");
+    definitions.add("macro m(x) = (x + a);");
+    definitions.add("type t = i64; let b: t = 2L;");
+    CHECK(definitions.program("m(b)") ==
+          "type t = i64;\nmacro m(x) = (x + a);\nlet a = 1;\n let b: t = 2L;\nm(b)");
+    definitions.add("macro m(x) = (x);");
+    definitions.add("type # a comment\n t = i32;");
+    CHECK(definitions.program("0") ==
+          "type # a comment\n t = i32;\nmacro m(x) = (x);\nlet a = 1;\n let b: t = 2L;\n0");
+    definitions.clear();
+    CHECK(definitions.program("0") == "0");
+}

@@ -1,0 +1,60 @@
+// Configuration keys, sizes, and what the machine offers.
+#include "frontend/api/config.h"
+
+#include <doctest/doctest.h>
+
+using namespace weld;
+
+TEST_CASE("sizes") {
+    CHECK(parse_size("1000000") == 1'000'000);
+    CHECK(parse_size("2GiB") == std::int64_t(2) << 30);
+    CHECK(parse_size("1.5g") == std::int64_t(3) << 29);
+    CHECK(parse_size("500 MB") == 500'000'000);
+    CHECK(parse_size("4K") == 4096);
+    CHECK(parse_size("7b") == 7);
+    for (const char* none : {"", "0", "-1", "x", "1x", "1kk", "1 bibs", "inf", "nan", "1e300", "0.5"})
+        CHECK(parse_size(none) == -1);
+}
+
+TEST_CASE("keys change options") {
+    Config config;
+    CompileOptions compile;
+    RunSettings run;
+    CHECK(config.apply(&compile, &run) == "");
+    CHECK(run.threads == 0);
+    CHECK(compile.bounds_checks);
+    config.set("weld.threads", "3");
+    config.set("weld.memory.limit", "100000000000");
+    config.set("weld.compile.enableBoundsChecks", "false");
+    config.set("weld.llvm.optimization.level", "1");
+    config.set("some.other.key", "anything");
+    CHECK(config.apply(&compile, &run) == "");
+    CHECK(run.threads == 3);
+    CHECK(run.memory_limit == 100'000'000'000);
+    CHECK_FALSE(compile.bounds_checks);
+    CHECK(compile.level == 1);
+    CHECK(*config.get("some.other.key") == "anything");
+    CHECK(config.get("weld.compile.verify") == nullptr);
+}
+
+TEST_CASE("values that cannot be understood") {
+    const auto wrong = [](const char* key, const char* value) {
+        Config config;
+        config.set(key, value);
+        CompileOptions compile;
+        RunSettings run;
+        return config.apply(&compile, &run);
+    };
+    CHECK(wrong("weld.threads", "0") ==
+          "invalid value `0` of `weld.threads`: expected a number of threads, at least 1");
+    CHECK(wrong("weld.memory.limit", "-1") != "");
+    CHECK(wrong("weld.compile.traceExecution", "yes") != "");
+    CHECK(wrong("weld.llvm.optimization.level", "4") != "");
+    CHECK(wrong("weld.optimization.passes", "no-such-pass") != "");
+    CHECK(wrong("weld.optimization.passes", "") == "");
+}
+
+TEST_CASE("the machine has cores and memory") {
+    CHECK(default_threads() >= 1);
+    CHECK(default_memory_limit() > std::int64_t(1) << 26);
+}
