@@ -1,0 +1,367 @@
+#!/usr/bin/env python3
+"""Runs weld-cli as its users do: what it prints, where, and its exit codes. Usage: cli_test.py WELD_CLI [unittest options]"""
+import json
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+CLI = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "weld-cli"
+SUM = "|v: vec[i64]| result(for(v, merger[i64,+], |b, i, x| merge(b, x)))"
+FOREVER = "|n: i64| iterate(n, |x| {x + 1L, x >= 0L})"
+LONG_LOOP = "|n: i64| result(for(rangeiter(0L, n, 1L), merger[f64,+], |b, i, x| merge(b, sin(f64(x)))))"
+
+
+class Run:
+    """One call of the tool."""
+
+    def __init__(self, *args, stdin=None, timeout=60, cwd=None):
+        p = subprocess.run([CLI, *args], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
+                           cwd=cwd)
+        self.code = p.returncode
+        self.raw = p.stdout
+        self.out = p.stdout.decode("utf-8", "replace")
+        self.err = p.stderr.decode("utf-8", "replace")
+
+
+def npy(dtype, values, shape=None, fortran=False):
+    """A .npy file of version 1."""
+    header = "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }" % (dtype, fortran, shape or (len(values),))
+    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
+    letter = {"<i8": "q", "<i4": "i", "<f8": "d", "<f4": "f", "|b1": "B", "|i1": "b"}[dtype]
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(
+        "<%d%s" % (len(values), letter), *values)
+
+
+def read_npy(path):
+    """(dtype, shape, elements) of a file that the tool wrote."""
+    with open(path, "rb") as f:
+        data = f.read()
+    size = struct.unpack("<H", data[8:10])[0]
+    header = eval(data[10:10 + size].decode(), {"__builtins__": {}})
+    letter = {"i8": "q", "i4": "i", "f8": "d", "f4": "f", "b1": "B", "i1": "b"}[header["descr"][1:]]
+    body = data[10 + size:]
+    return header["descr"], header["shape"], list(struct.unpack("<%d%s" % (len(body) // struct.calcsize(letter), letter),
+                                                                body))
+
+
+class CliTest(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="weld-cli-")
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name, content=None):
+        path = os.path.join(self.folder.name, name)
+        if content is not None:
+            with open(path, "wb") as f:
+                f.write(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def result(self, *args, **more):
+        run = Run(*args, **more)
+        self.assertEqual((run.code, run.err), (0, ""), args)
+        self.assertEqual(run.out.count("\n"), 1)
+        return run.out[:-1]
+
+    def value(self, program, *args):
+        return json.loads(self.result("--json", "-e", program, *args))
+
+    def fails(self, code, pattern, *args, **more):
+        run = Run(*args, **more)
+        self.assertEqual(run.code, code, (args, run.err))
+        self.assertRegex(run.err, pattern)
+        self.assertEqual(run.out, "")
+        return run
+
+    # ---- where programs come from
+
+    def test_programs_from_files_text_and_standard_input(self):
+        self.assertEqual(self.result(self.path("p.weld", "1 + 2\n")), "3")
+        self.assertEqual(self.result("-e", "-1 + 3"), "2")
+        self.assertEqual(self.result("--expr", "1 + 2"), "3")
+        self.assertEqual(self.result("-", "5", stdin=b"|x: i64| x + 1L"), "6")
+        self.assertEqual(self.result("--lang", "weld", self.path("noending", "|a: i32| 0 - a"), "-7"), "7")
+
+    def test_missing_programs(self):
+        self.fails(2, r"^weld-cli: error: cannot read `.*none.weld`: No such file", self.path("none.weld"))
+        self.fails(2, r"^weld-cli: error: .*Is a directory", self.folder.name)
+        self.fails(2, r"^weld-cli: error: no program", stdin=b"")
+        self.fails(2, r"^weld-cli: error: --lang", "--lang", "cobol", "-e", "1")
+        self.fails(1, r"^<stdin>:1:1: error: ", "-", stdin=b"")
+
+    # ---- arguments
+
+    def test_arguments_take_the_types_of_parameters(self):
+        self.assertEqual(self.value("|x: i8| x", "5"), 5)
+        self.assertEqual(self.result("-e", "|x: f64| x", "5"), "5.0")
+        self.assertEqual(self.value(SUM, "[1,2,3]"), 6)
+        self.assertEqual(self.value("|a: i64, b: f64| f64(a) + b", "-5", "0.5"), -4.5)
+        self.assertEqual(self.value("|s: vec[i8]| len(s)", '"gr\u00fc\u00df"'), 6)
+        self.assertEqual(self.value("|x: {i64, {bool, vec[f32]}}| x.$1.$1", "{1, {true, [1, 2.5]}}"), [1.0, 2.5])
+        self.assertEqual(self.value("|x: f64| x", "1e-3"), 0.001)
+        self.assertEqual(self.result("--json", "-e", "|x: vec[f64]| x", "[NaN, -Infinity]"), "[NaN, -Infinity]")
+
+    def test_wrong_arguments(self):
+        error = "^weld-cli: error: "
+        self.fails(2, error + r"argument 1, `x`: `300` does not fit `i8`", "-e", "|x: i8| x", "300")
+        self.fails(2, error + r"the program takes 1 argument, 0 given", "-e", "|x: i8| x")
+        self.fails(2, error + r"the program takes 0 arguments, 1 given", "-e", "1", "2")
+        self.fails(2, error, "-e", "|x: i32| x", "1.5")
+        self.fails(2, error, "-e", "|x: i32| x", "abc")
+        self.fails(2, error, "-e", "|x: vec[i32]| x", "[1, true]")
+        self.fails(2, error + ".*`dict", "-e", "|x: dict[i64,i64]| len(x)", "{}")
+        self.fails(2, error + ".*`simd", "-e", "|x: simd[i64]| 1", "1")
+        self.fails(2, error + ".*`appender", "-e", "|x: appender[i64]| result(x)", "1")
+
+    def test_arrays_from_files(self):
+        longs = self.path("l.npy", npy("<i8", [1, 2, 3, 4, 5, 6]))
+        self.assertEqual(self.value(SUM, "@" + longs), 21)
+        grid = self.path("g.npy", npy("<f4", [1, 2, 3, 4, 5, 6], (2, 3)))
+        self.assertEqual(self.value("|m: vec[vec[f32]]| m", "@" + grid), [[1, 2, 3], [4, 5, 6]])
+        bools = self.path("b.npy", npy("|b1", [1, 0, 1]))
+        self.assertEqual(self.value("|v: vec[bool]| v", "@" + bools), [True, False, True])
+        empty = self.path("e.npy", npy("<i8", []))
+        self.assertEqual(self.value(SUM, "@" + empty), 0)
+
+    def test_wrong_array_files(self):
+        error = "^weld-cli: error: argument 1, `v`: "
+        longs = self.path("l.npy", npy("<i8", [1, 2, 3]))
+        self.fails(2, error, "-e", "|v: vec[i32]| v", "@" + longs)
+        self.fails(2, error, "-e", "|v: vec[vec[i64]]| v", "@" + longs)
+        self.fails(2, error + "expected the name", "-e", "|v: vec[i64]| v", "@")
+        self.fails(2, error + "cannot read", "-e", "|v: vec[i64]| v", "@" + self.path("none.npy"))
+        cut = self.path("c.npy", npy("<i8", [1, 2, 3])[:-1])
+        self.fails(2, error + ".*ends after 2", "-e", "|v: vec[i64]| v", "@" + cut)
+        scalar = self.path("s.npy", npy("<i8", [1], "()"))
+        self.fails(2, error, "-e", "|v: vec[i64]| v", "@" + scalar)
+
+    def test_tables(self):
+        table = self.path("t.csv", 'id,price,name\n1,2.5,plain\n2,,"a ""quoted"", one"\n')
+        program = "|v: {vec[i64], vec[f64], vec[vec[i8]]}| v"
+        self.assertEqual(self.result("-e", program, "@" + table),
+                         r'{[1, 2], [2.5, NaN], ["plain", "a \"quoted\", one"]}')
+        self.fails(2, "^weld-cli: error: .*3 columns, the parameter 1 field", "-e", "|v: {vec[i64]}| v", "@" + table)
+        bad = self.path("bad.csv", "a\nx\n")
+        self.fails(2, "line 2, column 1: `x` is not", "-e", "|v: {vec[i64]}| v", "@" + bad)
+
+    # ---- results
+
+    def test_readable_results(self):
+        for program, text in [("[1,2,3]", "[1, 2, 3]"), ("{1, 2.5}", "{1, 2.5}"), ("1.0", "1.0"), ("1.5f", "1.5"),
+                              ('"a\\n\\"b"', r'"a\n\"b"'), ('""', '""'), ("true", "true"), ("[]: vec[f64]", "[]"),
+                              ("[1c, 2c]", "[1, 2]"), ("u8(200)", "200")]:
+            self.assertEqual(self.result("-e", program), text)
+        groups = "result(for([3L, 1L, 3L], dictmerger[i64,i64,+], |b, i, x| merge(b, {x, 1L})))"
+        self.assertEqual(self.result("-e", groups), "{1: 1, 3: 2}")
+        self.assertEqual(self.result("--json", "-e", groups), "[[1, 1], [3, 2]]")
+
+    def test_json_results(self):
+        self.assertEqual(self.result("--json", "-e", '"ab"'), "[97, 98]")
+        self.assertEqual(self.result("--json", "-e", "{1, {true, 0.1}}"), "[1, [true, 0.1]]")
+        self.assertEqual(self.result("--json", "-e", "[1.0/0.0, -1.0/0.0]"), "[Infinity, -Infinity]")
+        self.assertEqual(json.loads(self.result("--json", "-e", "0.1 + 0.2")), 0.1 + 0.2)
+
+    def test_results_in_files(self):
+        path = self.path("r.npy")
+        run = Run("--out", path, "-e", "map([1L, 2L], |x| x * 2L)")
+        self.assertEqual((run.code, run.out, run.err), (0, "", ""))
+        self.assertEqual(read_npy(path), ("<i8", (2,), [2, 4]))
+        self.assertEqual(Run("--out", path, "-e", "{[1L], [0.5]}").code, 0)
+        self.assertEqual(read_npy(self.path("r.0.npy")), ("<i8", (1,), [1]))
+        self.assertEqual(read_npy(self.path("r.1.npy")), ("<f8", (1,), [0.5]))
+        table = self.path("r.csv")
+        self.assertEqual(Run("--out", table, "-e", '{[1L, 2L], ["x", "y,z"]}').code, 0)
+        with open(table, encoding="utf-8") as f:
+            self.assertEqual(f.read(), 'c0,c1\n1,x\n2,"y,z"\n')
+        self.assertEqual(sorted(os.listdir(self.folder.name)), ["r.0.npy", "r.1.npy", "r.csv", "r.npy"])
+
+    def test_results_that_files_cannot_hold(self):
+        never_runs = "let x = assert(false); {%s, x}"
+        self.fails(2, "--out: .* cannot hold", "--out", self.path("r.npy"), "-e", never_runs % "{1, {2}}")
+        self.fails(2, "--out: .* cannot hold", "--out", self.path("r.csv"), "-e", "1")
+        self.fails(2, "--out: .*\\.npy and \\.csv", "--out", self.path("r.txt"), "-e", "1")
+        self.fails(2, "--out: .*No such file", "--out", self.path("none/r.npy"), "-e", "1")
+        self.fails(3, "differ in length", "--out", self.path("r.npy"), "-e", "[[1], [2, 3]]")
+        self.fails(3, "differ in length", "--out", self.path("r.csv"), "-e", "{[1], [2, 3]}")
+        self.assertEqual(os.listdir(self.folder.name), [])
+
+    def test_full_disks_are_noticed(self):
+        with open("/dev/full", "wb") as full:
+            p = subprocess.run([CLI, "-e", "1"], stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(p.returncode, 3)
+        self.assertRegex(p.stderr.decode(), "^error: cannot write the result: No space left")
+
+    # ---- tasks other than running
+
+    def test_check_type_header(self):
+        never = "|n: i64| lookup([1], n + 5L)"
+        run = Run("--check", "-e", never)
+        self.assertEqual((run.code, run.out, run.err), (0, "", ""))
+        self.fails(1, r"^<expr>:1:\d+: error: ", "--check", "-e", "1 + 2.0")
+        self.assertEqual(self.result("--type", "-e", never), "i32")
+        self.assertEqual(self.result("--type", "-e", "{1, 2.5}"), "{i32,f64}")
+        self.assertEqual(self.result("--type", "-e", "map([1L], |x| x)"), "vec[i64]")
+        run = Run("--header", "-e", "|x: vec[{i32, f64}], class: i8| {x, class}")
+        self.assertEqual(run.code, 0)
+        header = self.path("h.cpp", run.out + "int main() { return sizeof(weld_program::return_type) != 24; }\n")
+        self.assertIn("struct0", run.out)
+        compiled = subprocess.run(["c++", "-std=c++17", "-fsyntax-only", "-x", "c++", header], stderr=subprocess.PIPE)
+        self.assertEqual((compiled.returncode, compiled.stderr.decode().replace("#pragma once", "")[:200]),
+                         (0, compiled.stderr.decode()[:200]))
+
+    def test_version_and_help(self):
+        self.assertRegex(self.result("--version"), r"^weld-cli \d+\.\d+\.\d+$")
+        run = Run("--help")
+        self.assertEqual((run.code, run.err), (0, ""))
+        for option in ("--threads", "--explain", "--memory-limit", "-O0", "--out"):
+            self.assertIn(option, run.out)
+
+    # ---- failures
+
+    def test_rejected_programs(self):
+        path = self.path("bad.weld", "let x = 1;\nx + true\n")
+        run = self.fails(1, "^" + re.escape(path) + r":2:5: error: ", path)
+        self.assertRegex(run.err, r"(?m)^2 \| x \+ true$")
+        self.assertRegex(run.err, r"(?m)^  \|     \^")
+        self.fails(1, r"^<expr>:1:1: error: .*`y`", "-e", "y")
+        self.fails(1, r"^<stdin>:1:\d+: error: ", "-", stdin=b"1 +")
+        self.fails(1, r"^<expr>:1:\d+: error: .*no_such_function", "-e", "cudf[no_such_function,i64](1L)")
+        self.fails(1, r"error: ", "-e", "appender[i64]")
+        self.fails(1, r"error: \S", "-", stdin=b"(" * 3_000_000)
+        self.fails(1, r"error: \S", "-", stdin=bytes(range(256)) * 100)
+
+    def test_failing_runs(self):
+        run = self.fails(3, r"^<expr>:1:1: error: \S.*\n1 \| lookup", "-e", "lookup([1], 5L)")
+        self.assertRegex(run.err, r"(?m)^error: \S")
+        self.fails(3, r"error: \S", "-e", "assert(false)")
+        self.fails(3, r"error: \S", "-e", "|x: i64| 1L / x", "0")
+        self.fails(3, r"error: .*memory", "--memory-limit", "1MB", "-e",
+                   "result(for(rangeiter(0L, 10000000L, 1L), appender[i64], |b, i, x| merge(b, x)))")
+
+    def test_wrong_usage(self):
+        for args in (["--nonsense"], ["--threads"], ["--threads", "0", "-e", "1"], ["--threads", "-2", "-e", "1"],
+                     ["--lib"], ["--lib", "/none.so", "-e", "1"], ["--passes", "none-such", "-e", "1"],
+                     ["--explain=none-such", "-e", "1"], ["--set", "weld.threads=x", "-e", "1"],
+                     ["--set", "weld.nothing=1", "-e", "1"], ["--repeat", "x", "-e", "1"], ["-O7", "-e", "1"]):
+            self.fails(2, "^weld-cli: error: \\S", *args)
+
+    # ---- looking inside
+
+    def test_explain(self):
+        run = Run("--explain", "-e", SUM, "[1,2]")
+        self.assertEqual((run.code, run.out), (0, "3\n"))
+        stages = re.findall(r"(?m)^# after (.*)$", run.err)
+        self.assertEqual([s for s in stages if s != "properties"], ["parsed", "typed", "optimized", "vectorized"])
+        run = Run("--explain=typed,llvm,asm", "-e", SUM, "[1,2]")
+        self.assertEqual(re.findall(r"(?m)^# after (.*)$", run.err), ["typed", "llvm", "asm"])
+        self.assertIn("define ", run.err)
+
+    def test_explained_programs_parse_again(self):
+        run = Run("--explain=typed", "--check", "-e", SUM)
+        again = self.path("again.weld", run.err)
+        self.assertEqual(self.result(again, "[1,2,3]"), "6")
+
+    def test_timing(self):
+        run = Run("--timing=json", "--repeat", "3", "--threads", "1", "-e", SUM, "[1,2,3]")
+        self.assertEqual((run.code, run.out), (0, "6\n"))
+        times = json.loads(run.err)
+        self.assertEqual(set(times), {"parse_ms", "type_ms", "passes", "llvm_optimize_ms", "llvm_emit_ms", "run_ms",
+                                      "cpu_ms", "peak_bytes", "threads"})
+        self.assertEqual((len(times["run_ms"]), len(times["cpu_ms"]), times["threads"]), (3, 3, 1))
+        self.assertGreater(times["parse_ms"], 0)
+        self.assertGreater(times["llvm_emit_ms"], 0)
+        self.assertTrue(all(ms > 0 for ms in times["run_ms"]))
+        run = Run("--timing", "-e", "1")
+        for name in ("parse", "type", "LLVM optimise", "LLVM emit", "run", "peak memory"):
+            self.assertRegex(run.err, "(?m)^" + name)
+
+    def test_quiet_and_repeat(self):
+        run = Run("--quiet", "--repeat", "5", "-e", "1")
+        self.assertEqual((run.code, run.out, run.err), (0, "", ""))
+        self.fails(3, "error: ", "--quiet", "-e", "assert(false)")
+
+    def test_levels_passes_settings(self):
+        for options in (["-O0"], ["-O1"], ["-O2"], ["-O3"], ["--passes", ""], ["--verify"], ["--threads", "1"],
+                        ["--set", "weld.threads=2"], ["--set", "weld.compile.enableBoundsChecks=false"],
+                        ["--memory-limit", "1GiB"], ["--select-matrix-repr"], ["--progress"]):
+            self.assertEqual(self.result(*options, "-e", SUM, "[1,2,3]"), "6")
+        nul = "--set", "weld.compat.nulTerminatedStrings=true", "-e", 'len("abc")'
+        self.assertEqual(self.result(*nul), "4")
+
+    # ---- libraries
+
+    def test_user_functions(self):
+        source = self.path("f.cpp", 'extern "C" void add_five(const long* x, long* r) { *r = *x + 5; }\n'
+                           'extern "C" void throws(const long*, long*) { throw 1; }\n')
+        library = self.path("f.so")
+        subprocess.run(["c++", "-shared", "-fPIC", "-o", library, source], check=True)
+        self.assertEqual(self.result("--lib", library, "-e", "cudf[add_five,i64](37L)"), "42")
+        self.fails(3, "error: ", "--lib", library, "-e", "cudf[throws,i64](37L)")
+
+    # ---- interrupts
+
+    def interrupted(self, *args):
+        p = subprocess.Popen([CLI, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(1)
+        p.send_signal(signal.SIGINT)
+        start = time.monotonic()
+        out, err = p.communicate(timeout=20)
+        return p.returncode, out, err, time.monotonic() - start
+
+    def test_interrupts_stop_runs(self):
+        for program, argument in ((LONG_LOOP, "1000000000000"), (FOREVER, "0")):
+            code, out, err, seconds = self.interrupted("-e", program, argument)
+            self.assertEqual((code, out), (130, b""), err)
+            self.assertIn(b"interrupted", err)
+            self.assertLess(seconds, 1)
+
+    # ---- interactive mode
+
+    def type(self, *lines):
+        """What a terminal shows when these lines are typed."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.environ.update(HOME=self.folder.name, TERM="dumb")
+            os.execv(CLI, [CLI])
+        shown = b""
+        try:
+            for line in (*lines, ":quit"):
+                while not shown.rstrip().endswith((b"weld>", b"...")):
+                    shown += os.read(terminal, 65536)
+                os.write(terminal, line.encode() + b"\n")
+                shown += os.read(terminal, 65536)
+            while True:
+                shown += os.read(terminal, 65536)
+        except OSError:  # the terminal is gone
+            pass
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        return shown.decode().replace("\r", "")
+
+    def test_interactive_mode(self):
+        shown = self.type("1 + 2", "let x = 20L;", "map([1L, 2L],", "|e| e * x + 2L)", ":type {x, 1.5}", "y",
+                          "lookup([1], x)", ":time x", ":nonsense", ":explain=typed x")
+        self.assertRegex(shown, r"(?m)^3$")
+        self.assertRegex(shown, r"(?m)^\[22, 42\]$")
+        self.assertRegex(shown, r"(?m)^\{i64,f64\}$")
+        self.assertRegex(shown, r"(?m)^<input>:2:1: error: .*`y`")
+        self.assertRegex(shown, r"(?m)^<input>:2:1: error: .*index")
+        self.assertRegex(shown, r"(?m)^LLVM emit")
+        self.assertIn("there is no command `:nonsense`", shown)
+        self.assertIn("# after typed", shown)
+
+    def test_long_results_are_elided_on_terminals_only(self):
+        program = "result(for(rangeiter(0L, 2000L, 1L), appender[i64], |b, i, x| merge(b, x)))"
+        self.assertIn("... 1900 more ...", self.type(program))
+        self.assertNotIn("...", self.result("-e", program))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
