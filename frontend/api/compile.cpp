@@ -1,0 +1,241 @@
+// The steps of compiling, one after the other; a failure in the user's text ends in Diagnostics, one of ours
+// in words.
+#include "frontend/api/compile.h"
+
+#include <algorithm>
+#include <iterator>
+#include <new>
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include "frontend/weld/weld.h"
+#include "weldir/ir/print.h"
+#include "weldir/ir/verify.h"
+#include "weldir/passes/pass.h"
+#include "weldir/support/diag.h"
+
+namespace weld {
+
+// ---- languages
+
+namespace {
+
+struct Language {
+    std::string_view name;
+    std::string_view endings;  ///< separated by spaces
+    decltype(&read_weld) read;
+};
+
+constexpr Language kLanguages[] = {
+#define WELD_LANGUAGE(name, endings, reader) {name, endings, reader},
+#include "frontend/api/languages.def"
+};
+
+const Language* find_language(std::string_view name) {
+    for (const Language& language : kLanguages)
+        if (language.name == name) return &language;
+    return nullptr;
+}
+
+}  // namespace
+
+bool knows_language(std::string_view name) { return find_language(name) != nullptr; }
+
+std::string all_languages() {
+    std::string names;
+    for (const Language& language : kLanguages)
+        (names += names.empty() ? "`" : ", `").append(language.name) += '`';
+    return names;
+}
+
+std::string_view language_of_file(std::string_view path) {
+    for (const Language& language : kLanguages)
+        for (std::string_view rest = language.endings; !rest.empty();) {
+            const std::string_view ending = rest.substr(0, rest.find(' '));
+            if (path.ends_with(ending)) return language.name;
+            rest.remove_prefix(std::min(rest.size(), ending.size() + 1));
+        }
+    return {};
+}
+
+// ---- stacks
+
+static thread_local bool stack_is_deep = false;
+
+static void* call_work(void* work) {
+    stack_is_deep = true;
+    (*static_cast<const std::function<void()>*>(work))();
+    return nullptr;
+}
+
+void on_deep_stack(const std::function<void()>& work) {
+    if (stack_is_deep) return work();
+    // Less if there is no address space for that much.
+    for (std::size_t bytes = std::size_t(512) << 20; bytes >= std::size_t(16) << 20; bytes /= 2) {
+        pthread_attr_t attributes;
+        pthread_attr_init(&attributes);
+        pthread_attr_setstacksize(&attributes, bytes);
+        pthread_t thread;
+        void* argument = const_cast<std::function<void()>*>(&work);
+        const int failed = pthread_create(&thread, &attributes, call_work, argument);
+        pthread_attr_destroy(&attributes);
+        if (failed) continue;
+        pthread_join(thread, nullptr);
+        return;
+    }
+    work();
+}
+
+// ---- compiling
+
+/// The way of one text through the compiler.
+class Compilation {
+  public:
+    Compilation(const CompileOptions& options, CompileReport& report)
+        : options_(options), report_(report), program_(new Program) {
+        program_->libraries_ = options.libraries ? options.libraries : std::make_shared<Libraries>();
+    }
+
+    std::shared_ptr<const Program> compile(std::string text) {
+        if (!read(std::move(text))) return nullptr;
+        if (!options_.only_check && !(optimize() && generate())) return nullptr;
+        return program_;
+    }
+
+  private:
+    bool read(std::string text) {
+        const Language* language = find_language(options_.language);
+        if (!language)
+            return fail(fmt::format("`{}` is none of the languages {}", options_.language, all_languages()));
+        program_->module_ = std::make_unique<Module>();
+        Module& m = *program_->module_;
+        m.simd_bytes = target_simd_bytes();
+        std::string parsed;
+        const ReadOptions reading = read_options(&parsed);
+        Diagnostics diagnostics;
+        const bool good = language->read(m, options_.name, std::move(text), reading, diagnostics);
+        report_.diagnostics = diagnostics.draw(m.sources);
+        if (reading.parsed_text && !parsed.empty()) options_.explain("parsed", parsed);
+        if (!good) return false;
+        if (explains("typed")) options_.explain("typed", print(m));
+        if (verifies())
+            if (const std::string broken = verify(m); !broken.empty())
+                return fail("internal error: the program was read wrongly: " + broken);
+        describe_interface();
+        return true;
+    }
+
+    ReadOptions read_options(std::string* parsed) {
+        const Libraries* libraries = program_->libraries_.get();
+        return {.nul_terminated_strings = options_.nul_terminated_strings,
+                .has_symbol = [libraries](std::string_view name) { return libraries->find(name) != nullptr; },
+                .searched = libraries->searched(),
+                .parsed_text = explains("parsed") ? parsed : nullptr,
+                .parse_ms = &report_.times.parse,
+                .type_ms = &report_.times.type};
+    }
+
+    void describe_interface() {
+        Module& m = *program_->module_;
+        std::vector<const Type*> params;
+        for (const Symbol* s : program_->params()) params.push_back(s->type);
+        program_->args_ = program_->descriptions_.of(m.types.structure(params));
+        program_->result_ = program_->descriptions_.of(program_->result_type());
+    }
+
+    bool optimize() {
+        PassOptions passes{.level = options_.level, .names = options_.passes, .verify = verifies()};
+        passes.times = &report_.times.passes;
+        if (!options_.explained.empty())
+            passes.after = [this](std::string_view pass, const Module& m, bool changed) {
+                const bool stage = pass == "optimized" || pass == "vectorized";
+                if (explains(pass)) options_.explain(pass, changed || stage ? print(m) : "(unchanged)\n");
+            };
+        std::string error;
+        return run_passes(*program_->module_, passes, &error) || fail(error);
+    }
+
+    bool generate() {
+        std::string error, llvm_text, asm_text;
+        CodeTimes times;
+        const CodeOptions code{.level = options_.level,
+                               .bounds_checks = options_.bounds_checks,
+                               .llvm_text = explains("llvm") ? &llvm_text : nullptr,
+                               .asm_text = explains("asm") ? &asm_text : nullptr};
+        const auto resolve = [libraries = program_->libraries_](std::string_view name) {
+            void* entry = runtime::entry_address(name);
+            return entry ? entry : libraries->find(name);
+        };
+        program_->code_ = weld::generate(*program_->module_, code, resolve, &times, &error);
+        if (code.llvm_text) options_.explain("llvm", llvm_text);
+        if (code.asm_text) options_.explain("asm", asm_text);
+        report_.times.llvm_optimize = times.optimize_ms;
+        report_.times.llvm_emit = times.emit_ms;
+        return program_->code_ || fail("internal error: no code could be made: " + error);
+    }
+
+    bool verifies() const {
+#ifdef NDEBUG
+        return options_.verify;
+#else
+        return true;
+#endif
+    }
+
+    bool explains(std::string_view stage) const {
+        return options_.explain && std::ranges::find(options_.explained, stage) != options_.explained.end();
+    }
+
+    bool fail(const std::string& message) {
+        report_.diagnostics += fmt::format("error: {}\n", message);
+        return false;
+    }
+
+    const CompileOptions& options_;
+    CompileReport& report_;
+    std::shared_ptr<Program> program_;
+};
+
+std::shared_ptr<const Program> compile(std::string text, const CompileOptions& options,
+                                       CompileReport* report) {
+    std::shared_ptr<const Program> program;
+    on_deep_stack([&] {
+        try {
+            program = Compilation(options, *report).compile(std::move(text));
+        } catch (const std::bad_alloc&) {
+            report->diagnostics = "error: not enough memory to compile the program\n";
+        }
+    });
+    return program;
+}
+
+// ---- running
+
+static std::shared_ptr<void> room_for(const WeldType* type) {
+    const auto align = std::align_val_t(std::max<std::int64_t>(16, type->align));
+    const std::size_t size = std::size_t(std::max<std::int64_t>(1, type->size));
+    return {::operator new(size, align), [align](void* p) { ::operator delete(p, align); }};
+}
+
+RunOutcome Program::run(const void* args, const runtime::RunOptions& options) const {
+    RunOutcome outcome;
+    outcome.value_ = room_for(result_);
+    outcome.program_ = shared_from_this();
+    const bool good = runtime::execute(code_->entry, args, outcome.value_.get(), result_, options,
+                                       &outcome.blocks_, &outcome.failure_);
+    if (!good) outcome.value_.reset();
+    return outcome;
+}
+
+Position Program::position(const runtime::Failure& failure) const {
+    return module_->sources.position({std::uint32_t(failure.loc)});
+}
+
+std::string Program::describe(const runtime::Failure& failure) const {
+    Diagnostics diagnostics;
+    diagnostics.error({std::uint32_t(failure.loc)}, "{}", failure.message);
+    return diagnostics.draw(module_->sources);
+}
+
+}  // namespace weld
