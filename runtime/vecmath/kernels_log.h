@@ -1,0 +1,116 @@
+// log and pow: logarithms of the mantissa m near 1 by the series of atanh in s = (m - 1) / (m + 1).
+#pragma once
+
+namespace {
+
+/// As in fdlibm: log(1 + f) = f - (f^2 / 2 - s * (f^2 / 2 + R(s^2))), where only the last subtraction
+/// matters.
+template <class V>
+WELD_VM_INLINE V log(V x) {
+    using E = ExpLimits<V>;
+    Parts<V> p = split(x);
+    V f = p.m - Scalar<V>(1), s = f / (p.m + Scalar<V>(1)), z = s * s;
+    V half = f * f * Scalar<V>(0.5);
+    V rest = mul_add(z, poly(z, Poly<Scalar<V>>::log), half);
+    V low = half - mul_add(s, rest, p.e * E::kLn2Lo);
+    return mul_add(p.e, set<V>(E::kLn2Hi), f - low);
+}
+
+/// An unevaluated sum: `lo` is what `hi` lost to rounding.
+struct Sum {
+    F64 hi, lo;
+};
+
+/// a * b exactly.
+WELD_VM_INLINE Sum product(F64 a, F64 b) {
+    F64 hi = a * b;
+    if constexpr (kFused) return {hi, mul_add(a, b, -hi)};
+    // Dekker: halves of 26 bits, whose products are exact
+    F64 as = a * 0x1.0000002p27, bs = b * 0x1.0000002p27;
+    F64 ah = as - (as - a), bh = bs - (bs - b), al = a - ah, bl = b - bh;
+    return {hi, ((ah * bh - hi) + ah * bl + al * bh) + al * bl};
+}
+
+/// a * b, relative error 2^-104.
+WELD_VM_INLINE Sum product(Sum a, Sum b) {
+    Sum p = product(a.hi, b.hi);
+    return {p.hi, p.lo + mul_add(a.hi, b.lo, a.lo * b.hi)};
+}
+
+/// a + b for |a| >= |b.hi|.
+WELD_VM_INLINE Sum sum(F64 a, Sum b) {
+    F64 hi = a + b.hi;
+    return {hi, ((a - hi) + b.hi) + b.lo};
+}
+
+/// log2(x) with a relative error of 2^-64, x >= 0. Infinite for 0 and infinity; then `lo` is NaN.
+WELD_VM_INLINE Sum log2_sum(F64 x) {
+    using P = Poly<double>;
+    Parts<F64> p = split(x);
+    F64 f = p.m - 1.0, g = p.m + 1.0, g_lo = p.m - (g - 1.0), inverse = 1.0 / g;
+    F64 s_hi = f * inverse;
+    Sum back = product(s_hi, g);
+    Sum s = {s_hi, neg_mul_add(s_hi, g_lo, (f - back.hi) - back.lo) * inverse};
+    Sum z = product(s, s);
+    F64 rest = z.hi * poly(z.hi, P::log2_rest);
+    Sum c1 = sum(set<F64>(P::log2_1_hi), {rest, set<F64>(P::log2_1_lo)});
+    Sum c0 = product(z, c1);
+    c0 = sum(set<F64>(P::log2_0_hi), {c0.hi, c0.lo + P::log2_0_lo});
+    return sum(p.e, product(s, c0));
+}
+
+/// 2^(hi + lo), the exponent of any size.
+WELD_VM_INLINE F64 exp2_sum(Sum x) {
+    F64 limit = set<F64>(1100), magic = set<F64>(Lane<F64>::kMagic);
+    F64 hi = max(-limit, min(limit, x.hi));
+    F64 lo = select<F64>(eq(hi, x.hi), x.lo, set<F64>(0));
+    F64 shifted = hi + magic, k = shifted - magic;
+    F64 f = (hi - k) + lo;
+    return scale(mul_add(f, poly(f, Poly<double>::exp2), set<F64>(1)), k, shifted);
+}
+
+/// The rules of C for signs, zeros, infinities and NaN, given r = |x|^y, which is right but for them.
+WELD_VM_INLINE F64 pow_signs(F64 r, F64 x, F64 y) {
+    M64 negative = has_sign(bits(x));
+    if (lanes_of(negative) != 0) {
+        F64 a = abs(y), half = a * 0.5;
+        M64 whole = eq(round_abs(a), a);
+        M64 odd = whole & not_(eq(round_abs(half), half));
+        r = flip(r, where(negative & odd, U64{} + Lane<F64>::kSign));
+        M64 no_root = not_(whole) & lt(x, set<F64>(0)) & lt(set<F64>(-Lane<F64>::kInfinity), x) & eq(y, y);
+        r = select<F64>(no_root, set<F64>(Lane<F64>::kNaN), r);
+    }
+    return select<F64>(eq(x, set<F64>(1)) | eq(y, set<F64>(0)), set<F64>(1), r);
+}
+
+/// A larger |y| decides nothing more: all powers but those of +-1 are 0 or infinity, and it is an even
+/// number.
+WELD_VM_INLINE F64 limited_exponent(F64 y) { return max(set<F64>(-0x1p66), min(set<F64>(0x1p66), y)); }
+
+WELD_VM_INLINE F64 pow(F64 x, F64 y) {
+    Sum l = log2_sum(abs(x));
+    F64 e = limited_exponent(y);
+    Sum p = product(e, l.hi);
+    F64 r = exp2_sum({p.hi, mul_add(e, l.lo, p.lo)});
+    return pow_signs(r, x, y);
+}
+
+/// Floats raised in double: 2^(y * log2 |x|) needs 40 bits of the logarithm.
+WELD_VM_INLINE F64 pow_short(F64 x, F64 y) {
+    Parts<F64> p = split(abs(x));
+    F64 s = (p.m - 1.0) / (p.m + 1.0);
+    F64 log2 = mul_add(s, poly(s * s, PolyShort::log2), p.e);
+    F64 limit = set<F64>(300), magic = set<F64>(Lane<F64>::kMagic);
+    F64 power = max(-limit, min(limit, limited_exponent(y) * log2));
+    F64 shifted = power + magic;
+    F64 f = power - (shifted - magic);
+    F64 fraction = mul_add(f, poly(f, PolyShort::exp2), set<F64>(1));
+    return pow_signs(from_bits(bits(fraction) + (bits(shifted) << 52)), x, y);
+}
+
+WELD_VM_INLINE F32 pow(F32 x, F32 y) {
+    Halves xs = widen(x), ys = widen(y);
+    return narrow({pow_short(xs.lo, ys.lo), pow_short(xs.hi, ys.hi)});
+}
+
+}  // namespace

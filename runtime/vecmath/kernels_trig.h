@@ -1,0 +1,157 @@
+// sin, cos, tan: the argument less a multiple of pi (pi / 2 for tan), kept to full relative accuracy, then
+// one odd polynomial. Angles for which a few constants no longer do, which are rare, go to the C library lane
+// by lane.
+#pragma once
+
+namespace {
+
+/// a - k * `size` * pi for 0 <= a <= kLimit, where `size` is a power of two.
+///
+/// With fused operations the first step is exact, since `a` and k * pi agree in their leading bits, and the
+/// second is where the one rounding that counts happens. Otherwise the parts are short enough for exact
+/// products with k.
+template <class V>
+struct Angle;
+template <>
+struct Angle<F64> {
+    using P = Poly<double>;
+    static constexpr double kLimit = kFused ? 0x1p40 : 0x1p23;
+    WELD_VM_INLINE F64 less_multiple(F64 a, F64 k, double size) {
+        if constexpr (kFused) {
+            a = neg_mul_add(k, set<F64>(size * 0x1.921fb54442d18p1), a);
+            a = neg_mul_add(k, set<F64>(size * 0x1.1a62633145c07p-53), a);
+            return neg_mul_add(k, set<F64>(size * -0x1.f1976b7ed8fbcp-109), a);
+        } else {
+            a = (a - k * (size * 0x1.921fb54p1)) - k * (size * 0x1.10b461p-29);
+            return (a - k * (size * 0x1.a62633p-57)) - k * (size * 0x1.45c06e0e68948p-85);
+        }
+    }
+    /// The same with what is lost when rounding to `hi`.
+    WELD_VM_INLINE Sum less_multiple_sum(F64 a, F64 k, double size) {
+        if constexpr (kFused) {
+            a = neg_mul_add(k, set<F64>(size * 0x1.921fb54442d18p1), a);
+            Sum part = product(k, set<F64>(size * 0x1.1a62633145c07p-53));
+            F64 hi = a - part.hi;
+            return {hi,
+                    neg_mul_add(k, set<F64>(size * -0x1.f1976b7ed8fbcp-109), ((a - hi) - part.hi) - part.lo)};
+        } else {
+            a = (a - k * (size * 0x1.921fb54p1)) - k * (size * 0x1.10b461p-29);
+            F64 part = k * (size * 0x1.a62633p-57), hi = a - part;
+            return {hi, ((a - hi) - part) - k * (size * 0x1.45c06e0e68948p-85)};
+        }
+    }
+};
+template <>
+struct Angle<F32> {  // only where operations are fused
+    using P = Poly<float>;
+    static constexpr float kLimit = 0x1p15f;
+    WELD_VM_INLINE F32 less_multiple(F32 a, F32 k, float size) {
+        a = neg_mul_add(k, set<F32>(size * 0x1.921fb6p1f), a);
+        a = neg_mul_add(k, set<F32>(size * -0x1.777a5cp-24f), a);
+        return neg_mul_add(k, set<F32>(size * -0x1.ee59dap-49f), a);
+    }
+};
+
+/// Floats held as doubles: two parts of pi leave an error of 2^-50, and the polynomials are shorter.
+struct ShortAngle {
+    using P = PolyShort;
+    static constexpr double kLimit = 0x1p27;
+    WELD_VM_INLINE F64 less_multiple(F64 a, F64 k, double size) {
+        a = neg_mul_add(k, set<F64>(size * 0x1.921fb5p1), a);
+        return neg_mul_add(k, set<F64>(size * 0x1.110b4611a6263p-25), a);
+    }
+};
+
+/// The bit of weight 1 of the whole number in x + kMagic, as a sign.
+template <class V>
+WELD_VM_INLINE Bits<V> parity(V shifted) {
+    return bits(shifted) << (8 * sizeof(Scalar<V>) - 1);
+}
+
+/// r + r^3 P(r^2)
+template <class V, class T, unsigned N>
+WELD_VM_INLINE V odd_poly(V r, const T (&c)[N]) {
+    V z = r * r;
+    return mul_add(r * z, poly(z, c), r);
+}
+
+/// sin(a) = (-1)^k sin(r) with k = round(a / pi).
+template <class A, class V>
+WELD_VM_INLINE V sin_of(V x) {
+    using T = Scalar<V>;
+    V a = abs(x), magic = set<V>(Lane<V>::kMagic);
+    V shifted = mul_add(a, set<V>(T(0x1.45f306dc9c883p-2)), magic);
+    V y = odd_poly(A::less_multiple(a, shifted - magic, 1), A::P::sin);
+    return flip(y, sign_of(x) ^ parity(shifted));
+}
+
+/// cos(a) = -(-1)^k sin(r) with r = a - (k + 1/2) * pi.
+template <class A, class V>
+WELD_VM_INLINE V cos_of(V x) {
+    using T = Scalar<V>;
+    V a = abs(x), magic = set<V>(Lane<V>::kMagic);
+    V shifted = mul_add(a, set<V>(T(0x1.45f306dc9c883p-2)), set<V>(T(-0.5))) + magic;
+    V y = odd_poly(A::less_multiple(a, (shifted - magic) + T(0.5), 1), A::P::sin);
+    return flip(y, parity(shifted) ^ Lane<V>::kSign);
+}
+
+/// Where one rounding of r becomes two ulp of the result, its lost part counts: tan(r + d) = tan(r) + d *
+/// tan'(r).
+WELD_VM_INLINE F64 tan_poly(Sum r) {
+    F64 z = r.hi * r.hi;
+    F64 slope = mul_add(mul_add(z, set<F64>(0.7), set<F64>(1)), z, set<F64>(1));
+    return r.hi + mul_add(r.hi * z, poly(z, Poly<double>::tan), r.lo * slope);
+}
+
+/// tan(a) = tan(r) or, for odd k, -1 / tan(r), with r = a - k * pi / 2.
+template <class A, class V>
+WELD_VM_INLINE V tan_of(V x) {
+    using T = Scalar<V>;
+    V a = abs(x), magic = set<V>(Lane<V>::kMagic);
+    V shifted = mul_add(a, set<V>(T(0x1.45f306dc9c883p-1)), magic);
+    V k = shifted - magic, y;
+    if constexpr (requires { A::less_multiple_sum; }) y = tan_poly(A::less_multiple_sum(a, k, 0.5));
+    else y = odd_poly(A::less_multiple(a, k, T(0.5)), A::P::tan);
+    y = select<V>(has_sign(parity(shifted)), T(-1) / y, y);
+    return flip(y, sign_of(x));
+}
+
+/// The finite lanes beyond `limit`.
+template <class V>
+WELD_VM_INLINE Mask<V> huge(V x, Scalar<V> limit) {
+    V a = abs(x);
+    return lt(set<V>(limit), a) & lt(a, set<V>(Lane<V>::kInfinity));
+}
+
+/// `y`, with f(x) in the lanes whose angles are too large.
+WELD_VM_INLINE F64 with_slow_lanes(F64 y, F64 x, double limit, double (*f)(double) noexcept) {
+    unsigned slow = lanes_of(huge(x, limit));
+    if (__builtin_expect(slow != 0, 0)) {
+        for (; slow != 0; slow &= slow - 1) {
+            int lane = __builtin_ctz(slow);
+            y[lane] = f(x[lane]);
+        }
+    }
+    return y;
+}
+
+// Floats: in their own arithmetic if that is fused and the angle permits, else in double.
+#define WELD_VM_ANGLE_FUNCTION(op)                                                                       \
+    WELD_VM_INLINE F64 op##_short(F64 x) {                                                               \
+        return with_slow_lanes(op##_of<ShortAngle>(x), x, ShortAngle::kLimit, weld::vecmath::slow_##op); \
+    }                                                                                                    \
+    WELD_VM_INLINE F64 op(F64 x) {                                                                       \
+        return with_slow_lanes(op##_of<Angle<F64>>(x), x, Angle<F64>::kLimit, weld::vecmath::slow_##op); \
+    }                                                                                                    \
+    WELD_VM_INLINE F32 op(F32 x) {                                                                       \
+        if constexpr (!kFused) return in_double(x, op##_short);                                          \
+        F32 y = op##_of<Angle<F32>>(x);                                                                  \
+        Mask<F32> m = huge(x, Angle<F32>::kLimit);                                                       \
+        return __builtin_expect(lanes_of(m) != 0, 0) ? select<F32>(m, in_double(x, op##_short), y) : y;  \
+    }
+WELD_VM_ANGLE_FUNCTION(sin)
+WELD_VM_ANGLE_FUNCTION(cos)
+WELD_VM_ANGLE_FUNCTION(tan)
+#undef WELD_VM_ANGLE_FUNCTION
+
+}  // namespace
