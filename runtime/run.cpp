@@ -11,24 +11,6 @@
 #include "runtime/parallel.h"
 #include "runtime/task.h"
 
-// Not all of them are written yet.
-#pragma weak name
-#pragma weak weld_rt_dict_new
-#pragma weak weld_rt_dict_merge
-#pragma weak weld_rt_dict_result
-#pragma weak weld_rt_group_new
-#pragma weak weld_rt_group_merge
-#pragma weak weld_rt_group_result
-#pragma weak weld_rt_dict_find
-#pragma weak weld_rt_dict_len
-#pragma weak weld_rt_dict_entries
-#pragma weak weld_rt_compare
-#pragma weak weld_rt_sort
-#pragma weak weld_rt_sort_keys
-#pragma weak weld_rt_serialize
-#pragma weak weld_rt_deserialize
-#pragma weak weld_rt_call
-
 namespace weld::runtime {
 
 static volatile std::int32_t never_stop = 0;
