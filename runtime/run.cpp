@@ -80,6 +80,10 @@ class BlocksAccess {
         for (Page* page = taken.pages_; page; page = page->next) page->owner = nullptr;
         *blocks = std::move(taken);
     }
+    /// The other way round: makes them memory of a task.
+    static void give(Blocks&& blocks, Task* task) {
+        adopt_pages(task, std::exchange(blocks.pages_, nullptr), std::exchange(blocks.bytes_, 0));
+    }
 };
 
 bool execute(EntryFn entry, const void* args, void* result, const WeldType* result_type,
@@ -90,6 +94,8 @@ bool execute(EntryFn entry, const void* args, void* result, const WeldType* resu
     bool good;
     {
         Task task(&run, options.stop ? options.stop : &never_stop);
+        if (options.adopted)
+            for (Blocks& adopted : *options.adopted) BlocksAccess::give(std::move(adopted), &task);
         good = entry(&task, args, result) == kOk;
         if (good) {
             while (task.region->outer) exit_region(&task, task.region);
