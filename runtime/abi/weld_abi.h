@@ -105,8 +105,7 @@ enum WeldErrno {
     kWeldSuccess = 0, kWeldConfigurationError, kWeldLoadLibraryError, kWeldCompileError, kWeldArrayOutOfBounds,
     kWeldBadIteratorLength, kWeldMismatchedZipSize, kWeldOutOfMemory, kWeldRunNotFound, kWeldUnknown,
     kWeldDeserializationError, kWeldKeyNotFound, kWeldAssertionError, kWeldErrnoMax,
-    kWeldDivisionByZero = 14, kWeldCancelled, kWeldKernelError, kWeldStackOverflow,
-    kWeldInvalidArgument
+    kWeldDivisionByZero = 14, kWeldCancelled, kWeldKernelError, kWeldStackOverflow
 };
 
 #ifdef __cplusplus

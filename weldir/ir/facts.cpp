@@ -114,7 +114,7 @@ Traits Facts::traits_of(const Expr* e) {
     Traits t = own_traits(e);
     for (const Expr* a : e->args()) add(t, traits(a));
     switch (e->op) {
-        case Op::For: t.fails |= !lengths_agree(e); break;
+        case Op::For: t.fails |= !lengths_agree(e->as<For>().data()); break;
         case Op::Iter: t.fails |= !bounds_hold(e); break;
         case Op::Lookup: t.fails |= !index_holds(e); break;
         case Op::Result: {  // what begins and ends inside builds nothing that others see
@@ -328,8 +328,7 @@ std::optional<Count> Facts::iterations(const Expr* loop) {
     return {};
 }
 
-bool Facts::lengths_agree(const Expr* loop) {
-    const std::span<const Expr* const> data = loop->as<For>().data();
+bool Facts::lengths_agree(std::span<const Expr* const> data) {
     if (data.size() < 2) return true;
     const std::optional<Count> first = iterations_of(data[0]);
     return first && std::all_of(data.begin() + 1, data.end(), [&](const Expr* datum) {

@@ -3,7 +3,8 @@
 // function that it works on and asks. Answers are remembered by node and by symbol, so asking about every
 // node stays linear.
 //
-// Facts stay true for nodes and symbols that a pass makes while it runs; of new symbols nothing is known.
+// Facts stay true for nodes and symbols that a pass makes while it runs; of new symbols nothing is known but what the
+// pass says with `define`.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +46,9 @@ class Facts {
     /// Looks at all of `root` once.
     Facts(Module& m, const Expr* root);
 
+    /// From now on a Block binds `s` to `value`.
+    void define(const Symbol* s, const Expr* value) { definitions_[s] = value; }
+
     const Traits& traits(const Expr* e);
     bool fails(const Expr* e) { return traits(e).fails; }
 
@@ -64,8 +68,8 @@ class Facts {
     std::optional<Count> count(const Expr* i64);
     /// How often a loop runs its body, if it runs at all without failing.
     std::optional<Count> iterations(const Expr* loop);
-    /// The data of the loop have the same length for sure.
-    bool lengths_agree(const Expr* loop);
+    /// The data of a loop have the same length for sure.
+    bool lengths_agree(std::span<const Expr* const> data);
 
     /// How often each run of a loop's body merges into the builder at `path` in its builder (indices of
     /// nested struct fields, outermost first); nothing if that varies.

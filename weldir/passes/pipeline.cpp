@@ -11,33 +11,74 @@ static constexpr Name kPrepare[] = {
 };
 
 static constexpr Name kReduce[] = {
-    "flatten",      // before all that looks for loops in blocks; again, since rewrites may nest blocks
-    "inline-lets",  // `result(l)` meets the loop `l` it ends
-    "fold",         //
-    "simplify",     // after fold: constants are on the right and bare
-    "cse",          // before fusion: two loops that are one need not be fused
-    "drop-dead",    // before fusion: readers that are dead don't count
+    "flatten",          // before all that looks for loops in blocks; again, since rewrites nest blocks
+    "inline-lets",      // `result(l)` meets the loop `l` that it ends
+    "fold",             //
+    "simplify",         // after fold: constants are bare
+    "cse",              // before fusion: two loops that are one need not be fused
+    "drop-dead",        // before fusion: readers that are dead don't count
+    "fuse-horizontal",  // before fuse-vertical: a vector with two readers has one after it
+    "fuse-vertical",    //
+    "fuse-zip",         // after fuse-vertical, which zips vectors with themselves
+};
+
+static constexpr Name kStraighten[] = {
+    "unroll",       // after fusion: loops over fused short vectors
+    "flatten",      //
+    "inline-lets",  // unrolled bodies are chains of lets
+    "fold",         // and full of constants
+    "simplify",     //
+    "hoist",        // after fusion, which would lose loops that have moved apart
+    "flatten",      //
+    "cse",          // hoisting brings equal things together
+    "inline-lets",  // after cse, whose names of names it resolves
+    "drop-dead",    //
+};
+
+static constexpr Name kChooseMeans[] = {
+    "sizes",          // before vectorize, which hides the counts
+    "short-circuit",  // before predicate: conditions without branches
+    "predicate",      // before vectorize: fewer branches to mask
+    "vectorize",      //
+    "flatten",        // vectorize names what both loops read
+    "inline-lets",    //
+    "drop-dead",      //
+    "parallelize",    // last: marks the loops that are left
 };
 
 static constexpr Stage kPipeline[] = {
     {"", false, kPrepare},
-    {"optimized", true, kReduce},
+    {"", true, kReduce},
+    {"optimized", false, kStraighten},
+    {"vectorized", false, kChooseMeans},
 };
 
 std::span<const Stage> pipeline() { return kPipeline; }
 
+// ---- names of Weld 0.4
+
 static constexpr Name kInlineApply[] = {"inline-functions"};
 static constexpr Name kInlineLet[] = {"flatten", "inline-lets", "drop-dead"};
+static constexpr Name kLoopFusion[] = {"flatten",         "inline-lets",   "simplify", "drop-dead",
+                                       "fuse-horizontal", "fuse-vertical", "fuse-zip", "inline-lets",
+                                       "simplify",        "fuse-vertical", "fuse-zip", "inline-lets"};
+static constexpr Name kUnroll[] = {"unroll", "flatten"};
+static constexpr Name kSizes[] = {"sizes"};
 static constexpr Name kAlgebraic[] = {"simplify"};
 static constexpr Name kInlineLiterals[] = {"inline-lets", "fold"};
-static constexpr Name kUnrollStructs[] = {"simplify"};
+static constexpr Name kShortCircuit[] = {"short-circuit"};
+static constexpr Name kUnrollStructs[] = {"simplify", "drop-dead"};
 
 static constexpr OldName kOldNames[] = {
     {"inline-zip", {}},  // zips exist only as data of loops here
     {"inline-apply", kInlineApply},
     {"inline-let", kInlineLet},
+    {"loop-fusion", kLoopFusion},
+    {"unroll-static-loop", kUnroll},
+    {"infer-size", kSizes},
     {"algebraic", kAlgebraic},
     {"inline-literals", kInlineLiterals},
+    {"short-circuit-booleans", kShortCircuit},
     {"unroll-structs", kUnrollStructs},
     {"fix-iterate", {}},
 };

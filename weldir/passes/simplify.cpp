@@ -179,20 +179,16 @@ class Simplifier {
         return plain == loop.node ? nullptr : plain;
     }
 
-    /// Where a range from 0 in steps of 1 is among the data, its elements serve as the index.
+    /// Over a range from 0 in steps of 1 the elements serve as the index. (In a zip, fuse-zip does it the
+    /// other way round.)
     const Expr* index_as_element(For loop) {
-        for (std::size_t i = 0; i < loop.data().size(); ++i) {
-            const Iter iter = loop.data()[i]->as<Iter>();
-            if (!iter || !iter.shape().range || iter.shape().kind != IterKind::Scalar) continue;
-            if (!is_int(iter.start(), 0) || !is_int(iter.stride(), 1)) continue;
-            if (!mentions(loop.body().body(), loop.index_param())) return nullptr;
-            const Expr* elem = var(m_, loop.elem_param());
-            if (loop.data().size() > 1) elem = get_field(m_, elem, i);
-            std::vector<const Expr*> args(loop.node->args().begin(), loop.node->args().end());
-            args[1] = substitute(m_, args[1], {{loop.index_param(), elem}});
-            return with_args(m_, loop.node, args);
-        }
-        return nullptr;
+        const Iter iter = loop.data().size() == 1 ? loop.data()[0]->as<Iter>() : Iter{};
+        if (!iter || !iter.shape().range || iter.shape().kind != IterKind::Scalar) return nullptr;
+        if (!is_int(iter.start(), 0) || !is_int(iter.stride(), 1)) return nullptr;
+        if (!mentions(loop.body().body(), loop.index_param())) return nullptr;
+        std::vector<const Expr*> args(loop.node->args().begin(), loop.node->args().end());
+        args[1] = substitute(m_, args[1], {{loop.index_param(), var(m_, loop.elem_param())}});
+        return with_args(m_, loop.node, args);
     }
 
     const Expr* identity(const Type* value, MergeOp op, Loc loc) {

@@ -1,4 +1,4 @@
-// Buffered output to a file descriptor, or into a string; all that results go through.
+// Buffered output to a file descriptor; all that results go through.
 #pragma once
 
 #include <string>
@@ -13,7 +13,6 @@ namespace weld {
 class Writer {
   public:
     explicit Writer(int fd) : fd_(fd) {}
-    explicit Writer(std::string* text) : text_(text) {}  ///< appends
     Writer(const Writer&) = delete;
     Writer& operator=(const Writer&) = delete;
 
@@ -44,8 +43,7 @@ class Writer {
     void floating(T value);
 
     fmt::memory_buffer buffer_;
-    int fd_ = -1;
-    std::string* text_ = nullptr;
+    int fd_;
     int error_ = 0;
 };
 

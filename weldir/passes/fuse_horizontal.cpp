@@ -1,0 +1,222 @@
+// Horizontal fusion: loops over the same data become one loop that builds several results.
+//
+//     let s = result(for(xs, merger[f64,+], |b, i, x| merge(b, x)));
+//     let q = result(for(zip(xs, ys), merger[f64,+], |c, j, z| merge(c, z.$0 * z.$1)));
+// becomes
+//     let bs = for(zip(xs, ys), {merger[f64,+], merger[f64,+]}, |d, i, z|
+//       let b = d.$0; let c = d.$1; let x = z.$0; ...
+//       {merge(b, x), merge(c, z.$0 * z.$1)});
+//     let s = result(bs.$0);
+//     let q = result(bs.$1);
+//
+// so `xs` is read once; and if a loop made `xs` for these two alone, it has one reader left and fuses
+// vertically. Loops in one block that have a datum in common join, with the data of all of them: they have
+// one length, or the program fails anyway. A loop joins at the place of the first one if all that it reads is
+// there, else the first ones move down to it if nobody needs their results in between; neither past an effect
+// if it may fail.
+//
+// Kept apart: loops of which one can run on lanes and the other cannot (the joint loop could not), large
+// bodies, loops with effects, `@(fuse:false)`, more results than registers.
+#include <algorithm>
+#include <unordered_map>
+
+#include "weldir/ir/walk.h"
+#include "weldir/passes/normal_form.h"
+#include "weldir/passes/vectorize.h"
+
+namespace weld {
+
+namespace {
+
+constexpr std::size_t kMostResults = 6;
+constexpr std::uint32_t kMostNodes = 400;
+
+/// `let name = result(loop)`.
+struct Member {
+    std::size_t at;  ///< its let in the block
+    const Symbol* name;
+    For loop;
+    Loc loc;
+};
+
+/// Loops that will be one, at the place of the let `at`.
+struct Group {
+    std::size_t at;
+    std::vector<Member> members;
+    std::vector<const Expr*> data;
+    std::uint32_t size = 0;
+    bool on_lanes = false;
+    bool may_be_told = false;  ///< somebody could tell if it moved past an effect
+};
+
+class HorizontalFuser {
+  public:
+    HorizontalFuser(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
+
+    const Expr* fused(const Expr* e) {
+        const Block block = e->as<Block>();
+        if (!block || block.size() < 2) return nullptr;
+        groups_.clear();
+        look_at_names(block);
+        for (std::size_t i = 0; i < block.size(); ++i) consider(block, i);
+        std::erase_if(groups_, [](const Group& g) { return g.members.size() < 2; });
+        return groups_.empty() ? nullptr : rebuilt(block);
+    }
+
+  private:
+    // ---- who reads what
+
+    /// For each let: the lets before it that it reads; for each name the first let that reads it.
+    void look_at_names(Block block) {
+        std::unordered_map<const Symbol*, std::size_t> bound_at;
+        first_read_.clear();
+        reads_.assign(block.size(), {});
+        place_.assign(block.size(), 0);
+        effects_.assign(block.size() + 1, 0);
+        for (std::size_t i = 0; i < block.size(); ++i) {
+            visit(block.value(i), [&](const Expr* e) {
+                if (e->op != Op::Var) return;
+                auto at = bound_at.find(e->attr.symbol);
+                if (at == bound_at.end()) return;
+                reads_[i].push_back(at->second);
+                first_read_.try_emplace(e->attr.symbol, i);
+            });
+            place_[i] = i;
+            bound_at[block.symbol(i)] = i;
+            effects_[i + 1] = effects_[i] + facts_.traits(block.value(i)).ordered;
+        }
+    }
+
+    /// All that let `i` reads is bound before the place `at`.
+    bool may_stand_at(std::size_t at, std::size_t i) {
+        return std::all_of(reads_[i].begin(), reads_[i].end(), [&](std::size_t r) { return place_[r] < at; });
+    }
+
+    /// Nobody reads the results of the group between its place and let `i`.
+    bool is_unread_before(const Group& g, std::size_t i) {
+        return std::all_of(g.members.begin(), g.members.end(), [&](const Member& one) {
+            auto at = first_read_.find(one.name);
+            return at == first_read_.end() || at->second > i;
+        });
+    }
+
+    // ---- groups
+
+    void consider(Block block, std::size_t i) {
+        const Result result = block.value(i)->as<Result>();
+        const For loop = result ? result.builder()->as<For>() : For{};
+        if (!loop || loop.builder()->op != Op::NewBuilder || loop.node->says(AttrKey::Fuse, false)) return;
+        const Traits& t = facts_.traits(result.node);
+        if (t.ordered || t.builds || t.size > kMostNodes) return;
+        for (const Expr* d : loop.data())
+            if (!is_path(d)) return;
+        const Member member = {i, block.symbol(i), loop, result.node->loc};
+        const bool on_lanes = can_vectorize(m_, facts_, loop.node);
+        for (Group& g : groups_)
+            if (joins(g, member, t, on_lanes)) return;
+        groups_.push_back(
+            {i, {member}, {loop.data().begin(), loop.data().end()}, t.size, on_lanes, t.fails || t.calls});
+    }
+
+    bool joins(Group& g, const Member& one, const Traits& t, bool on_lanes) {
+        if (g.members.size() == kMostResults || g.size + t.size > kMostNodes || g.on_lanes != on_lanes)
+            return false;
+        if (!shares_datum(g, one.loop)) return false;
+        const bool may_be_told = g.may_be_told || t.fails || t.calls;
+        if (may_be_told && effects_[g.at] != effects_[one.at]) return false;
+        if (!may_stand_at(g.at, one.at)) {
+            if (!is_unread_before(g, one.at)) return false;
+            g.at = one.at;
+        }
+        for (const Expr* d : one.loop.data())
+            if (position(g.data, d) == g.data.size()) g.data.push_back(d);
+        g.members.push_back(one);
+        g.size += t.size;
+        g.may_be_told = may_be_told;
+        for (const Member& any : g.members) place_[any.at] = g.at;
+        return true;
+    }
+
+    std::size_t position(const std::vector<const Expr*>& data, const Expr* datum) {
+        std::size_t i = 0;
+        while (i < data.size() && !same(facts_.root(data[i]), facts_.root(datum))) ++i;
+        return i;
+    }
+
+    bool shares_datum(const Group& g, For loop) {
+        return std::any_of(loop.data().begin(), loop.data().end(),
+                           [&](const Expr* d) { return position(g.data, d) < g.data.size(); });
+    }
+
+    // ---- the joint loop
+
+    const Expr* rebuilt(Block block) {
+        std::vector<const Group*> at(block.size(), nullptr);
+        std::vector<bool> gone(block.size(), false);
+        for (const Group& g : groups_) {
+            at[g.at] = &g;
+            for (const Member& one : g.members) gone[one.at] = true;
+        }
+        Lets lets;
+        for (std::size_t i = 0; i < block.size(); ++i) {
+            if (at[i]) join(*at[i], lets);
+            if (!gone[i]) lets.emplace_back(block.symbol(i), block.value(i));
+        }
+        return weld::block(m_, lets, block.result(), block.node->loc);
+    }
+
+    void join(const Group& g, Lets& lets) {
+        std::vector<const Expr*> builders;
+        for (const Member& one : g.members) builders.push_back(one.loop.builder());
+        const Expr* start = make_struct(m_, builders);
+        const Expr* all = loop(m_, g.data, start, joint_body(g, start->type), g.members[0].loop.node->loc);
+        const Symbol* bs = m_.symbol("bs", all->type);
+        lets.emplace_back(bs, all);
+        for (std::size_t k = 0; k < g.members.size(); ++k)
+            lets.emplace_back(g.members[k].name, result(m_, get_field(m_, var(m_, bs), k), g.members[k].loc));
+    }
+
+    const Expr* joint_body(const Group& g, const Type* builders) {
+        std::vector<const Type*> types;
+        for (const Expr* d : g.data) types.push_back(d->type->elem());
+        const Symbol* b = m_.symbol("b", builders);
+        const Symbol* i = m_.symbol("i", m_.types.i64());
+        const Symbol* z = m_.symbol("x", types.size() == 1 ? types[0] : m_.types.structure(types));
+        Lets lets;
+        std::vector<const Expr*> results;
+        for (std::size_t k = 0; k < g.members.size(); ++k) {
+            const For one = g.members[k].loop;
+            lets.emplace_back(one.builder_param(), get_field(m_, var(m_, b), k));
+            lets.emplace_back(one.index_param(), var(m_, i));
+            lets.emplace_back(one.elem_param(), own_element(g, one, z));
+            const Symbol* n = m_.symbol("n", one.node->type);
+            lets.emplace_back(n, one.body().body());
+            results.push_back(var(m_, n));
+        }
+        return lambda(m_, {b, i, z}, weld::block(m_, lets, make_struct(m_, results)));
+    }
+
+    const Expr* own_element(const Group& g, For one, const Symbol* z) {
+        std::vector<const Expr*> parts;
+        for (const Expr* d : one.data())
+            parts.push_back(g.data.size() == 1 ? var(m_, z) : get_field(m_, var(m_, z), position(g.data, d)));
+        return parts.size() == 1 ? parts[0] : make_struct(m_, parts);
+    }
+
+    Module& m_;
+    Facts facts_;
+    std::vector<Group> groups_;
+    std::unordered_map<const Symbol*, std::size_t> first_read_;
+    std::vector<std::vector<std::size_t>> reads_;  // of each let: earlier lets
+    std::vector<std::size_t> place_;               // where each let will stand
+    std::vector<std::size_t> effects_;             // before each let
+};
+
+}  // namespace
+
+const Expr* fuse_horizontal(Module& m, const Expr* lambda) {
+    HorizontalFuser fuser(m, lambda);
+    return rewrite(m, lambda, [&](const Expr* e) { return fuser.fused(e); });
+}
+
+}  // namespace weld

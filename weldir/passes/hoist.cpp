@@ -1,0 +1,201 @@
+// What is the same in every round of a loop is computed before it.
+//
+//     for(rows, B, |b, i, row| let n = result(for(w, merger[f64,+], g)); merge(b, f(row) / sqrt(n * k)))
+// becomes
+//     let n = result(for(w, merger[f64,+], g));
+//     let t = sqrt(n * k);
+//     for(rows, B, |b, i, row| merge(b, f(row) / t))
+//
+// Out of the functions of `for`, `iterate` and `sort`, as many as do not bind what is read. Only what cannot
+// fail moves (the loop may run zero times), and what stands on the side of an `if` only if it is cheap.
+// Names, fields, constants and lengths stay: they cost nothing where they are. Whole lets move with their
+// names; parts of expressions get one.
+#include <algorithm>
+#include <unordered_map>
+
+#include "weldir/ir/walk.h"
+#include "weldir/passes/cheap.h"
+
+namespace weld {
+
+namespace {
+
+/// Depths of functions, as a set: bit d stands for the function that has d functions around it.
+using Depths = std::uint64_t;
+constexpr int kDeepest = 62;  // code in deeper nests stays as it is
+
+int highest(Depths set) {
+    int d = -1;
+    for (; set; set >>= 1) ++d;
+    return d;
+}
+
+/// A stretch of code that is evaluated as a whole, within one function.
+struct Region {
+    int depth;             ///< of the function
+    bool is_side;          ///< of an `if` or `&&`: may be left out
+    const Region* around;  ///< null for the program
+    Lets* lets = nullptr;  ///< receives what moves here
+};
+
+/// The outermost region that code of `region` can move to, if it reads names down to depth `reads`. What is
+/// not cheap stays on the side of an `if`.
+const Region* reach(const Region* region, int reads, bool cheap) {
+    for (const Region* to = region;; region = to) {
+        if (region->is_side && !cheap) return to;
+        while (region->is_side) region = region->around;
+        if (!region->around || region->around->depth < reads) return to;
+        to = region->around;
+    }
+}
+
+class Hoister {
+  public:
+    Hoister(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {
+        for (const Symbol* p : lambda->symbols()) depths_[p] = bit(0);
+        measure(lambda->arg(0), {0, false, nullptr});
+    }
+
+    const Expr* rewrite_program(const Expr* body) { return apart(body, {0, false, nullptr}); }
+
+  private:
+    // ---- which functions' names an expression reads
+
+    void measure(const Expr* e, const Region& region) {
+        for (std::size_t i = 0; i < e->num_args; ++i) {
+            if (e->op == Op::Lambda) {
+                const int depth = region.depth + 1;
+                for (const Symbol* p : e->symbols()) depths_[p] = bit(depth);
+                measure(e->arg(i), {depth, false, &region});
+            } else if (is_lazy_arg(e, i)) {
+                measure(e->arg(i), {region.depth, true, &region});
+            } else {
+                measure(e->arg(i), region);
+            }
+            if (e->op == Op::Block && i < e->num_symbols) {
+                const Depths reads = read_by(e->arg(i));
+                const int to = may_move(e->arg(i)) ? target(e->arg(i), &region)->depth : region.depth;
+                depths_[e->attr.symbols[i]] = reads | bit(to);
+            }
+        }
+    }
+
+    static Depths bit(int depth) { return Depths(1) << std::min(depth, kDeepest + 1); }
+
+    Depths read_by(const Expr* e) {
+        if (e->op == Op::Var) return depths_[e->attr.symbol];
+        auto at = reads_.find(e);
+        if (at != reads_.end()) return at->second;
+        Depths all = 0;
+        for (const Expr* a : e->args()) all |= read_by(a);
+        if (e->op == Op::Lambda)
+            for (const Symbol* p : e->symbols()) all &= ~depths_[p];
+        return reads_[e] = all;
+    }
+
+    bool may_move(const Expr* e) { return facts_.traits(e).free_to_repeat() && !e->type->holds_builder; }
+
+    const Region* target(const Expr* e, const Region* region) {
+        if (region->depth > kDeepest) return region;
+        return reach(region, std::max(highest(read_by(e)), 0), is_cheap(facts_, e));
+    }
+
+    // ---- moving
+
+    /// `e` in a region of its own.
+    const Expr* apart(const Expr* e, Region region) {
+        Lets lets;
+        region.lets = &lets;
+        const Expr* result = rewrite(e, &region);
+        return lets.empty() ? result : block(m_, lets, result, e->loc);
+    }
+
+    static bool costs_nothing(const Expr* e) {
+        switch (e->op) {
+            case Op::Var:
+            case Op::Literal:
+            case Op::Lambda:
+            case Op::Iter:
+            case Op::Block: return true;
+            case Op::GetField:
+            case Op::Len:
+            case Op::Broadcast:
+            case Op::MakeStruct: return std::all_of(e->args().begin(), e->args().end(), costs_nothing);
+            case Op::MakeVec:
+                return std::all_of(e->args().begin(), e->args().end(),
+                                   [](const Expr* a) { return a->op == Op::Literal; });
+            default: return false;
+        }
+    }
+
+    const Expr* rewrite(const Expr* e, const Region* region) {
+        if (e->num_args == 0) return e;
+        if (!costs_nothing(e) && may_move(e)) {
+            const Region* to = target(e, region);
+            if (to->depth < region->depth) {
+                const Expr* moved = rewrite_args(e, to);
+                const Symbol* name = m_.symbol("h", moved->type);
+                to->lets->emplace_back(name, moved);
+                return var(m_, name, e->loc);
+            }
+        }
+        return rewrite_args(e, region);
+    }
+
+    const Expr* rewrite_args(const Expr* e, const Region* region) {
+        if (Block inner = e->as<Block>()) return rewrite_block(inner, region);
+        std::vector<const Expr*> args(e->args().begin(), e->args().end());
+        for (std::size_t i = 0; i < args.size(); ++i) {
+            if (e->op == Op::Lambda) args[i] = apart(args[i], {depth_of(e), false, region});
+            else if (is_lazy_arg(e, i)) args[i] = apart(args[i], {region->depth, true, region});
+            else args[i] = rewrite(args[i], region);
+        }
+        return with_args(m_, e, args);
+    }
+
+    int depth_of(const Expr* lambda) { return highest(depths_[lambda->attr.symbols[0]]); }
+
+    const Expr* rewrite_block(Block inner, const Region* region) {
+        Lets own;
+        Lets& moved_here = *region->lets;
+        const std::size_t before = moved_here.size();
+        auto collect = [&] {
+            own.insert(own.end(), moved_here.begin() + std::ptrdiff_t(before), moved_here.end());
+            moved_here.resize(before);
+        };
+        bool changed = false;
+        for (std::size_t i = 0; i < inner.size(); ++i) {
+            const Symbol* s = inner.symbol(i);
+            const Expr* value = inner.value(i);
+            const Region* to = may_move(value) ? target(value, region) : region;
+            if (to->depth < region->depth) {
+                const Expr* moved = rewrite_args(value, to);
+                to->lets->emplace_back(s, moved);
+                changed = true;
+                continue;
+            }
+            const Expr* kept = rewrite_args(value, region);
+            collect();
+            own.emplace_back(s, kept);
+            changed |= kept != value;
+        }
+        const Expr* result = rewrite(inner.result(), region);
+        collect();
+        changed |= result != inner.result() || own.size() != inner.size();
+        return changed ? block(m_, own, result, inner.node->loc) : inner.node;
+    }
+
+    Module& m_;
+    Facts facts_;
+    std::unordered_map<const Symbol*, Depths> depths_;
+    std::unordered_map<const Expr*, Depths> reads_;
+};
+
+}  // namespace
+
+const Expr* hoist(Module& m, const Expr* lambda) {
+    const Expr* body = Hoister(m, lambda).rewrite_program(lambda->arg(0));
+    return with_args(m, lambda, {&body, 1});
+}
+
+}  // namespace weld

@@ -1,0 +1,72 @@
+// Predication: both sides are evaluated and one is taken.
+//
+//     let y = if(x > 0.0, x * 2.0, 0.0);
+//     if(c, @(predicate:true) if(x > 10, merge(b, x), b))
+// becomes
+//     let y = select(x > 0.0, x * 2.0, 0.0);
+//     merge(b, select(x > 10, x, 0))
+//
+// Values: where both sides are a few cheap operations that cannot fail; `@(predicate:true)` allows costly
+// ones,
+// `@(predicate:false)` keeps the branch. Merges: only where asked for, into mergers of integers, whose
+// neutral value leaves every state as it is (a float sum of -0.0 would become 0.0; vectorize uses masks,
+// which need no neutral value).
+#include "weldir/ir/builder.h"
+#include "weldir/ir/scalar.h"
+#include "weldir/ir/walk.h"
+#include "weldir/passes/cheap.h"
+
+namespace weld {
+
+namespace {
+
+constexpr std::uint32_t kMostNodes = 12;
+
+class Predicator {
+  public:
+    Predicator(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
+
+    const Expr* predicated(const Expr* e) {
+        const If choice = e->as<If>();
+        if (!choice || e->says(AttrKey::Predicate, false)) return nullptr;
+        if (e->type->holds_builder) return e->says(AttrKey::Predicate, true) ? merged(choice) : nullptr;
+        if (e->type->holds_pointer || !is_fit(choice.then(), e) || !is_fit(choice.otherwise(), e))
+            return nullptr;
+        return select(m_, choice.cond(), choice.then(), choice.otherwise(), e->loc);
+    }
+
+  private:
+    bool is_fit(const Expr* side, const Expr* branch) {
+        if (branch->says(AttrKey::Predicate, true)) return facts_.traits(side).free_to_repeat();
+        return facts_.traits(side).size <= kMostNodes && is_cheap(facts_, side);
+    }
+
+    /// `if(c, merge(b, v), b)` and the other way round.
+    const Expr* merged(If choice) {
+        const bool then = choice.then()->op == Op::Merge;
+        const Merge one = (then ? choice.then() : choice.otherwise())->as<Merge>();
+        const Expr* none = then ? choice.otherwise() : choice.then();
+        if (!one || one.mask() || !is_path(none) || !same(one.builder(), none)) return nullptr;
+        const Type *b = none->type, *v = one.value()->type;
+        if (b->builder != BuilderKind::Merger || !v->is_scalar() || !info(b->builder).exact(b) ||
+            is_float(v->scalar))
+            return nullptr;
+        if (!facts_.traits(one.value()).free_to_repeat()) return nullptr;
+        const Expr* neutral = literal(m_, v, identity_bits(b->op, v->scalar));
+        const Expr* value = then ? select(m_, choice.cond(), one.value(), neutral)
+                                 : select(m_, choice.cond(), neutral, one.value());
+        return merge(m_, none, value, nullptr, one.node->loc);
+    }
+
+    Module& m_;
+    Facts facts_;
+};
+
+}  // namespace
+
+const Expr* predicate(Module& m, const Expr* lambda) {
+    Predicator predicator(m, lambda);
+    return rewrite(m, lambda, [&](const Expr* e) { return predicator.predicated(e); });
+}
+
+}  // namespace weld

@@ -1,0 +1,25 @@
+// `&&` and `||` whose right side costs no more than a branch become `&` and `|`.
+//
+//     x > 0 && y < 10 && lookup(v, i) == 3
+// becomes
+//     x > 0 & y < 10 && lookup(v, i) == 3
+//
+// Both sides are evaluated then, so the right one must be a few cheap operations that cannot fail; lookups,
+// loops and math functions stay behind the branch. Fewer branches, and fewer blocks for code generation.
+#include "weldir/ir/walk.h"
+#include "weldir/passes/cheap.h"
+
+namespace weld {
+
+constexpr std::uint32_t kMostNodes = 8;
+
+const Expr* short_circuit(Module& m, const Expr* lambda) {
+    Facts facts(m, lambda);
+    return rewrite(m, lambda, [&](const Expr* e) -> const Expr* {
+        if (e->op != Op::And && e->op != Op::Or) return nullptr;
+        if (!is_cheap(facts, e->arg(1)) || facts.traits(e->arg(1)).size > kMostNodes) return nullptr;
+        return scalar_op(m, e->op == Op::And ? Op::BitAnd : Op::BitOr, e->args(), e->loc);
+    });
+}
+
+}  // namespace weld

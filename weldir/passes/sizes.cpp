@@ -1,0 +1,68 @@
+// Appenders learn how often each iteration merges.
+//
+//     result(for(xs, appender[f64], |b, i, x| merge(merge(b, x), -x)))
+// becomes
+//     result(for(xs, @(size:2) appender[f64], |b, i, x| merge(merge(b, x), -x)))
+//
+// The number is exact: every run of the body merges so often, on all paths, so memory is set aside once and
+// chunks of the loop write to their places directly. Where the number varies a `size` that somebody wrote
+// goes away: it would be a wrong promise. Runs after fusion, which changes the numbers, and before vectorize,
+// which hides them.
+#include "weldir/ir/builder.h"
+#include "weldir/ir/walk.h"
+#include "weldir/passes/normal_form.h"
+
+namespace weld {
+
+namespace {
+
+class Sizer {
+  public:
+    Sizer(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
+
+    const Expr* sized(const Expr* e) {
+        if (e->op != Op::For) return nullptr;
+        std::vector<const Expr*> args(e->args().begin(), e->args().end());
+        args[0] = sized_start(e, args[0], {});
+        return with_args(m_, e, args);
+    }
+
+  private:
+    const Expr* sized_start(const Expr* loop, const Expr* start, std::vector<std::size_t> path) {
+        if (start->op == Op::MakeStruct) {
+            std::vector<const Expr*> fields(start->args().begin(), start->args().end());
+            for (std::size_t i = 0; i < fields.size(); ++i) {
+                path.push_back(i);
+                fields[i] = sized_start(loop, fields[i], path);
+                path.pop_back();
+            }
+            return with_args(m_, start, fields);
+        }
+        const NewBuilder made = start->as<NewBuilder>();
+        if (!made || !info(made.kind()).lists_merges) return start;
+        const std::optional<std::int64_t> n = facts_.merges_per_iteration(loop, path);
+        const Annotation* said = start->annotation(AttrKey::Size);
+        if (n && said && said->number == *n) return start;
+        if (n) return annotate(m_, start, AttrKey::Size, std::to_string(*n));
+        return said ? without_size(start) : start;
+    }
+
+    const Expr* without_size(const Expr* e) {
+        std::vector<Annotation> others;
+        for (const Annotation& a : e->annotations)
+            if (a.key != AttrKey::Size) others.push_back(a);
+        return with_annotations(m_, e, others);
+    }
+
+    Module& m_;
+    Facts facts_;
+};
+
+}  // namespace
+
+const Expr* sizes(Module& m, const Expr* lambda) {
+    Sizer sizer(m, lambda);
+    return rewrite(m, lambda, [&](const Expr* e) { return sizer.sized(e); });
+}
+
+}  // namespace weld

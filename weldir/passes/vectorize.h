@@ -1,0 +1,12 @@
+// Whether a loop can run on lanes; for passes that had better not spoil it.
+#pragma once
+
+#include "weldir/ir/build.h"
+#include "weldir/ir/facts.h"
+
+namespace weld {
+
+/// `vectorize` will turn this For into a pair of loops.
+bool can_vectorize(Module& m, Facts& facts, const Expr* loop);
+
+}  // namespace weld
