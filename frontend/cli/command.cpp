@@ -43,9 +43,9 @@ int Settings::apply(const Options& options) {
         config.set(key, value);
     }
     if (options.passes) config.set("weld.optimization.passes", *options.passes);
-    if (options.level) config.set("weld.llvm.optimization.level", std::to_string(*options.level));
     RunSettings run;
     if (const std::string error = config.apply(&compile, &run); !error.empty()) return wrong_usage(error);
+    if (options.level) compile.level = *options.level;
     threads = options.threads ? *options.threads : run.threads ? run.threads : default_threads();
     const std::int64_t limit = options.memory_limit ? *options.memory_limit
                                : run.memory_limit   ? run.memory_limit
