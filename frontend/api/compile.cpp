@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "frontend/weld/weld.h"
+#include "runtime/vecmath/vecmath.h"
 #include "weldir/ir/print.h"
 #include "weldir/ir/verify.h"
 #include "weldir/passes/pass.h"
@@ -164,8 +165,9 @@ class Compilation {
                                .llvm_text = explains("llvm") ? &llvm_text : nullptr,
                                .asm_text = explains("asm") ? &asm_text : nullptr};
         const auto resolve = [libraries = program_->libraries_](std::string_view name) {
-            void* entry = runtime::entry_address(name);
-            return entry ? entry : libraries->find(name);
+            if (void* entry = runtime::entry_address(name)) return entry;
+            if (void* routine = find_vecmath(name)) return routine;
+            return libraries->find(name);
         };
         program_->code_ = weld::generate(*program_->module_, code, resolve, &times, &error);
         if (code.llvm_text) options_.explain("llvm", llvm_text);

@@ -1,7 +1,6 @@
 // From interned types to descriptions of memory, and from those back to text.
 #include "frontend/api/describe.h"
 
-#include "runtime/describe.h"
 #include "runtime/hash_table.h"
 #include "weldir/ir/layout.h"
 
@@ -67,8 +66,7 @@ const WeldType* Descriptions::of(const Type* type) {
 
 DictEntries entries_of(const WeldDict* dict) {
     if (!dict || dict->count == 0) return {};
-    const runtime::PairLayout pair = runtime::pair_layout(dict->key, dict->value);
-    return {dict->entries, dict->count, pair.size, pair.value_at};
+    return {dict->entries, dict->count, dict->stride, dict->value_at};
 }
 
 static void append(std::string& out, const WeldType* t) {
