@@ -1,0 +1,153 @@
+// Text to tokens, in one pass over the bytes.
+#include "frontend/text/lexer.h"
+
+#include <array>
+
+#include "weldir/support/utf8.h"
+
+namespace weld {
+namespace {
+
+enum CharClass : std::uint8_t { kSpace = 1, kDigit = 2, kNameStart = 4 };
+
+constexpr std::array<std::uint8_t, 256> make_classes() {
+    std::array<std::uint8_t, 256> out = {};
+    for (char c : {' ', '\t', '\n', '\r', '\f', '\v'}) out[std::uint8_t(c)] = kSpace;
+    for (int c = '0'; c <= '9'; ++c) out[std::size_t(c)] = kDigit;
+    for (int c = 'a'; c <= 'z'; ++c) out[std::size_t(c)] = out[std::size_t(c - 'a' + 'A')] = kNameStart;
+    out['_'] = out['$'] = kNameStart;
+    return out;
+}
+constexpr std::array<std::uint8_t, 256> kClasses = make_classes();
+
+constexpr bool is(char c, int classes) { return kClasses[std::uint8_t(c)] & classes; }
+
+class Lexer {
+  public:
+    Lexer(std::string_view text, Loc base, const Language& language, Diagnostics& diagnostics)
+        : text_(text), base_(base), language_(language), diagnostics_(diagnostics) {
+        tokens_.reserve(text.size() / 3 + 1);
+    }
+
+    std::vector<Token> run() {
+        while (skip_blank(), at_ < text_.size()) next();
+        const Loc end = place(end_);
+        tokens_.push_back({language_.end, end, 0});
+        return std::move(tokens_);
+    }
+
+  private:
+    Loc place(std::size_t offset) const { return {base_.offset + std::uint32_t(offset)}; }
+    char peek(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+    bool digit(std::size_t ahead) const { return is(peek(ahead), kDigit); }
+
+    void skip_blank() {
+        for (; at_ < text_.size(); ++at_) {
+            if (is(text_[at_], kSpace)) continue;
+            if (text_[at_] != language_.comment) return;
+            at_ = std::min(text_.find('\n', at_), text_.size());
+            end_ = at_;
+            if (at_ == text_.size()) return;
+        }
+    }
+
+    void next() {
+        const std::size_t start = at_;
+        const char c = text_[at_];
+        if (is(c, kNameStart)) word(start);
+        else if (is(c, kDigit)) number(start);
+        else if (c == '"') string(start);
+        else if (const TokenRow* row = mark()) push(row->kind, start, at_ + row->text.size());
+        else bad(start);
+    }
+
+    void push(std::uint8_t kind, std::size_t start, std::size_t end) {
+        tokens_.push_back({kind, place(start), std::uint32_t(end - start)});
+        at_ = end_ = end;
+    }
+
+    std::size_t word_end(std::size_t from) const {
+        while (from < text_.size() && is(text_[from], kNameStart | kDigit)) ++from;
+        return from;
+    }
+
+    void word(std::size_t start) {
+        const std::size_t end = word_end(start);
+        const TokenRow* reserved = language_.words->find(text_.substr(start, end - start));
+        push(reserved ? reserved->kind : language_.name, start, end);
+    }
+
+    void number(std::size_t start) {
+        const bool radix =
+            peek() == '0' && (peek(1) == 'x' || peek(1) == 'X' || peek(1) == 'b' || peek(1) == 'B');
+        if (!radix) {
+            while (digit(0)) ++at_;
+            if (peek() == '.' && digit(1))
+                for (++at_; digit(0);) ++at_;
+            const bool sign = peek(1) == '+' || peek(1) == '-';
+            if ((peek() == 'e' || peek() == 'E') && digit(sign ? 2 : 1))
+                for (at_ += sign ? 2 : 1; digit(0);) ++at_;
+        }
+        push(language_.number, start, word_end(at_));
+    }
+
+    void string(std::size_t start) {
+        for (++at_; at_ < text_.size() && text_[at_] != '"';) {
+            const std::size_t step = text_[at_] == '\\' && at_ + 1 < text_.size() ? 1 : 0;
+            const std::size_t length = utf8_sequence(text_.substr(at_ + step));
+            if (length == 0 || text_[at_ + step] == '\0')
+                diagnostics_.error(place(at_ + step), "{} in a string literal", describe(at_ + step));
+            at_ += step + (length ? length : 1);
+        }
+        if (at_ >= text_.size()) {
+            diagnostics_.error(place(start), "this string literal does not end; a `\"` is missing");
+            at_ = text_.size() - 1;
+        }
+        push(language_.string, start, at_ + 1);
+    }
+
+    const TokenRow* mark() const {
+        const TokenRow* best = nullptr;
+        for (const TokenRow& row : language_.marks) {
+            if (row.text[0] != text_[at_] || text_.substr(at_, row.text.size()) != row.text) continue;
+            if (!best || row.text.size() > best->text.size()) best = &row;
+        }
+        return best;
+    }
+
+    std::string describe(std::size_t at) const {
+        const std::size_t length = utf8_sequence(text_.substr(at));
+        const unsigned byte = std::uint8_t(text_[at]);
+        if (length == 0) return fmt::format("invalid UTF-8: byte 0x{:02x}", byte);
+        if (byte < 0x20 || byte == 0x7F) return fmt::format("unexpected control character 0x{:02x}", byte);
+        return fmt::format("unexpected character `{}`", text_.substr(at, length));
+    }
+
+    /// One report for bytes like this one that follow each other: a binary file is one mistake, not a
+    /// thousand.
+    void bad(std::size_t start) {
+        const std::string message = describe(start);
+        while (at_ < text_.size() && !is(text_[at_], kSpace | kDigit | kNameStart) && !mark() &&
+               text_[at_] != '"' && text_[at_] != language_.comment)
+            at_ += utf8_step(text_.substr(at_));
+        diagnostics_.error(place(start), "{}", message);
+        end_ = at_;
+    }
+
+    std::string_view text_;
+    Loc base_;
+    const Language& language_;
+    Diagnostics& diagnostics_;
+    std::vector<Token> tokens_;
+    std::size_t at_ = 0;
+    std::size_t end_ = 0;  // of the last token or comment
+};
+
+}  // namespace
+
+std::vector<Token> lex(const Sources& sources, Loc begin, const Language& language,
+                       Diagnostics& diagnostics) {
+    return Lexer(sources.text(begin), begin, language, diagnostics).run();
+}
+
+}  // namespace weld

@@ -1,0 +1,667 @@
+// Programs and expressions: recursive descent, one function per form of the grammar.
+//
+//   program  := (alias | macro | definition)* expr
+//   expr     := ('let' name [':' type] '=' expr ';')* (function | infix)
+//   function := '|' parameters '|' expr
+//   infix    := the levels of ops.def, over: ascribed := unary (':' type)*
+//   unary    := ('-' | '!' | '~') unary | postfix
+//   postfix  := leaf ('.' '$'n | '(' expr, ... ')')*
+#include "frontend/weld/parse.h"
+
+#include <algorithm>
+#include <charconv>
+#include <unordered_set>
+
+#include "frontend/weld/literals.h"
+
+namespace weld::front {
+
+void measure(Node* n) {
+    if (is_infix(n)) {
+        const Node *left = n->args[0], *right = n->args[1];
+        const bool continues = is_infix(left) && left->chain < kChain;
+        n->chain = std::uint8_t(continues ? left->chain + 1 : 1);
+        // The left side of a full chain is bound to a name by `lower`, so it stands beside this node, not
+        // under it.
+        const bool beside = is_infix(left) && !continues;
+        n->height = std::max(left->height + !beside, right->height + 2);
+        return;
+    }
+    n->height = 1;
+    for (const Node* a : n->args)
+        if (a) n->height = std::max(n->height, a->height + 1);
+}
+
+Parser::Parser(Reader& reader, Loc text, bool internal)
+    : reader_(reader),
+      diagnostics_(reader.diagnostics),
+      program_(reader.program),
+      base_(text),
+      text_(reader.module.sources.text(text)),
+      internal_(internal),
+      tokens_(lex(reader.module.sources, text, language(), reader.diagnostics)) {}
+
+// ---- tokens
+
+bool Parser::accept(int kind) {
+    if (panic_ || !at(kind)) return false;
+    advance();
+    return true;
+}
+
+std::string Parser::found() const {
+    if (at(kEnd)) return "the end of the program";
+    const std::string_view text = text_of(current());
+    if (text.size() <= 40) return fmt::format("`{}`", text);
+    return at(kString) ? "a string" : fmt::format("`{}…`", text.substr(0, 40));
+}
+
+Diagnostic& Parser::fail(std::string message) {
+    Diagnostic& d = diagnostics_.error(current().loc, "{}", message);
+    panic_ = true;
+    return d;
+}
+
+Node* Parser::fail_node(std::string message) {
+    if (!panic_) fail(std::move(message));
+    return make(Form::Error, current().loc, current().loc, {});
+}
+
+bool Parser::expect(int kind, std::string_view what) {
+    if (accept(kind)) return true;
+    if (!panic_) fail(fmt::format("expected {}, found {}", what, found()));
+    return false;
+}
+
+bool Parser::is_word(const Token& t) const {
+    const char c = t.kind == kEnd ? '\0' : text_of(t)[0];
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
+}
+
+// ---- going on after an error
+
+bool Parser::skip_to(int stop, int other_stop) {
+    for (int open = 0;; advance()) {
+        const int kind = current().kind;
+        if (open == 0 && (kind == stop || kind == other_stop)) return true;
+        if (kind == kEnd) return false;
+        if (kind == kLParen || kind == kLBracket || kind == kLBrace) ++open;
+        const bool closes = kind == kRParen || kind == kRBracket || kind == kRBrace;
+        if (open == 0 && (closes || kind == kSemicolon)) return false;
+        open -= closes;
+    }
+}
+
+bool Parser::recover(int stop, int other_stop) {
+    if (!panic_) return true;
+    if (gave_up_ || !skip_to(stop, other_stop)) return false;
+    panic_ = false;
+    return true;
+}
+
+// ---- depth
+
+Parser::Nesting::Nesting(Parser& p) : parser(p), too_deep(++p.depth_ > kMaxNesting) {}
+
+Node* Parser::give_up(Loc loc) {
+    if (!gave_up_ && !panic_)
+        diagnostics_.error(loc, "the program is nested too deeply here; at most {} levels are possible",
+                           kMaxHeight);
+    gave_up_ = panic_ = true;
+    at_ = tokens_.size() - 1;
+    return make(Form::Error, loc, loc, {});
+}
+
+// ---- nodes
+
+std::span<Node*> Parser::keep(std::span<Node* const> nodes) { return reader_.arena.copy(nodes); }
+std::span<Binding> Parser::keep(std::span<const Binding> bindings) { return reader_.arena.copy(bindings); }
+
+Node* Parser::make(Form form, Loc start, Loc loc, std::span<Node* const> args) {
+    Node* n = reader_.arena.make<Node>();
+    n->form = form;
+    n->start = start;
+    n->loc = loc;
+    n->args = keep(args);
+    ++program_.num_nodes;
+    return finish(n);
+}
+
+Node* Parser::make_op(Op op, Loc start, Loc loc, std::span<Node* const> args) {
+    Node* n = make(Form::Op, start, loc, args);
+    n->op = op;
+    return finish(n);
+}
+
+Node* Parser::finish(Node* n) {
+    measure(n);
+    return n->height > kMaxHeight && n->form != Form::Error ? give_up(n->start) : n;
+}
+
+// ---- items
+
+bool Parser::at_definition() const {
+    return at(kName) && text_of(current()) == "def" && ahead(1).kind == kName && ahead(2).kind == kLParen;
+}
+
+void Parser::program() {
+    if (at(kEnd)) {
+        if (!internal_ && !diagnostics_.has_errors())
+            diagnostics_.error(current().loc, "the program is empty; it needs an expression");
+        return;
+    }
+    for (bool item = true; item && !gave_up_;) {
+        if (at(kTypeWord)) alias();
+        else if (at(kMacro)) macro();
+        else if (at_definition()) definition();
+        else item = false;
+        if (recover(kSemicolon, kSemicolon) && item) accept(kSemicolon);
+        else if (panic_) break;  // `;` may be missing; the expression can be read all the same
+    }
+    if (internal_) return;
+    if (at(kEnd) && diagnostics_.has_errors()) return;
+    program_.main = expr();
+    if (panic_ || at(kEnd)) return;
+    Diagnostic& d = fail(fmt::format("expected the end of the program, found {}", found()));
+    if (at(kSemicolon)) d.note("a program is one expression; no `;` follows it");
+}
+
+/// `type name = T;` The name is known from here on, so an alias cannot mean itself.
+void Parser::alias() {
+    const Loc start = current().loc;
+    if (!program_.macros.empty() && !program_.macros.back()->internal)
+        diagnostics_.error(start, "type aliases come before macros and the expression");
+    advance();
+    const std::string_view name = text_of(current());
+    if (!expect(kName, "a name for the type") || !expect(kEquals, "`=`")) return;
+    const TypeNode* means = type();
+    if (!panic_) program_.aliases.push_back({name, means});
+    if (!panic_ && !at(kSemicolon)) expect(kSemicolon, "`;` after the type");
+}
+
+/// `macro name(a, b) = expr;`
+void Parser::macro() {
+    advance();
+    auto made = std::make_unique<Macro>();
+    made->name = text_of(current());
+    made->loc = current().loc;
+    made->internal = internal_;
+    if (!expect(kName, "a name for the macro")) return;
+    const std::vector<Binding> params = names_in_parentheses("a parameter of the macro");
+    check_distinct(params);
+    made->params = keep(params);
+    if (!expect(kEquals, "`=`")) return;
+    made->body = expr();
+    for (const auto& other : program_.macros)
+        if (other->name == made->name)
+            diagnostics_
+                .error(made->loc, "macro `{}` is defined already{}", made->name,
+                       other->internal ? "; it is one of the standard macros" : "")
+                .label(other->loc, "here");
+    program_.macros.push_back(std::move(made));
+    if (!panic_ && !at(kSemicolon)) expect(kSemicolon, "`;` after the macro");
+}
+
+/// `def name(x: T, ...): R = expr;`
+void Parser::definition() {
+    advance();
+    auto made = std::make_unique<Definition>();
+    made->name = text_of(current());
+    made->loc = current().loc;
+    advance();
+    advance();
+    const std::vector<Binding> params = parameters(kRParen);
+    for (const Binding& p : params)
+        if (!p.type && !panic_) diagnostics_.error(p.loc, "the parameters of a `def` need types");
+    if (!expect(kRParen, "`)`") || !expect(kColon, "`:` and the type of the result")) return;
+    made->result = type();
+    if (!expect(kEquals, "`=`")) return;
+    Node* body = expr();
+    made->lambda = make_op(Op::Lambda, made->loc, made->loc, {&body, 1});
+    if (made->lambda->form == Form::Error) return;
+    made->lambda->bindings = keep(params);
+    for (const auto& other : program_.definitions)
+        if (other->name == made->name)
+            diagnostics_.error(made->loc, "function `{}` is defined already", made->name)
+                .label(other->loc, "here");
+    program_.definitions.push_back(std::move(made));
+    if (!panic_ && !at(kSemicolon)) expect(kSemicolon, "`;` after the function");
+}
+
+std::vector<Binding> Parser::names_in_parentheses(std::string_view what) {
+    std::vector<Binding> out;
+    if (!expect(kLParen, "`(`")) return out;
+    while (!panic_ && !at(kRParen)) {
+        out.push_back({.name = text_of(current()), .loc = current().loc});
+        if (!expect(kName, what) || !accept(kComma)) break;
+    }
+    expect(kRParen, "`,` or `)`");
+    return out;
+}
+
+/// `name [':' type]`; nothing in a panic.
+std::optional<Binding> Parser::parameter(std::string_view what) {
+    Binding b = {.name = text_of(current()), .loc = current().loc};
+    if (!expect(kName, what)) return std::nullopt;
+    if (accept(kColon)) b.type = type();
+    return panic_ ? std::nullopt : std::optional(b);
+}
+
+std::vector<Binding> Parser::parameters(int close) {
+    std::vector<Binding> out;
+    while (!panic_ && !at(close)) {
+        if (std::optional<Binding> b = parameter("the name of a parameter")) out.push_back(*b);
+        if (!accept(kComma)) break;
+    }
+    check_distinct(out);
+    return out;
+}
+
+void Parser::check_distinct(std::span<const Binding> bindings) {
+    std::unordered_set<std::string_view> seen;
+    for (const Binding& b : bindings)
+        if (!seen.insert(b.name).second)
+            diagnostics_.error(b.loc, "there is a parameter `{}` already; parameters have different names",
+                               b.name);
+}
+
+// ---- expressions
+
+Node* Parser::expr() {
+    const Nesting nesting(*this);
+    if (nesting.too_deep) return give_up(current().loc);
+    if (at(kLet)) return block();
+    if (at(token_of(Op::BitOr)) || at(token_of(Op::Or))) return lambda();
+    return infix(1);
+}
+
+/// A chain of lets is one node, however long.
+Node* Parser::block() {
+    const Loc start = current().loc;
+    std::vector<Binding> bindings;
+    std::vector<Node*> args;
+    while (accept(kLet)) {
+        std::optional<Binding> b = parameter("a name after `let`");
+        if (b && expect(kEquals, "`=`")) {
+            Node* value = expr();
+            bindings.push_back(*b);
+            args.push_back(value);
+            if (!at(kSemicolon)) expect(kSemicolon, "an operator or `;`");
+            if (panic_ && at(kLet) && !gave_up_) {  // only the `;` is missing
+                panic_ = false;
+                continue;
+            }
+        }
+        if (!recover(kSemicolon, kSemicolon)) break;
+        accept(kSemicolon);
+    }
+    const bool function = at(token_of(Op::BitOr)) || at(token_of(Op::Or));
+    args.push_back(function ? lambda() : infix(1));
+    Node* out = make_op(Op::Block, start, start, args);
+    if (out->form != Form::Error) out->bindings = keep(bindings);
+    return out;
+}
+
+Node* Parser::lambda() {
+    const Loc start = current().loc;
+    std::vector<Binding> params;
+    if (!accept(token_of(Op::Or))) {
+        expect(token_of(Op::BitOr), "`|`");
+        params = parameters(token_of(Op::BitOr));
+        expect(token_of(Op::BitOr), "`,` or `|` after a parameter");
+    }
+    if (panic_) return fail_node("");
+    Node* body = expr();
+    Node* out = make_op(Op::Lambda, start, start, {&body, 1});
+    if (out->form != Form::Error) out->bindings = keep(params);
+    return out;
+}
+
+/// The level of the infix operator that is the current token; 0 if it is none.
+static int infix_level(std::uint8_t kind) {
+    if (!is_op(kind) || !is_scalar_op(op_of(kind))) return 0;
+    const int level = info(op_of(kind)).level;
+    return level == kPrefixLevel ? 0 : level;
+}
+
+Node* Parser::infix(int level) {
+    Node* left = ascribed();
+    while (!panic_) {
+        const int found_level = infix_level(current().kind);
+        if (found_level == 0 || found_level < level) break;
+        const Token op = current();
+        advance();
+        Node* args[] = {left, infix(found_level + 1)};
+        left = make_op(op_of(op.kind), left->start, op.loc, args);
+        if (!is_comparison(op_of(op.kind)) || panic_ || infix_level(current().kind) != found_level) continue;
+        diagnostics_.error(current().loc,
+                           "`{}` cannot follow `{}`; comparisons do not associate, write parentheses",
+                           text_of(current()), text_of(op));
+    }
+    return left;
+}
+
+Node* Parser::ascribed() {
+    Node* of = unary();
+    while (at(kColon) && !panic_) {
+        const Loc loc = current().loc;
+        advance();
+        const TypeNode* as = type();
+        of = make(Form::Ascribe, of->start, loc, {&of, 1});
+        of->type_node = as;
+    }
+    return of;
+}
+
+Node* Parser::unary() {
+    if (at(token_of(Op::Sub))) return prefixed(Op::Neg);
+    if (at(token_of(Op::Not))) return prefixed(Op::Not);
+    if (at(token_of(Op::BitNot))) return prefixed(Op::BitNot);
+    return postfix(leaf());
+}
+
+Node* Parser::prefixed(Op op) {
+    const Nesting nesting(*this);
+    const Loc loc = current().loc;
+    if (nesting.too_deep) return give_up(loc);
+    advance();
+    if (op == Op::Neg && at(kNumber) && !is_unsigned(read_number(text_of(current()), true).scalar))
+        return postfix(number(true, loc));
+    Node* of = unary();
+    return make_op(op, loc, loc, {&of, 1});
+}
+
+Node* Parser::postfix(Node* of) {
+    while (!panic_) {
+        if (at(kDot)) {
+            of = field(of);
+        } else if (at(kLParen)) {
+            advance();
+            std::vector<Node*> args = list(kRParen);
+            args.insert(args.begin(), of);
+            of = make(Form::Apply, of->start, of->loc, args);
+        } else {
+            break;
+        }
+    }
+    return of;
+}
+
+/// `.$n`
+Node* Parser::field(Node* of) {
+    advance();
+    const Token name = current();
+    const std::string_view text = name.kind == kName ? text_of(name) : std::string_view();
+    std::uint64_t index = 0;
+    const char *first = text.data() + 1, *last = text.data() + text.size();
+    const bool number = text.size() > 1 && text[0] == '$' &&
+                        std::all_of(first, last, [](char c) { return c >= '0' && c <= '9'; });
+    if (!number)
+        return fail_node(fmt::format("expected the number of a field, such as `$0`, found {}", found()));
+    if (std::from_chars(first, last, index).ec != std::errc()) index = UINT64_MAX;
+    advance();
+    Node* out = make_op(Op::GetField, of->start, name.loc, {&of, 1});
+    if (out->form != Form::Error) out->index = index;
+    return out;
+}
+
+Node* Parser::leaf() {
+    const std::uint8_t kind = current().kind;
+    const Loc loc = current().loc;
+    if (is_scalar(kind)) return cast();
+    if (is_builder(kind)) return builder();
+    if (is_op(kind) && call_info(op_of(kind)).max > 0) return call(op_of(kind));
+    switch (kind) {
+        case kName: {
+            if (text_of(current()) == "bits" && ahead(1).kind == kLBracket) return bits();
+            Node* name = make(Form::Name, loc, loc, {});
+            name->text = text_of(current());
+            name->binding = nullptr;
+            advance();
+            return name;
+        }
+        case kNumber: return number(false, loc);
+        case kString: return string();
+        case kTrue:
+        case kFalse: advance(); return literal(loc, Scalar::Bool, kind == kTrue);
+        case kLParen: return parenthesised();
+        case kAt: return annotated();
+        case kZip: {
+            advance();
+            return make(Form::Zip, loc, loc, arguments("zip", 1, UINT32_MAX));
+        }
+        case kIterWord:
+        case kSimdIter:
+        case kFringeIter:
+        case kRangeIter:
+        case kNdIter: return iterator();
+        case kCudf: return cudf();
+        case kBroadcast: return broadcast();
+        case kDeserialize: return deserialize();
+        case kLBracket: advance(); return make_op(Op::MakeVec, loc, loc, list(kRBracket));
+        case kLBrace: advance(); return make_op(Op::MakeStruct, loc, loc, list(kRBrace));
+        case kLet:
+            return fail_node("a `let` inside an expression needs parentheses around it and what follows it");
+        case kVec:
+        case kDict:
+        case kSimd: return fail_node(fmt::format("expected an expression, found the type {}", found()));
+        default: return fail_node(fmt::format("expected an expression, found {}", found()));
+    }
+}
+
+Node* Parser::parenthesised() {
+    const Loc start = current().loc;
+    advance();
+    Node* inside = expr();
+    expect(kRParen, "an operator or `)`");
+    inside->start = start;
+    return inside;
+}
+
+/// `@(key: value, ...) leaf`; two in a row count as one.
+Node* Parser::annotated() {
+    const Nesting nesting(*this);
+    const Loc start = current().loc;
+    if (nesting.too_deep) return give_up(start);
+    std::vector<Annotation> found = annotations();
+    Node* of = leaf();
+    of->start = start;
+    if (found.empty() || panic_) return of;
+    if (of->annotations) found.insert(found.end(), of->annotations->begin(), of->annotations->end());
+    program_.annotations.push_back(std::make_unique<std::vector<Annotation>>(std::move(found)));
+    of->annotations = program_.annotations.back().get();
+    return of;
+}
+
+// ---- literals
+
+Node* Parser::literal(Loc start, Scalar scalar, std::uint64_t bits) {
+    Node* out = make_op(Op::Literal, start, start, {});
+    out->scalar = scalar;
+    out->bits = bits;
+    return out;
+}
+
+Node* Parser::number(bool negative, Loc start) {
+    const Number n = read_number(text_of(current()), negative);
+    if (!n.error.empty()) diagnostics_.error(start, "{}", n.error);
+    advance();
+    return literal(start, n.scalar, n.bits);
+}
+
+Node* Parser::string() {
+    const Loc start = current().loc;
+    std::size_t bad = 0;
+    const std::string bytes = read_string(text_of(current()), &bad);
+    if (bad != std::string::npos)
+        diagnostics_
+            .error(start, "unknown escape in a string; there are `\\n \\t \\r \\0 \\\\ \\\"` and `\\xHH`")
+            .label({start.offset + std::uint32_t(bad)}, "this one");
+    Node* out = make(Form::String, start, start, {});
+    out->text = reader_.arena.copy(std::string_view(bytes));
+    advance();
+    return out;
+}
+
+/// `bits[f64](0x7ff8000000000000)`: a literal by its bits, for values that no other literal has.
+Node* Parser::bits() {
+    const Loc start = current().loc;
+    advance();
+    advance();
+    const std::uint8_t kind = current().kind;
+    if (!is_scalar(kind)) return fail_node(fmt::format("expected a scalar type, found {}", found()));
+    advance();
+    if (!expect(kRBracket, "`]`") || !expect(kLParen, "`(`")) return fail_node("");
+    const Scalar scalar = Scalar(kind - kFirstScalar);
+    std::uint64_t value = 0;
+    const bool read = at(kNumber) && read_bits(text_of(current()), &value);
+    if (!read || (size_of(scalar) < 8 && value >> (8 * size_of(scalar))) ||
+        (scalar == Scalar::Bool && value > 1))
+        return fail_node(fmt::format("expected the bits of a `{}`, found {}", name_of(scalar), found()));
+    advance();
+    expect(kRParen, "`)`");
+    return literal(start, scalar, value);
+}
+
+// ---- calls
+
+std::vector<Node*> Parser::list(int close, Loc* closed) {
+    std::vector<Node*> out;
+    while (!panic_ && !at(close)) {
+        out.push_back(expr());
+        if (!recover(kComma, close) || !accept(kComma)) break;
+    }
+    if (closed) *closed = current().loc;
+    const char* what = close == kRParen ? "`,` or `)`" : close == kRBracket ? "`,` or `]`" : "`,` or `}`";
+    if (!expect(close, what) && recover(close, close)) accept(close);
+    return out;
+}
+
+std::vector<Node*> Parser::arguments(std::string_view name, std::uint32_t min, std::uint32_t max) {
+    if (!expect(kLParen, fmt::format("`(` after `{}`", name))) return {};
+    Loc closed;
+    std::vector<Node*> out = list(kRParen, &closed);
+    if (panic_ || (out.size() >= min && out.size() <= max)) return out;
+    const std::string range = min == max          ? fmt::format("{}", min)
+                              : max == UINT32_MAX ? fmt::format("at least {}", min)
+                                                  : fmt::format("{} to {}", min, max);
+    diagnostics_.error(out.size() > max ? out[max]->start : closed, "`{}` takes {} argument{}, found {}",
+                       name, range, max == 1 ? "" : "s", out.size());
+    out.resize(std::clamp<std::size_t>(out.size(), min, max));
+    for (Node*& n : out)
+        if (!n) n = make(Form::Error, closed, closed, {});
+    return out;
+}
+
+Node* Parser::call(Op op) {
+    const Token word = current();
+    advance();
+    const CallInfo takes = call_info(op);
+    return make_op(op, word.loc, word.loc, arguments(text_of(word), takes.min, takes.max));
+}
+
+/// `i64(x)`
+Node* Parser::cast() {
+    const Token word = current();
+    advance();
+    Node* out = make_op(Op::Cast, word.loc, word.loc, arguments(text_of(word), 1, 1));
+    out->scalar = Scalar(word.kind - kFirstScalar);
+    return out;
+}
+
+/// `appender[i32](100L)`
+Node* Parser::builder() {
+    const Token word = current();
+    const TypeNode* type = builder_type();
+    std::vector<Node*> args;
+    if (at(kLParen) && !panic_)
+        args = arguments(text_of(word), 0, type->builder == BuilderKind::GroupMerger ? 0 : 1);
+    if (!panic_ && args.empty() && type->builder == BuilderKind::VecMerger)
+        diagnostics_.error(word.loc, "`vecmerger` needs the vector to begin with: `vecmerger[T,+](vector)`");
+    Node* out = make_op(Op::NewBuilder, word.loc, word.loc, args);
+    out->type_node = type;
+    return out;
+}
+
+/// `broadcast(x)` or, with its lanes, `broadcast[8](x)`
+Node* Parser::broadcast() {
+    const Loc loc = current().loc;
+    advance();
+    const std::uint16_t lanes = lanes_in_brackets();
+    Node* out = make_op(Op::Broadcast, loc, loc, arguments("broadcast", 1, 1));
+    out->lanes = lanes;
+    return out;
+}
+
+/// `cudf[name,T](arguments)`
+Node* Parser::cudf() {
+    const Loc loc = current().loc;
+    advance();
+    if (!expect(kLBracket, "`[` after `cudf`")) return fail_node("");
+    const Token name = current();
+    if (!is_word(name)) return fail_node(fmt::format("expected the name of a function, found {}", found()));
+    advance();
+    if (!expect(kComma, "`,` and the type of the result")) return fail_node("");
+    const TypeNode* type = this->type();
+    if (!expect(kRBracket, "`]`")) return fail_node("");
+    Node* out = make_op(Op::Kernel, loc, loc, arguments("cudf", 0, UINT32_MAX));
+    out->text = text_of(name);
+    out->name = name.loc;
+    out->type_node = type;
+    return out;
+}
+
+/// `deserialize[T](bytes)`
+Node* Parser::deserialize() {
+    const Loc loc = current().loc;
+    advance();
+    if (!expect(kLBracket, "`[` and the type of the result after `deserialize`")) return fail_node("");
+    const TypeNode* type = this->type();
+    if (!expect(kRBracket, "`]`")) return fail_node("");
+    Node* out = make_op(Op::Deserialize, loc, loc, arguments("deserialize", 1, 1));
+    out->type_node = type;
+    return out;
+}
+
+/// `[8]`, or 0 if there is none.
+std::uint16_t Parser::lanes_in_brackets() {
+    if (!accept(kLBracket)) return 0;
+    const std::uint32_t lanes = lane_count();
+    expect(kRBracket, "`]`");
+    return std::uint16_t(lanes);
+}
+
+/// `iter simditer fringeiter rangeiter nditer`, bounded or not; simd and fringe also over a range.
+Node* Parser::iterator() {
+    const Token word = current();
+    const std::string_view name = text_of(word);
+    advance();
+    const bool wide = word.kind == kSimdIter || word.kind == kFringeIter;
+    const std::uint16_t lanes = wide ? lanes_in_brackets() : 0;
+    IterShape shape;
+    shape.kind = word.kind == kSimdIter     ? IterKind::Simd
+                 : word.kind == kFringeIter ? IterKind::Fringe
+                                            : IterKind::Scalar;
+    std::vector<Node*> args;
+    if (word.kind == kRangeIter) args = arguments(name, 3, 3);
+    else if (word.kind == kNdIter) args = arguments(name, 6, 6);
+    else args = arguments(name, 1, 4);
+    shape.range = word.kind == kRangeIter;
+    shape.nd = word.kind == kNdIter;
+    if (!panic_ && (args.size() == 2 || args.size() == 3) && !shape.range)
+        diagnostics_.error(word.loc, "`{}` takes a vector, or a vector with start, end and stride", name);
+    if (wide && args.size() == 1 && args[0]->is(Op::Iter) && args[0]->iter.range) {  // of a range: its bounds
+        args.assign(args[0]->args.begin(), args[0]->args.end());
+        shape.range = true;
+    }
+    shape.bounded = shape.range || args.size() > 1;
+    Node* out = make_op(Op::Iter, word.loc, word.loc, args);
+    out->iter = shape;
+    out->lanes = lanes;
+    return out;
+}
+
+void parse(Reader& reader, Loc text, bool internal) { Parser(reader, text, internal).program(); }
+const TypeNode* parse_type(Reader& reader, Loc text) { return Parser(reader, text, false).whole_type(); }
+
+}  // namespace weld::front

@@ -1,0 +1,234 @@
+// Types and annotations.
+//
+//   type := scalar | 'vec' '[' type ']' | 'dict' '[' type ',' type ']' | '{' type, ... '}'
+//         | 'simd' '[' scalar [',' lanes] ']' | builder [ '[' type, ... [',' operator] ']' ] | '?' | alias
+#include "frontend/weld/literals.h"
+#include "frontend/weld/parse.h"
+#include "weldir/ir/build.h"
+#include "weldir/support/nearest.h"
+
+namespace weld::front {
+
+/// Type arguments of a builder, and whether an operator follows them.
+struct BuilderShape {
+    std::size_t args;
+    bool has_op;
+};
+static BuilderShape shape_of(BuilderKind k) {
+    constexpr BuilderShape shapes[] = {
+#define WELD_BUILDER(name, text, args, has_op) {args, has_op},
+#include "weldir/ir/builders.def"
+    };
+    return shapes[int(k)];
+}
+
+const TypeNode* Parser::whole_type() {
+    const TypeNode* out = type();
+    if (!panic_ && !at(kEnd)) fail(fmt::format("expected the end of the type, found {}", found()));
+    return diagnostics_.has_errors() ? nullptr : out;
+}
+
+const TypeNode* Parser::make_type(TypeNode proto, std::span<const TypeNode* const> args) {
+    TypeNode* t = reader_.arena.make<TypeNode>(proto);
+    t->args = reader_.arena.copy(args);
+    std::uint64_t leaves = 0;
+    for (const TypeNode* a : args) {
+        t->height = std::max(t->height, a->height + 1);
+        leaves += a->leaves;
+    }
+    t->leaves = std::uint32_t(std::max<std::uint64_t>(1, std::min<std::uint64_t>(leaves, UINT32_MAX)));
+    if (!panic_ && t->height > kMaxTypeHeight)
+        diagnostics_.error(t->loc, "this type is nested more than {} levels deep", kMaxTypeHeight);
+    else if (!panic_ && t->leaves > kMaxTypeLeaves)
+        diagnostics_.error(t->loc, "this type has more than {} parts", kMaxTypeLeaves);
+    else return t;
+    panic_ = true;
+    return t;
+}
+
+const TypeNode* Parser::type() {
+    const Nesting nesting(*this);
+    if (nesting.too_deep) give_up(current().loc);
+    if (panic_) return unknown_type();
+    const Loc loc = current().loc;
+    const std::uint8_t kind = current().kind;
+    if (is_builder(kind)) return builder_type();
+    if (is_scalar(kind)) {
+        advance();
+        return make_type({.kind = TypeNode::Scalar, .scalar = Scalar(kind - kFirstScalar), .loc = loc}, {});
+    }
+    switch (kind) {
+        case kVec:
+            advance();
+            expect(kLBracket, "`[` after `vec`");
+            return make_type({.kind = TypeNode::Vec, .loc = loc}, types(1));
+        case kDict:
+            advance();
+            expect(kLBracket, "`[` after `dict`");
+            return make_type({.kind = TypeNode::Dict, .loc = loc}, types(2));
+        case kSimd: advance(); return simd_type();
+        case kName: return named_type();
+        case kQuestion: advance(); return make_type({.loc = loc}, {});
+        case kAt: annotations(); return type();  // promises about values of the type; types carry none
+        case kLBrace: {
+            advance();
+            std::vector<const TypeNode*> fields;
+            while (!panic_ && !at(kRBrace)) {
+                fields.push_back(type());
+                if (!accept(kComma)) break;
+            }
+            expect(kRBrace, "`,` or `}`");
+            return make_type({.kind = TypeNode::Struct, .loc = loc}, fields);
+        }
+        default: fail(fmt::format("expected a type, found {}", found())); return unknown_type();
+    }
+}
+
+/// `count` types with commas between them, and the closing bracket.
+std::vector<const TypeNode*> Parser::types(std::size_t count) {
+    std::vector<const TypeNode*> out;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (i > 0) expect(kComma, "`,` and another type");
+        out.push_back(type());
+    }
+    expect(kRBracket, "`]`");
+    return out;
+}
+
+const TypeNode* Parser::named_type() {
+    const std::string_view name = text_of(current());
+    const Loc loc = current().loc;
+    for (auto a = program_.aliases.rbegin(); a != program_.aliases.rend(); ++a) {
+        if (a->name != name) continue;
+        advance();
+        return a->type;
+    }
+    Diagnostic& d = diagnostics_.error(loc, "unknown type `{}`", name.substr(0, 100));
+    Nearest nearest(name);
+    for (const Alias& a : program_.aliases) nearest.consider(a.name);
+    for (int s = 0; s < kNumScalars; ++s) nearest.consider(name_of(Scalar(s)));
+    for (const char* other : {"vec", "dict", "simd"}) nearest.consider(other);
+    if (!nearest.best().empty()) d.note(fmt::format("did you mean `{}`?", nearest.best()));
+    advance();
+    return make_type({.loc = loc}, {});
+}
+
+/// After `simd`: `[T]` or `[T,N]`.
+const TypeNode* Parser::simd_type() {
+    TypeNode proto = {.kind = TypeNode::Simd, .loc = tokens_[at_ - 1].loc};
+    if (!expect(kLBracket, "`[` after `simd`")) return unknown_type();
+    const TypeNode* elem = type();
+    if (!panic_ && elem->kind != TypeNode::Scalar && elem->kind != TypeNode::Unknown)
+        diagnostics_.error(elem->loc, "`simd` is made of a scalar type");
+    if (accept(kComma)) proto.lanes = lane_count();
+    expect(kRBracket, "`]`");
+    return make_type(proto, {&elem, 1});
+}
+
+std::uint32_t Parser::lane_count() {
+    const Number n = at(kNumber) ? read_number(text_of(current()), false) : Number{.error = "none"};
+    if (n.error.empty() && is_integer(n.scalar) && n.bits > 0 && n.bits <= kMaxLanes &&
+        (n.bits & (n.bits - 1)) == 0) {
+        advance();
+        return std::uint32_t(n.bits);
+    }
+    if (!panic_)
+        fail(
+            fmt::format("expected a number of lanes, a power of two up to {}, found {}", kMaxLanes, found()));
+    return 1;
+}
+
+/// `merger[T,op]`; what can be inferred may be left out.
+const TypeNode* Parser::builder_type() {
+    TypeNode proto = {.kind = TypeNode::Builder, .loc = current().loc};
+    proto.builder = BuilderKind(current().kind - kFirstBuilder);
+    const BuilderShape shape = shape_of(proto.builder);
+    const std::string_view name = text_of(current());
+    advance();
+    std::vector<const TypeNode*> args;
+    if (at(kLBracket) || shape.has_op) {
+        expect(kLBracket, fmt::format("`[` with types and an operator after `{}`", name));
+        for (std::size_t i = 0; i < shape.args; ++i) {
+            if (i > 0) expect(kComma, "`,` and another type");
+            args.push_back(type());
+        }
+        if (shape.has_op && expect(kComma, "`,` and one of `+`, `*`, `min`, `max`"))
+            proto.op = merge_op(name);
+        expect(kRBracket, "`]`");
+    }
+    while (args.size() < shape.args) args.push_back(make_type({.loc = proto.loc}, {}));
+    return make_type(proto, args);
+}
+
+MergeOp Parser::merge_op(std::string_view builder) {
+    const std::uint8_t kind = current().kind;
+    const MergeOp all[] = {MergeOp::Add, MergeOp::Mul, MergeOp::Min, MergeOp::Max};
+    const Op ops[] = {Op::Add, Op::Mul, Op::Min, Op::Max};
+    for (std::size_t i = 0; i < std::size(all); ++i) {
+        if (kind != token_of(ops[i])) continue;
+        advance();
+        return all[i];
+    }
+    if (!panic_) fail(fmt::format("`{}` combines with `+`, `*`, `min` or `max`, found {}", builder, found()));
+    return MergeOp::Add;
+}
+
+// ---- annotations
+
+/// `@(key: value, ...)`, known keys only, each once.
+std::vector<Annotation> Parser::annotations() {
+    std::vector<Annotation> out;
+    advance();
+    if (!expect(kLParen, "`(` after `@`")) return out;
+    while (!panic_ && !at(kRParen)) {
+        annotation(out);
+        if (!accept(kComma)) break;
+    }
+    expect(kRParen, "`,` or `)`");
+    return out;
+}
+
+void Parser::annotation(std::vector<Annotation>& out) {
+    const Token key = current();
+    if (!is_word(key)) {
+        fail(fmt::format("expected the name of an annotation, found {}", found()));
+        return;
+    }
+    advance();
+    if (!expect(kColon, "`:` and a value")) return;
+    const bool negative = accept(token_of(Op::Sub));
+    const Token value = current();
+    if (value.kind != kNumber && (negative || (value.kind != kString && !is_word(value)))) {
+        fail(fmt::format("expected the value of an annotation, a literal or a name, found {}", found()));
+        return;
+    }
+    advance();
+    Annotation a = {};
+    const std::string_view name = text_of(key);
+    if (!find_attr(name, &a.key)) {
+        diagnostics_.warning(key.loc, "unknown annotation `{}` is ignored", name.substr(0, 100));
+        return;
+    }
+    const Loc from = negative ? Loc{value.loc.offset - 1} : value.loc;
+    a.text = text_of({kNumber, from, value.length + negative});
+    if (negative && a.text[0] != '-') a.text = reader_.arena.copy("-" + std::string(text_of(value)));
+    a.number = annotation_number(value, negative);
+    for (Annotation& other : out) {
+        if (other.key != a.key) continue;
+        diagnostics_.warning(key.loc, "annotation `{}` is given twice; the last one counts", name);
+        other = a;
+        return;
+    }
+    out.push_back(a);
+}
+
+std::int64_t Parser::annotation_number(const Token& value, bool negative) const {
+    if (value.kind == kTrue) return 1;
+    if (value.kind != kNumber) return 0;
+    const Number n = read_number(text_of(value), negative);
+    if (!n.error.empty() || !is_integer(n.scalar)) return 0;
+    const int unused = 64 - 8 * size_of(n.scalar);
+    return is_signed(n.scalar) ? std::int64_t(n.bits << unused) >> unused : std::int64_t(n.bits);
+}
+
+}  // namespace weld::front

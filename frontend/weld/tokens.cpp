@@ -1,0 +1,74 @@
+// The rows of the .def files, sorted into marks and words at compile time.
+#include "frontend/weld/tokens.h"
+
+namespace weld::front {
+namespace {
+
+struct Rows {
+    TokenRow rows[128] = {};
+    std::size_t count = 0;
+    constexpr void add(std::string_view text, int kind) { rows[count++] = {text, std::uint8_t(kind)}; }
+    constexpr std::span<const TokenRow> all() const { return {rows, count}; }
+};
+
+// The forms of ops.def: what is infix or prefix is a mark, what is called is a word. `-` is there twice: as
+// the operator between two; the parser knows where it stands before one.
+enum OpForm { kInfix, kPrefix, kCall };
+#define Infix(level) kInfix
+#define Prefix kPrefix
+#define Call kCall
+
+constexpr Rows make_marks() {
+    Rows out;
+#define WELD_MARK(name, text) out.add(text, k##name);
+#include "frontend/weld/tokens.def"
+#define WELD_SCALAR_OP(name, text, arity, rule, form) \
+    if (form != kCall && Op::name != Op::Neg) out.add(text, token_of(Op::name));
+#define WELD_OP(name, text)
+#include "weldir/ir/ops.def"
+    return out;
+}
+
+constexpr Rows make_words() {
+    Rows out;
+#define WELD_WORD(name, text) out.add(text, k##name);
+#define WELD_CALL(op, text, min, max) out.add(text, token_of(Op::op));
+#include "frontend/weld/tokens.def"
+#define WELD_SCALAR_OP(name, text, arity, rule, form) \
+    if (form == kCall) out.add(text, token_of(Op::name));
+#define WELD_OP(name, text)
+#include "weldir/ir/ops.def"
+#define WELD_BUILDER(name, text, args, has_op) out.add(text, kFirstBuilder + int(BuilderKind::name));
+#include "weldir/ir/builders.def"
+    constexpr std::string_view scalars[] = {"bool", "i8",  "i16", "i32", "i64", "u8",
+                                            "u16",  "u32", "u64", "f32", "f64"};
+    for (int s = 0; s < kNumScalars; ++s) out.add(scalars[s], kFirstScalar + s);
+    return out;
+}
+
+#undef Infix
+#undef Prefix
+#undef Call
+
+constexpr Rows kMarks = make_marks();
+constexpr Rows kWords = make_words();
+constexpr WordTable kWordTable(kWords.all());
+constexpr Language kLanguage = {kMarks.all(), &kWordTable, '#', kName, kNumber, kString, kEnd};
+
+}  // namespace
+
+CallInfo call_info(Op op) {
+    if (is_scalar_op(op) && info(op).level == 0)
+        return {std::uint32_t(info(op).arity), std::uint32_t(info(op).arity)};
+    switch (op) {
+#define WELD_CALL(op, text, min, max) \
+    case Op::op: return {min, max};
+#include "frontend/weld/tokens.def"
+        default: return {};
+    }
+}
+
+const Language& language() { return kLanguage; }
+std::span<const TokenRow> reserved_words() { return kWords.all(); }
+
+}  // namespace weld::front

@@ -1,0 +1,39 @@
+// Weld text in, Module out. Also the parser of what weldir/ir/print.h prints.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "weldir/ir/module.h"
+#include "weldir/support/diag.h"
+
+namespace weld {
+
+struct ReadOptions {
+    /// String literals end with a byte 0, as Weld 0.4 had it (`weld.compat.nulTerminatedStrings`).
+    bool nul_terminated_strings = false;
+    /// Says whether `cudf[name, T]` will find `name`; not asked if empty.
+    std::function<bool(std::string_view name)> has_symbol;
+    /// Where `has_symbol` looks, for the message: "libudf.so and the kernels of the runtime".
+    std::string searched;
+    /// Sets `pure`, `effect` and `builtin` if `name` is a kernel of the runtime; not asked if empty.
+    std::function<bool(std::string_view name, KernelRef& kernel)> builtin_kernel;
+    /// If set, receives the program as it was understood by the parser: no macro expanded, no type added.
+    std::string* parsed_text = nullptr;
+    /// If set, receive the time that reading took.
+    double* parse_ms = nullptr;  ///< text to tree
+    double* type_ms = nullptr;   ///< names, macros, types, linearity, lowering
+};
+
+/// Reads a program into an empty module. `name` is what positions show: a file name, `<expr>`, `<stdin>`.
+/// False if there are errors; the text is in `m.sources` in any case, so the diagnostics can be drawn.
+/// Recursion goes as deep as the program is nested, at most some 10,000 levels: call it with a stack of 128
+/// MiB or more.
+bool read_weld(Module& m, std::string name, std::string text, const ReadOptions& options,
+               Diagnostics& diagnostics);
+
+/// Reads a type, without aliases and unknown parts: `{i32,vec[f64]}`. Null after an error.
+const Type* read_type(Module& m, std::string_view text, Diagnostics& diagnostics);
+
+}  // namespace weld
