@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/builders/group_log.h"
 #include "runtime/describe.h"
 #include "runtime/hash_table.h"
 #include "runtime/task.h"
@@ -34,7 +35,9 @@ class Tracer {
     void elements(const WeldType* elem, const void* data, std::int64_t count);
     void unseen(const WeldType* elem, Seen* seen, const char* begin, const char* end);
     void run(const WeldType* elem, const char* begin, const char* end);
-    void dict(const WeldDict* d);
+    void dict(const WeldType* t, const WeldDict* d);
+    void log(const WeldType* value, const GroupLog* log);
+    void own_type(const WeldType* t);
 
     MemoryAccount& account_;
     Region* region_;
@@ -102,7 +105,7 @@ void Tracer::value(const WeldType* t, const void* at) {
         }
         case kWeldDict:
         case kWeldDictMerger:
-        case kWeldGroupMerger: return dict(*static_cast<WeldDict* const*>(at));
+        case kWeldGroupMerger: return dict(t, *static_cast<WeldDict* const*>(at));
         case kWeldStruct:
             for (std::uint32_t i = 0; i < t->num_args; ++i)
                 value(t->args[i], static_cast<const char*>(at) + t->offsets[i]);
@@ -110,8 +113,48 @@ void Tracer::value(const WeldType* t, const void* at) {
     }
 }
 
-void Tracer::dict(const WeldDict* d) {
-    if (d) mark(d);
+/// The copy of a type that a table holds.
+void Tracer::own_type(const WeldType* t) {
+    if (!t) return;
+    mark(t);
+    if (t->num_args) mark(t->args);
+    if (t->kind == kWeldStruct && t->num_args) mark(t->offsets);
+    for (std::uint32_t i = 0; i < t->num_args; ++i) own_type(t->args[i]);
+}
+
+void Tracer::log(const WeldType* value, const GroupLog* log) {
+    mark(log);
+    for (const GroupSegment* s = log->first; s; s = s->next) {
+        mark(s);
+        mark(s->numbers);
+        elements(value, s->values, s->count);
+        if (!s->count) mark(s->values);
+    }
+}
+
+void Tracer::dict(const WeldType* t, const WeldDict* d) {
+    if (!d) return;
+    const WeldType* key = t->args[0];
+    const WeldType* value = t->args[1];
+    bool fresh = false;
+    const Block block = mark(d, &fresh);
+    const bool owned = block.page && owns(region_, block.page, d);
+    if (owned ? !fresh : !seen_.try_emplace(d).second) return;  // several values share it
+    mark(d->index);
+    if (d->capacity) mark(d->entries);
+    if (d->num_fields) mark(d->fields);
+    own_type(d->key);
+    if (t->kind == kWeldGroupMerger && d->log) {
+        log(value, d->log);
+        value = nullptr;
+    }
+    const bool keys_point = key->holds_pointer, values_point = value && value->holds_pointer;
+    if (!keys_point && !values_point) return;
+    scanned_ += d->count * d->stride;
+    for (std::int64_t i = 0; i < d->count; ++i) {
+        if (keys_point) this->value(key, d->entry(i));
+        if (values_point) this->value(value, d->entry(i) + d->value_at);
+    }
 }
 
 }  // namespace

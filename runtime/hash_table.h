@@ -1,14 +1,110 @@
-// Dictionaries: also the states of dictmerger and groupmerger.
+// Tables: dictionaries and the states of dictmerger and groupmerger.
+//
+// Entries {key, value} lie one after the other in the order of insertion, as a vec[{K,V}] has them. An index
+// with open addressing says where: each slot holds 32 bits of the hash (the tag, whose upper bits are also
+// the place in the index) and the number of the entry. So growing never hashes again, and a probe looks at a
+// key only when the tag fits.
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "runtime/abi/weld_abi.h"
+#include "runtime/keys.h"
+#include "runtime/task.h"
+
+namespace weld::runtime {
+
+/// A scalar in the values of a table.
+struct ScalarField {
+    std::int32_t kind;
+    std::int32_t offset;
+};
+
+struct GroupLog;
+
+}  // namespace weld::runtime
 
 struct WeldDict {
-    const WeldType* key;
-    const WeldType* value;
     std::int64_t count;     ///< entries
-    std::int64_t capacity;  ///< entries that `entries` has room for
-    char* entries;          ///< {key, value} in the order of insertion
+    std::int64_t capacity;  ///< entries there is room for
+    char* entries;
+    std::uint64_t* index;  ///< tag << 32 | number + 1; 0: free
+    std::int64_t stride;   ///< of entries
+    std::int64_t value_at;
+    std::int64_t key_size;
+    std::int64_t key_align;
+    std::int64_t value_size;
+    int bits;  ///< the index has 1 << bits slots
+    weld::runtime::KeyKind kind;
+    std::int32_t num_fields;
+    const weld::runtime::ScalarField* fields;  ///< of values that can be merged
+    const WeldType* key;                       ///< the table's own copy, for kinds Bytes and Any
+    weld::runtime::GroupLog* log;              ///< groupmerger: the values, not grouped yet
+
+    char* entry(std::int64_t i) const { return entries + i * stride; }
 };
+
+namespace weld::runtime {
+
+constexpr std::int64_t kMostEntries = 0xfffffffe;
+
+/// An empty table. Null after recording the failure.
+WeldDict* new_table(Task* task, const WeldType* key, std::int64_t value_size, std::int64_t value_align,
+                    std::int32_t loc);
+/// Notes how values of type `value` are merged. Status.
+std::int32_t describe_values(Task* task, WeldDict* d, const WeldType* value, std::int32_t loc);
+/// Makes room for `entries` in all. Status.
+std::int32_t reserve(Task* task, WeldDict* d, std::int64_t entries, std::int32_t loc);
+/// Frees what a table that nothing points to any more consists of.
+void release_table(Task* task, WeldDict* d);
+/// The number of index slots, as a power of two, for so many entries.
+int index_bits(std::int64_t entries);
+
+inline std::uint32_t tag_of(std::uint64_t hash) { return std::uint32_t(hash >> 32); }
+inline std::uint64_t first_slot(const WeldDict* d, std::uint32_t tag) { return tag >> (32 - d->bits); }
+
+/// The number of the entry of `key`, or -1.
+template <KeyKind K>
+std::int64_t find_entry(const WeldDict* d, const void* key, std::uint32_t tag) {
+    const std::uint64_t mask = (std::uint64_t(1) << d->bits) - 1;
+    for (std::uint64_t at = first_slot(d, tag);; at = (at + 1) & mask) {
+        const std::uint64_t slot = d->index[at];
+        if (!slot) return -1;
+        if (slot >> 32 != tag) continue;
+        const std::int64_t number = std::int64_t(std::uint32_t(slot)) - 1;
+        if (equal_keys<K>(d->key, d->entry(number), key)) return number;
+    }
+}
+
+/// Adds an entry for `key`, which the table does not hold; its value is left undefined. Its number, or -1
+/// after recording the failure.
+std::int64_t add_entry(Task* task, WeldDict* d, const void* key, std::uint32_t tag, std::int32_t loc);
+
+template <KeyKind K>
+std::int64_t find_or_add(Task* task, WeldDict* d, const void* key, std::uint32_t tag, bool* added,
+                         std::int32_t loc) {
+    const std::int64_t number = find_entry<K>(d, key, tag);
+    *added = number < 0;
+    return *added ? add_entry(task, d, key, tag, loc) : number;
+}
+
+/// Merges `value` into the value at `into`, by the fields of `d`.
+void merge_fields(const WeldDict* d, int op, char* into, const char* value);
+
+/// The numbers of the entries in ascending order of their keys, which have type `key`. Null after recording
+/// the failure; release it.
+std::uint64_t* order_of_entries(Task* task, const WeldDict* d, const WeldType* key, std::int32_t loc);
+
+/// Tables that become one, in order.
+struct TableMerge {
+    WeldDict* const* parts;
+    std::int64_t num_parts;
+    int op = -1;  ///< how values of equal keys are merged; -1: there are no values
+    std::uint32_t* const* numbers =
+        nullptr;  ///< per part: receives the new number of each entry, if not null
+};
+/// A new table with the entries of all parts. The parts lose their meaning. Null after recording the failure.
+WeldDict* merge_tables(Task* task, const TableMerge& merge, std::int32_t loc);
+
+}  // namespace weld::runtime

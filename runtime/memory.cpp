@@ -343,6 +343,13 @@ void hand_over(Task* from, Task* to) {
     r->pages = nullptr;
 }
 
+void adopt_pages(Task* task, Page* pages, std::int64_t bytes) {
+    Region from{};
+    from.pages = pages;
+    from.page_bytes = bytes;
+    splice_pages(&from, task->region);
+}
+
 void free_pages(MemoryAccount* account, Page* pages) {
     while (Page* page = pages) {
         pages = page->next;

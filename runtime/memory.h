@@ -97,6 +97,8 @@ void enter_region(Task* task, Region* region);
 void exit_region(Task* task, Region* region);
 /// Gives what a finished task holds to the innermost region of `to`.
 void hand_over(Task* from, Task* to);
+/// Makes pages that belong to no task, `bytes` in all, pages of the innermost region.
+void adopt_pages(Task* task, Page* pages, std::int64_t bytes);
 /// Bytes of the blocks in the innermost region.
 std::int64_t bytes_held(const Task* task);
 /// Frees everything in the innermost region.

@@ -1,22 +1,132 @@
-// Threads, by TBB.
+// Threads, by TBB: an arena per run, so that runs neither wait for nor steal from each other.
 #include "runtime/parallel.h"
 
-#include "runtime/entry.h"
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <vector>
 
 namespace weld::runtime {
 
-void close_arena(WeldRun*) {}
+class Arena {
+  public:
+    explicit Arena(int threads) : arena_(threads) {}
+
+    template <class F>
+    void execute(const F& f) {
+        arena_.execute(f);
+    }
+
+  private:
+    tbb::task_arena arena_;
+};
+
+void close_arena(WeldRun* run) { delete run->arena; }
+
+int workers_for(const Task* task, std::int64_t parts, bool parallel) {
+    return parallel ? int(std::min<std::int64_t>(parts, task->run->threads)) : 1;
+}
+
+namespace {
+
+/// Parts that several workers share.
+struct Crew {
+    Task* task;
+    std::int64_t parts;
+    std::int32_t loc;
+    PartFn part;
+    void* context;
+    bool can_stop = true;
+    std::atomic<std::int64_t> next{0};
+    std::atomic<std::int64_t> lowest_failed{INT64_MAX};
+    struct Member {
+        std::unique_ptr<Task> task;
+        std::int64_t failed_part = INT64_MAX;
+    };
+    std::vector<Member> members;
+
+    void work(int worker);
+    std::int32_t run_one(Task* t, int worker, std::int64_t i) {
+        const std::int32_t stopped = can_stop ? t->check_stop(loc) : kOk;
+        return stopped ? stopped : part(context, t, worker, i);
+    }
+};
+
+void Crew::work(int worker) {
+    Member& me = members[std::size_t(worker)];
+    if (next.load(std::memory_order_relaxed) >= parts) return;
+    me.task = std::make_unique<Task>(task->run, task->stop);  // before a part is claimed: it may throw
+    me.task->on_arena = true;
+    for (;;) {
+        const std::int64_t i = next.fetch_add(1, std::memory_order_relaxed);
+        if (i >= parts || i > lowest_failed.load(std::memory_order_relaxed)) return;
+        if (!run_one(me.task.get(), worker, i)) continue;
+        me.failed_part = i;
+        std::int64_t lowest = lowest_failed.load(std::memory_order_relaxed);
+        while (i < lowest && !lowest_failed.compare_exchange_weak(lowest, i)) {}
+        return;  // what this worker would claim next is higher
+    }
+}
+
+/// Calls f(0)...f(count-1) on the threads of the run.
+template <class F>
+void on_threads(Task* task, int count, const F& f) {
+    auto all = [&] { tbb::parallel_for(0, count, f, tbb::simple_partitioner()); };
+    // While it waits for its inner loop, a worker must not begin another chunk of the outer one on top of it.
+    if (task->on_arena) return tbb::this_task_arena::isolate(all);
+    if (!task->run->arena) task->run->arena = new Arena(task->run->threads);
+    task->run->arena->execute(all);
+}
+
+/// Takes over what the members of a crew hold, or the failure of the one that failed first.
+std::int32_t dismiss(Task* task, Crew* crew) {
+    const std::int64_t lowest = crew->lowest_failed.load();
+    for (Crew::Member& m : crew->members) {
+        if (!m.task) continue;
+        if (lowest == INT64_MAX) hand_over(m.task.get(), task);
+        else if (m.failed_part == lowest && !task->failed()) task->failure = std::move(m.task->failure);
+    }
+    return lowest == INT64_MAX ? kOk : kFailed;
+}
+
+void run_crew(Task* task, Crew* crew, int workers) {
+    crew->members.resize(std::size_t(workers));
+    on_threads(task, workers, [crew](int worker) { crew->work(worker); });
+}
+
+}  // namespace
+
+std::int32_t run_parts(Task* task, std::int64_t parts, bool parallel, std::int32_t loc, PartFn part,
+                       void* context) {
+    Crew crew{task, parts, loc, part, context};
+    const int workers = workers_for(task, parts, parallel);
+    if (workers > 1) {
+        try {
+            run_crew(task, &crew, workers);
+            return dismiss(task, &crew);
+        } catch (...) {  // TBB or the crew found no memory
+            return task->fail_memory(loc);
+        }
+    }
+    for (std::int64_t i = 0; i < parts; ++i)
+        if (const std::int32_t status = crew.run_one(task, 0, i)) return status;
+    return kOk;
+}
+
+void run_all_parts(Task* task, std::int64_t parts, PartFn part, void* context) {
+    Crew crew{task, parts, 0, part, context, false};
+    const int workers = workers_for(task, parts, true);
+    if (workers > 1) {
+        try {
+            run_crew(task, &crew, workers);
+        } catch (...) {  // no memory for threads: what is left is done without
+        }
+    }
+    for (std::int64_t i; (i = crew.next++) < parts;) part(context, task, 0, i);
+    dismiss(task, &crew);
+}
 
 }  // namespace weld::runtime
-
-using namespace weld::runtime;
-
-extern "C" std::int32_t weld_rt_loop(WeldTask* t, const WeldLoop* loop, const void* captures, void* state,
-                                     std::int64_t n) noexcept {
-    Task* task = task_of(t);
-    Region region;
-    enter_region(task, &region);
-    const std::int32_t status = n > 0 ? loop->body(task, captures, state, 0, n) : kOk;
-    exit_region(task, &region);
-    return status;
-}

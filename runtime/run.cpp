@@ -11,24 +11,6 @@
 #include "runtime/parallel.h"
 #include "runtime/task.h"
 
-// Not all of them are written yet.
-#pragma weak name
-#pragma weak weld_rt_dict_new
-#pragma weak weld_rt_dict_merge
-#pragma weak weld_rt_dict_result
-#pragma weak weld_rt_group_new
-#pragma weak weld_rt_group_merge
-#pragma weak weld_rt_group_result
-#pragma weak weld_rt_dict_find
-#pragma weak weld_rt_dict_len
-#pragma weak weld_rt_dict_entries
-#pragma weak weld_rt_compare
-#pragma weak weld_rt_sort
-#pragma weak weld_rt_sort_keys
-#pragma weak weld_rt_serialize
-#pragma weak weld_rt_deserialize
-#pragma weak weld_rt_call
-
 namespace weld::runtime {
 
 static volatile std::int32_t never_stop = 0;
@@ -98,6 +80,10 @@ class BlocksAccess {
         for (Page* page = taken.pages_; page; page = page->next) page->owner = nullptr;
         *blocks = std::move(taken);
     }
+    /// The other way round: makes them memory of a task.
+    static void give(Blocks&& blocks, Task* task) {
+        adopt_pages(task, std::exchange(blocks.pages_, nullptr), std::exchange(blocks.bytes_, 0));
+    }
 };
 
 bool execute(EntryFn entry, const void* args, void* result, const WeldType* result_type,
@@ -108,6 +94,8 @@ bool execute(EntryFn entry, const void* args, void* result, const WeldType* resu
     bool good;
     {
         Task task(&run, options.stop ? options.stop : &never_stop);
+        if (options.adopted)
+            for (Blocks& adopted : *options.adopted) BlocksAccess::give(std::move(adopted), &task);
         good = entry(&task, args, result) == kOk;
         if (good) {
             while (task.region->outer) exit_region(&task, task.region);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/abi/weld_abi.h"
 #include "runtime/memory.h"
@@ -45,6 +46,8 @@ struct RunOptions {
     int threads = 1;
     std::shared_ptr<MemoryAccount> account;  ///< null: an account of its own without limit
     volatile std::int32_t* stop = nullptr;   ///< set it to 1 to cancel the run
+    /// Memory of the same account that the run takes over: what the result does not reach is freed.
+    std::vector<Blocks>* adopted = nullptr;
 };
 
 /// As weld::EntryFn.

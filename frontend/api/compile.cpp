@@ -117,6 +117,7 @@ class Compilation {
         Diagnostics diagnostics;
         const bool good = language->read(m, options_.name, std::move(text), reading, diagnostics);
         report_.diagnostics = diagnostics.draw(m.sources);
+        note_first_error(diagnostics);
         if (reading.parsed_text && !parsed.empty()) options_.explain("parsed", parsed);
         if (!good) return false;
         if (explains("typed")) options_.explain("typed", print(m));
@@ -125,6 +126,15 @@ class Compilation {
                 return fail("internal error: the program was read wrongly: " + broken);
         describe_interface();
         return true;
+    }
+
+    void note_first_error(const Diagnostics& diagnostics) {
+        const Diagnostic* first = nullptr;
+        for (const Diagnostic& d : diagnostics.all())
+            if (d.severity == Severity::Error && (!first || d.loc < first->loc)) first = &d;
+        if (!first) return;
+        const Position at = program_->module_->sources.position(first->loc);
+        report_.first_error = {at.line, at.column, first->message};
     }
 
     ReadOptions read_options(std::string* parsed) {
@@ -160,7 +170,7 @@ class Compilation {
     bool generate() {
         std::string error, llvm_text, asm_text;
         CodeTimes times;
-        const CodeOptions code{.level = options_.level,
+        const CodeOptions code{.level = options_.llvm_level.value_or(options_.level),
                                .bounds_checks = options_.bounds_checks,
                                .llvm_text = explains("llvm") ? &llvm_text : nullptr,
                                .asm_text = explains("asm") ? &asm_text : nullptr};
@@ -191,6 +201,7 @@ class Compilation {
 
     bool fail(const std::string& message) {
         report_.diagnostics += fmt::format("error: {}\n", message);
+        report_.first_error.message = message;
         return false;
     }
 

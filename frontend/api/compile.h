@@ -31,6 +31,7 @@ struct CompileOptions {
     std::string name = "<expr>";    ///< of the text, in positions
     bool only_check = false;  ///< stop when the program is known to be right: it has types, but cannot run
     int level = 2;            ///< 0...3
+    std::optional<int> llvm_level;                   ///< of the machine code, if not `level`
     std::optional<std::vector<std::string>> passes;  ///< exactly these instead of those of the level
     bool bounds_checks = true;
     bool verify = false;  ///< check the IR after each pass
@@ -52,8 +53,16 @@ struct CompileTimes {
     double llvm_emit = 0;
 };
 
+/// What is wrong and where, without the source line.
+struct Finding {
+    std::uint64_t line = 0;  ///< 0: no place is known
+    std::uint64_t column = 0;
+    std::string message;
+};
+
 struct CompileReport {
     std::string diagnostics;  ///< why there is no program, drawn with source lines; or warnings
+    Finding first_error;      ///< the topmost, if a place in the program is wrong
     CompileTimes times;
 };
 
@@ -69,6 +78,8 @@ class RunOutcome {
     void* value() { return value_.get(); }
     /// Bytes that are counted for it.
     std::int64_t bytes() const { return blocks_.bytes(); }
+    /// Hands the memory on: to a later run that goes on with the builders in it.
+    runtime::Blocks take_blocks() { return std::move(blocks_); }
 
   private:
     friend class Program;

@@ -1,4 +1,4 @@
-// The table of keys, and what the machine offers.
+// Reading values by the table of keys, and what the machine offers.
 #include "frontend/api/config.h"
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "weldir/passes/pass.h"
+#include "weldir/support/nearest.h"
 
 namespace weld {
 
@@ -55,110 +56,121 @@ std::vector<std::string> split_names(std::string_view list) {
     return names;
 }
 
+// ---- values by their types
+
+// Each reads a value of its type, and returns what was expected instead if it cannot be understood.
+
+static std::string read(const std::string& text, bool* value) {
+    if (text != "true" && text != "false") return "`true` or `false`";
+    *value = text == "true";
+    return {};
+}
+
+static std::string read(const std::string& text, std::string* value) {
+    *value = text;
+    return {};
+}
+
+static std::string read(const std::string& text, config::Bytes* value) {
+    value->value = parse_size(text);
+    return value->value < 0 ? "a number of bytes" : "";
+}
+
+static std::string read(const std::string& text, config::Threads* value) {
+    const std::int64_t n = parse_count(text);
+    if (n < 1 || n > 1 << 16) return "a number of threads, at least 1";
+    value->value = int(n);
+    return {};
+}
+
+static std::string read(const std::string& text, config::Level* value) {
+    const std::int64_t level = parse_count(text);
+    value->value = int(level);
+    return level < 0 || level > 3 ? "a level from 0 to 3" : "";
+}
+
+static std::string read(const std::string& text, config::Language* value) {
+    value->name = text;
+    return knows_language(text) ? "" : "one of " + all_languages();
+}
+
+static std::string read(const std::string& text, config::Passes* value) {
+    value->names = split_names(text);
+    const std::string unknown = check_pass_names(value->names);
+    return unknown.empty() ? "" : "names of passes (" + unknown + ")";
+}
+
+static std::string read(const std::string& text, config::DumpFormats* value) {
+    static constexpr std::string_view kFormats[] = {"weld", "weldopt", "sir", "llvm", "llvmopt", "assembly"};
+    value->names = split_names(text);
+    const bool known = std::ranges::all_of(value->names, [](const std::string& name) {
+        return std::ranges::find(kFormats, name) != std::end(kFormats);
+    });
+    return known ? "" : "names out of weld,weldopt,sir,llvm,llvmopt,assembly";
+}
+
 // ---- keys
 
 namespace {
 
-/// Puts a value where it belongs. Returns what was expected instead, if it cannot be understood.
-using Setter = std::string (*)(const std::string& value, CompileOptions& compile, RunSettings& run);
-
-std::string set_bool(const std::string& value, bool* to) {
-    if (value != "true" && value != "false") return "`true` or `false`";
-    *to = value == "true";
-    return {};
-}
-
-template <bool CompileOptions::* field>
-std::string set_flag(const std::string& value, CompileOptions& compile, RunSettings&) {
-    return set_bool(value, &(compile.*field));
-}
-
-std::string set_threads(const std::string& value, CompileOptions&, RunSettings& run) {
-    const std::int64_t n = parse_count(value);
-    if (n < 1 || n > 1 << 16) return "a number of threads, at least 1";
-    run.threads = int(n);
-    return {};
-}
-
-std::string set_memory_limit(const std::string& value, CompileOptions&, RunSettings& run) {
-    const std::int64_t bytes = parse_size(value);
-    if (bytes < 0) return "a number of bytes";
-    run.memory_limit = bytes;
-    return {};
-}
-
-std::string set_passes(const std::string& value, CompileOptions& compile, RunSettings&) {
-    compile.passes = split_names(value);
-    return {};
-}
-
-std::string set_level(const std::string& value, CompileOptions& compile, RunSettings&) {
-    const std::int64_t level = parse_count(value);
-    if (level < 0 || level > 3) return "a level from 0 to 3";
-    compile.level = int(level);
-    return {};
-}
-
-std::string check_bool(const std::string& value, CompileOptions&, RunSettings&) {
-    bool ignored;
-    return set_bool(value, &ignored);
-}
-
-std::string anything(const std::string&, CompileOptions&, RunSettings&) { return {}; }
-
-struct Key {
-    std::string_view name;
-    Setter set;
+constexpr ConfigKey kKeys[] = {
+#define WELD_CONFIG(field, type, key, summary) {key, summary},
+#include "frontend/api/config.def"
 };
 
-constexpr Key kKeys[] = {
-    {"weld.threads", set_threads},
-    {"weld.memory.limit", set_memory_limit},
-    {"weld.optimization.passes", set_passes},
-    {"weld.llvm.optimization.level", set_level},
-    {"weld.compile.enableBoundsChecks", set_flag<&CompileOptions::bounds_checks>},
-    {"weld.compile.verify", set_flag<&CompileOptions::verify>},
-    {"weld.compat.nulTerminatedStrings", set_flag<&CompileOptions::nul_terminated_strings>},
-    {"weld.serialize.header", set_flag<&CompileOptions::serialize_header>},
-    // What Weld had and we have no use for.
-    {"weld.compile.multithreadSupport", check_bool},
-    {"weld.compile.traceExecution", check_bool},
-    {"weld.compile.dumpCode", check_bool},
-    {"weld.compile.dumpCodeDir", anything},
-    {"weld.compile.dumpCodeFilename", anything},
-    {"weld.compile.dumpCodeFormats", anything},
-    {"weld.optimization.applyExperimentalTransforms", check_bool},
-    {"weld.optimization.sirOptimization", check_bool},
-    {"weld.llvm.optimization.unroller", check_bool},
-    {"weld.llvm.optimization.vectorizer", check_bool},
-    {"weld.llvm.optimization.targetPasses", check_bool},
-    {"weld.llvm.optimization.moduleOpts", check_bool},
-    {"weld.llvm.optimization.funcOpts", check_bool},
-    {"weld.llvm.runFunctionName", anything},
+/// Per key, in the same order.
+constexpr std::string (*kReaders[])(const std::string& text, ConfigValues* values) = {
+#define WELD_CONFIG(field, type, key, summary) \
+    [](const std::string& text, ConfigValues* values) { return read(text, &values->field.emplace()); },
+#include "frontend/api/config.def"
 };
 
-const Key* find_key(std::string_view name) {
-    const Key* key = std::ranges::find(kKeys, name, &Key::name);
-    return key == std::end(kKeys) ? nullptr : key;
+/// Its place in the table; the length of that if there is no such key.
+std::size_t place_of(std::string_view key) {
+    return std::size_t(std::ranges::find(kKeys, key, &ConfigKey::name) - std::begin(kKeys));
 }
 
 }  // namespace
+
+std::span<const ConfigKey> all_config_keys() { return kKeys; }
 
 const std::string* Config::get(const std::string& key) const {
     const auto at = values_.find(key);
     return at == values_.end() ? nullptr : &at->second;
 }
 
-bool Config::knows(std::string_view key) { return find_key(key) != nullptr; }
+bool Config::knows(std::string_view key) { return place_of(key) < std::size(kKeys); }
+
+std::string_view Config::nearest(std::string_view key) {
+    Nearest nearest(key);
+    for (const ConfigKey& known : kKeys) nearest.consider(known.name);
+    return nearest.best();
+}
+
+std::string Config::read(ConfigValues* values) const {
+    for (const auto& [key, value] : values_) {
+        if (!knows(key)) continue;
+        if (const std::string expected = kReaders[place_of(key)](value, values); !expected.empty())
+            return fmt::format("invalid value `{}` of `{}`: expected {}", value, key, expected);
+    }
+    return {};
+}
 
 std::string Config::apply(CompileOptions* compile, RunSettings* run) const {
-    for (const auto& [name, value] : values_) {
-        const Key* key = find_key(name);
-        if (!key) continue;
-        if (const std::string expected = key->set(value, *compile, *run); !expected.empty())
-            return fmt::format("invalid value `{}` of `{}`: expected {}", value, name, expected);
-    }
-    return compile->passes ? check_pass_names(*compile->passes) : std::string();
+    ConfigValues s;
+    if (std::string wrong = read(&s); !wrong.empty()) return wrong;
+    if (s.language) compile->language = s.language->name;
+    if (s.name) compile->name = *s.name;
+    if (s.level) compile->level = s.level->value;
+    if (s.llvm_level) compile->llvm_level = s.llvm_level->value;
+    if (s.passes) compile->passes = s.passes->names;
+    if (s.bounds_checks) compile->bounds_checks = *s.bounds_checks;
+    if (s.verify) compile->verify = *s.verify;
+    if (s.nul_strings) compile->nul_terminated_strings = *s.nul_strings;
+    if (s.serialize_header) compile->serialize_header = *s.serialize_header;
+    if (s.threads) run->threads = s.threads->value;
+    if (s.memory_limit) run->memory_limit = s.memory_limit->value;
+    return {};
 }
 
 // ---- the machine

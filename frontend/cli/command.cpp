@@ -15,7 +15,7 @@
 #include "frontend/cli/files.h"
 #include "frontend/cli/header.h"
 #include "frontend/cli/interrupt.h"
-#include "frontend/cli/print_value.h"
+#include "frontend/api/print_value.h"
 #include "frontend/cli/read_value.h"
 #include "frontend/cli/timing.h"
 #include "weldir/passes/pass.h"
@@ -36,10 +36,16 @@ int wrong_usage(const std::string& what) {
 
 // ---- settings
 
+static std::string unknown_key(const std::string& key) {
+    const std::string_view near = Config::nearest(key);
+    const std::string hint = near.empty() ? "" : fmt::format("; did you mean `{}`?", near);
+    return fmt::format("--set: there is no key `{}`{}", key, hint);
+}
+
 int Settings::apply(const Options& options) {
     Config config;
     for (const auto& [key, value] : options.set) {
-        if (!Config::knows(key)) return wrong_usage(fmt::format("--set: there is no key `{}`", key));
+        if (!Config::knows(key)) return wrong_usage(unknown_key(key));
         config.set(key, value);
     }
     if (options.passes) config.set("weld.optimization.passes", *options.passes);

@@ -11,7 +11,7 @@
 #include "frontend/api/describe.h"
 #include "frontend/cli/files.h"
 #include "frontend/cli/formats.h"
-#include "frontend/cli/print_value.h"
+#include "frontend/api/print_value.h"
 #include "frontend/cli/read_value.h"
 
 namespace weld {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "frontend/cli/writer.h"
+#include "frontend/api/writer.h"
 #include "runtime/abi/weld_abi.h"
 
 namespace weld {

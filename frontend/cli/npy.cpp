@@ -15,7 +15,7 @@
 #include "frontend/api/describe.h"
 #include "frontend/cli/files.h"
 #include "frontend/cli/formats.h"
-#include "frontend/cli/text.h"
+#include "frontend/api/text.h"
 
 namespace weld {
 

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "frontend/api/describe.h"
-#include "frontend/cli/text.h"
+#include "frontend/api/text.h"
 
 namespace weld {
 

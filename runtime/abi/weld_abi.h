@@ -105,7 +105,8 @@ enum WeldErrno {
     kWeldSuccess = 0, kWeldConfigurationError, kWeldLoadLibraryError, kWeldCompileError, kWeldArrayOutOfBounds,
     kWeldBadIteratorLength, kWeldMismatchedZipSize, kWeldOutOfMemory, kWeldRunNotFound, kWeldUnknown,
     kWeldDeserializationError, kWeldKeyNotFound, kWeldAssertionError, kWeldErrnoMax,
-    kWeldDivisionByZero = 14, kWeldCancelled, kWeldKernelError, kWeldStackOverflow
+    kWeldDivisionByZero = 14, kWeldCancelled, kWeldKernelError, kWeldStackOverflow,
+    kWeldInvalidArgument
 };
 
 #ifdef __cplusplus

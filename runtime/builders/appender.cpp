@@ -1,9 +1,54 @@
-// appender[T]: an array that grows. How the parts of a parallel loop come together is in loop.cpp.
+// appender[T]: an array that grows. Pieces are arrays of their own, copied to their places when all sizes are
+// known; where each iteration appends the same number, loop.cpp makes chunks write to their places at once.
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
+#include "runtime/builders/parts.h"
 #include "runtime/entry.h"
-#include "runtime/task.h"
+#include "runtime/parallel.h"
+
+namespace weld::runtime {
+
+static Cut cut(const WeldType*, const void*, CutQuestion*) { return Cut::Chunk; }
+
+static std::int32_t start(Task*, const WeldType*, const void*, void* piece, std::int32_t) {
+    *static_cast<WeldAppender*>(piece) = {nullptr, 0, 0};
+    return kOk;
+}
+
+static std::int32_t combine(Task* task, const WeldType* type, void* state, std::span<void* const> pieces,
+                            std::int32_t loc) {
+    WeldAppender* whole = static_cast<WeldAppender*>(state);
+    const std::int64_t size = type->args[0]->size;
+    std::vector<std::int64_t> places(pieces.size());
+    std::int64_t total = 0;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        places[i] = whole->size + total;
+        total += static_cast<WeldAppender*>(pieces[i])->size;
+    }
+    if (const std::int32_t status = weld_rt_appender_grow(task, whole, total, size, loc)) return status;
+    constexpr std::int64_t much = 1 << 18;  // bytes that are worth waking others for
+    auto place = [&](Task*, std::int64_t i) {
+        const WeldAppender* piece = static_cast<const WeldAppender*>(pieces[std::size_t(i)]);
+        if (!piece->size || !size) return;
+        std::memcpy(static_cast<char*>(whole->data) + places[std::size_t(i)] * size, piece->data,
+                    std::size_t(piece->size * size));
+    };
+    const std::int64_t count = std::int64_t(pieces.size());
+    if (total * size > much) run_all(task, count, place);
+    else
+        for (std::int64_t i = 0; i < count; ++i) place(task, i);
+    for (void* piece : pieces) release(task, static_cast<WeldAppender*>(piece)->data);
+    whole->size += total;
+    return kOk;
+}
+
+static bool seamless(const WeldType*) { return true; }
+
+const BuilderParts appender_parts{cut, start, combine, seamless};
+
+}  // namespace weld::runtime
 
 using namespace weld::runtime;
 
@@ -15,7 +60,7 @@ extern "C" std::int32_t weld_rt_appender_grow(WeldTask* t, WeldAppender* a, std:
     if (needed <= a->capacity) return kOk;
     const std::int64_t least = std::max<std::int64_t>(4, 64 / std::max<std::int64_t>(1, size));
     const std::int64_t doubled = a->capacity <= INT64_MAX / 2 ? a->capacity * 2 : a->capacity;
-    const std::int64_t capacity = std::max({needed, doubled, least});
+    const std::int64_t capacity = room == 1 ? std::max({needed, doubled, least}) : std::max(needed, doubled);
     void* data = allocate_array(task, capacity, size, loc);
     if (!data) return kFailed;
     if (a->size && size) std::memcpy(data, a->data, std::size_t(a->size * size));

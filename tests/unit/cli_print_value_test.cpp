@@ -1,12 +1,12 @@
 // Values as text, readable and JSON.
-#include "frontend/cli/print_value.h"
+#include "frontend/api/print_value.h"
 
 #include <cmath>
 #include <limits>
 
 #include <doctest/doctest.h>
 
-#include "frontend/cli/entries.h"
+#include "frontend/api/entries.h"
 #include "tests/unit/cli_values.h"
 
 using namespace weld;

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "frontend/api/describe.h"
-#include "frontend/cli/print_value.h"
-#include "frontend/cli/writer.h"
+#include "frontend/api/print_value.h"
+#include "frontend/api/writer.h"
 #include "weldir/ir/type.h"
 
 namespace weld::cli_test {

@@ -26,13 +26,15 @@ TEST_CASE("keys change options") {
     config.set("weld.threads", "3");
     config.set("weld.memory.limit", "100000000000");
     config.set("weld.compile.enableBoundsChecks", "false");
-    config.set("weld.llvm.optimization.level", "1");
+    config.set("weld.optimization.level", "1");
+    config.set("weld.llvm.optimization.level", "0");
     config.set("some.other.key", "anything");
     CHECK(config.apply(&compile, &run) == "");
     CHECK(run.threads == 3);
     CHECK(run.memory_limit == 100'000'000'000);
     CHECK_FALSE(compile.bounds_checks);
     CHECK(compile.level == 1);
+    CHECK(compile.llvm_level == 0);
     CHECK(*config.get("some.other.key") == "anything");
     CHECK(config.get("weld.compile.verify") == nullptr);
 }
@@ -52,6 +54,52 @@ TEST_CASE("values that cannot be understood") {
     CHECK(wrong("weld.llvm.optimization.level", "4") != "");
     CHECK(wrong("weld.optimization.passes", "no-such-pass") != "");
     CHECK(wrong("weld.optimization.passes", "") == "");
+}
+
+TEST_CASE("every key of the original is known, and can be set to its default") {
+    const std::pair<const char*, const char*> keys[] = {
+        {"weld.memory.limit", "1000000000"},
+        {"weld.threads", "1"},
+        {"weld.compile.traceExecution", "false"},
+        {"weld.compile.enableBoundsChecks", "false"},
+        {"weld.compile.dumpCode", "false"},
+        {"weld.compile.dumpCodeDir", "."},
+        {"weld.compile.dumpCodeFilename", "code-1-ab"},
+        {"weld.compile.dumpCodeFormats", "weld,weldopt,llvm,llvmopt,sir,assembly"},
+        {"weld.compile.multithreadSupport", "true"},
+        {"weld.optimization.passes",
+         "inline-zip,inline-apply,inline-let,loop-fusion,unroll-static-loop,infer-size,algebraic,"
+         "inline-literals,cse,short-circuit-booleans,predicate,vectorize"},
+        {"weld.optimization.applyExperimentalTransforms", "false"},
+        {"weld.optimization.sirOptimization", "true"},
+        {"weld.llvm.optimization.level", "2"},
+        {"weld.llvm.optimization.unroller", "true"},
+        {"weld.llvm.optimization.vectorizer", "true"},
+        {"weld.llvm.optimization.targetPasses", "true"},
+        {"weld.llvm.optimization.moduleOpts", "true"},
+        {"weld.llvm.optimization.funcOpts", "true"},
+        {"weld.llvm.runFunctionName", "run"}};
+    Config config;
+    for (const auto& [key, value] : keys) {
+        CHECK(Config::knows(key));
+        config.set(key, value);
+    }
+    CompileOptions compile;
+    RunSettings run;
+    CHECK(config.apply(&compile, &run) == "");
+    CHECK(compile.passes->size() == 12);
+    CHECK(Config::nearest("weld.thread") == "weld.threads");
+    CHECK(Config::nearest("something else") == "");
+}
+
+TEST_CASE("dump formats") {
+    Config config;
+    config.set("weld.compile.dumpCodeFormats", "weld, llvmopt");
+    ConfigValues values;
+    CHECK(config.read(&values) == "");
+    CHECK(values.dump_formats->names == std::vector<std::string>{"weld", "llvmopt"});
+    config.set("weld.compile.dumpCodeFormats", "weld,pdf");
+    CHECK(config.read(&values) != "");
 }
 
 TEST_CASE("the machine has cores and memory") {

@@ -1,13 +1,13 @@
 // Printing by type. In readable form a vector of i8 that is printable UTF-8 is a string.
-#include "frontend/cli/print_value.h"
+#include "frontend/api/print_value.h"
 
 #include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <vector>
 
-#include "frontend/cli/entries.h"
-#include "frontend/cli/text.h"
+#include "frontend/api/entries.h"
+#include "frontend/api/text.h"
 #include "weldir/support/utf8.h"
 
 namespace weld {

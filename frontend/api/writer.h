@@ -1,4 +1,4 @@
-// Buffered output to a file descriptor; all that results go through.
+// Buffered output to a file descriptor, or into a string; all that results go through.
 #pragma once
 
 #include <string>
@@ -13,6 +13,7 @@ namespace weld {
 class Writer {
   public:
     explicit Writer(int fd) : fd_(fd) {}
+    explicit Writer(std::string* text) : text_(text) {}  ///< appends
     Writer(const Writer&) = delete;
     Writer& operator=(const Writer&) = delete;
 
@@ -43,7 +44,8 @@ class Writer {
     void floating(T value);
 
     fmt::memory_buffer buffer_;
-    int fd_;
+    int fd_ = -1;
+    std::string* text_ = nullptr;
     int error_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // Writing in pieces, and floats as people write them.
-#include "frontend/cli/writer.h"
+#include "frontend/api/writer.h"
 
 #include <cerrno>
 #include <cmath>
@@ -9,7 +9,8 @@
 namespace weld {
 
 int Writer::flush() {
-    for (std::size_t done = 0; done < buffer_.size() && !error_;) {
+    if (text_) text_->append(buffer_.data(), buffer_.size());
+    for (std::size_t done = text_ ? buffer_.size() : 0; done < buffer_.size() && !error_;) {
         const ssize_t n = ::write(fd_, buffer_.data() + done, buffer_.size() - done);
         if (n >= 0) done += std::size_t(n);
         else if (errno != EINTR) error_ = errno;

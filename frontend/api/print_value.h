@@ -1,7 +1,7 @@
 // Values in memory as text: readable Weld, or JSON.
 #pragma once
 
-#include "frontend/cli/writer.h"
+#include "frontend/api/writer.h"
 #include "runtime/abi/weld_abi.h"
 
 namespace weld {

@@ -1,5 +1,5 @@
 // Sorting keys of any type.
-#include "frontend/cli/entries.h"
+#include "frontend/api/entries.h"
 
 #include <algorithm>
 #include <cstdint>

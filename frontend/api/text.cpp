@@ -1,5 +1,5 @@
 // Control characters are C0, DEL, C1 and the two line separators of Unicode.
-#include "frontend/cli/text.h"
+#include "frontend/api/text.h"
 
 #include "weldir/support/utf8.h"
 

@@ -1,0 +1,488 @@
+// include/weld/weld.h over compile.h and context.h: handles, strings and errors. No exception leaves.
+#include "weld/weld.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/api/config.h"
+#include "frontend/api/context.h"
+#include "frontend/api/dump.h"
+#include "frontend/api/handles.h"
+#include "frontend/api/log.h"
+#include "frontend/api/print_value.h"
+#include "runtime/entry.h"
+
+using namespace weld;
+
+static_assert(int(WELD_ASSERTION_ERROR) == int(kWeldAssertionError) &&
+              int(WELD_KERNEL_ERROR) == int(kWeldKernelError) &&
+              int(WELD_INVALID_ARGUMENT) == int(kWeldInvalidArgument));
+
+// ---- what handles stand for
+
+struct WeldConf : Handle {
+    static constexpr HandleKind kKind = HandleKind::Conf;
+    WeldConf() : Handle(kKind) {}
+    Config config;
+};
+
+/// One reference to a context.
+struct WeldContext : Handle {
+    static constexpr HandleKind kKind = HandleKind::Context;
+    explicit WeldContext(std::shared_ptr<Context> c) : Handle(kKind), context(std::move(c)) {}
+    const std::shared_ptr<Context> context;
+};
+
+struct WeldError : Handle {
+    static constexpr HandleKind kKind = HandleKind::Error;
+    WeldError() : Handle(kKind) {}
+    std::uint64_t code = WELD_SUCCESS;
+    std::string message;
+    Finding finding;
+};
+
+struct WeldModule : Handle {
+    static constexpr HandleKind kKind = HandleKind::Module;
+    WeldModule() : Handle(kKind) {}
+    std::shared_ptr<const Program> program;
+    int most_threads = 0;
+    std::string warnings;
+    std::vector<std::string> param_names, param_types;
+    std::string return_type;
+};
+
+/// Memory of the caller, or what a run returned.
+struct WeldValue : Handle {
+    static constexpr HandleKind kKind = HandleKind::Value;
+    explicit WeldValue(const void* d) : Handle(kKind), data(const_cast<void*>(d)) {}
+    WeldValue(std::shared_ptr<Context> c, std::shared_ptr<RunResult> r)
+        : Handle(kKind),
+          data(r->outcome.value()),
+          type(name_of(r->program().result())),
+          context(std::move(c)),
+          result(std::move(r)) {}
+    ~WeldValue() {
+        if (result) context->retire(result);
+    }
+    void* const data;
+    const std::string type;
+    const std::shared_ptr<Context> context;
+    const std::shared_ptr<RunResult> result;  ///< null: memory of the caller
+};
+
+// ---- errors
+
+namespace {
+
+template <class T>
+std::shared_ptr<T> find(const void* handle) {
+    return Handles::all().find<T>(handle);
+}
+
+void succeed(weld_error_t error) {
+    const auto e = find<WeldError>(error);
+    if (!e) return;
+    e->code = WELD_SUCCESS;
+    e->message = "Success";
+    e->finding = {};
+}
+
+/// Returns null, for the caller to return.
+std::nullptr_t fail(weld_error_t error, std::uint64_t code, std::string message, Finding finding = {}) {
+    while (message.ends_with('\n')) message.pop_back();
+    log(LogLevel::Error, message);
+    const auto e = find<WeldError>(error);
+    if (!e) return nullptr;
+    e->code = code;
+    e->message = std::move(message);
+    e->finding = std::move(finding);
+    if (e->finding.message.empty()) e->finding.message = e->message;
+    return nullptr;
+}
+
+std::nullptr_t fail_argument(weld_error_t error, const char* what) {
+    return fail(error, WELD_INVALID_ARGUMENT, what);
+}
+
+/// What `work` returns; null with the error set if there is no memory for it.
+template <class Work>
+auto guarded(weld_error_t error, const Work& work) noexcept -> decltype(work()) {
+    try {
+        return work();
+    } catch (const std::bad_alloc&) {
+        const auto e = find<WeldError>(error);
+        if (e) e->code = WELD_OUT_OF_MEMORY;
+        return {};
+    }
+}
+
+/// The configuration of a handle; an empty one for NULL. False: the handle is none.
+bool config_of(weld_conf_t handle, Config* config) {
+    if (!handle) return true;
+    const auto conf = find<WeldConf>(handle);
+    if (conf) *config = conf->config;
+    return conf != nullptr;
+}
+
+/// Libraries for `cudf`: those of the process.
+std::shared_ptr<Libraries> libraries() {
+    static const auto& loaded = *new std::shared_ptr<Libraries>(std::make_shared<Libraries>());
+    return loaded;
+}
+
+}  // namespace
+
+// ---- configuration
+
+extern "C" {
+
+weld_conf_t weld_conf_new(void) {
+    return guarded(nullptr, [] { return Handles::all().make<WeldConf>(); });
+}
+
+weld_conf_t weld_conf_free(weld_conf_t conf) {
+    Handles::all().remove<WeldConf>(conf);
+    return nullptr;
+}
+
+const char* weld_conf_get(weld_conf_t conf, const char* key) {
+    return guarded(nullptr, [&]() -> const char* {
+        const auto c = find<WeldConf>(conf);
+        const std::string* value = c && key ? c->config.get(key) : nullptr;
+        return value ? value->c_str() : nullptr;
+    });
+}
+
+void weld_conf_set(weld_conf_t conf, const char* key, const char* value) {
+    guarded(nullptr, [&] {
+        const auto c = find<WeldConf>(conf);
+        if (!c || !key || !value) return false;
+        if (!Config::knows(key)) log(LogLevel::Warn, std::string("unknown configuration key ") + key);
+        c->config.set(key, value);
+        return true;
+    });
+}
+
+// ---- contexts
+
+weld_context_t weld_context_new(weld_conf_t conf) {
+    return guarded(nullptr, [&]() -> weld_context_t {
+        Config config;
+        if (!config_of(conf, &config)) return nullptr;
+        CompileOptions unused;
+        RunSettings settings;
+        if (const std::string wrong = config.apply(&unused, &settings); !wrong.empty()) {
+            log(LogLevel::Error, wrong);
+            return nullptr;
+        }
+        return Handles::all().make<WeldContext>(std::make_shared<Context>(settings));
+    });
+}
+
+int64_t weld_context_memory_usage(weld_context_t context) {
+    const auto c = find<WeldContext>(context);
+    return c ? c->context->memory_used() : 0;
+}
+
+int64_t weld_context_memory_peak(weld_context_t context) {
+    const auto c = find<WeldContext>(context);
+    return c ? c->context->memory_peak() : 0;
+}
+
+int64_t weld_context_memory_limit(weld_context_t context) {
+    const auto c = find<WeldContext>(context);
+    return c ? c->context->memory_limit() : 0;
+}
+
+void weld_context_trim(weld_context_t context) {
+    if (const auto c = find<WeldContext>(context)) c->context->trim();
+}
+
+void weld_context_cancel(weld_context_t context) {
+    if (const auto c = find<WeldContext>(context)) c->context->cancel();
+}
+
+void weld_context_free(weld_context_t context) { Handles::all().remove<WeldContext>(context); }
+
+// ---- values
+
+weld_value_t weld_value_new(const void* data) {
+    return guarded(nullptr, [&] { return Handles::all().make<WeldValue>(data); });
+}
+
+void* weld_value_data(weld_value_t value) {
+    const auto v = find<WeldValue>(value);
+    return v ? v->data : nullptr;
+}
+
+weld_context_t weld_value_context(weld_value_t value) {
+    return guarded(nullptr, [&]() -> weld_context_t {
+        const auto v = find<WeldValue>(value);
+        return v && v->context ? Handles::all().make<WeldContext>(v->context) : nullptr;
+    });
+}
+
+int64_t weld_value_run(weld_value_t value) {
+    const auto v = find<WeldValue>(value);
+    return v && v->result ? v->result->run : -1;
+}
+
+int64_t weld_value_memory_usage(weld_value_t value) {
+    const auto v = find<WeldValue>(value);
+    return v && v->result ? v->result->outcome.bytes() : -1;
+}
+
+const char* weld_value_type(weld_value_t value) {
+    const auto v = find<WeldValue>(value);
+    return v && v->result ? v->type.c_str() : nullptr;
+}
+
+void weld_value_free(weld_value_t value) { Handles::all().remove<WeldValue>(value); }
+
+static bool holds_builder(const WeldType* t) {
+    if (t->kind >= kWeldAppender) return true;
+    for (std::uint32_t i = 0; i < t->num_args; ++i)
+        if (holds_builder(t->args[i])) return true;
+    return false;
+}
+
+static char* text_of_value(weld_value_t value, const PrintStyle& style, weld_error_t error) {
+    return guarded(error, [&]() -> char* {
+        const auto v = find<WeldValue>(value);
+        if (!v || !v->result) return fail_argument(error, "not the result of a run: its type is not known");
+        const WeldType* type = v->result->program().result();
+        if (holds_builder(type)) return fail_argument(error, "a builder has no text");
+        std::string text;
+        Writer out(&text);
+        print_value(type, v->data, style, out);
+        out.flush();
+        char* copy = static_cast<char*>(std::malloc(text.size() + 1));
+        if (!copy) throw std::bad_alloc();
+        std::memcpy(copy, text.c_str(), text.size() + 1);
+        succeed(error);
+        return copy;
+    });
+}
+
+char* weld_value_to_json(weld_value_t value, weld_error_t error) {
+    return text_of_value(value, {.json = true}, error);
+}
+
+char* weld_value_to_text(weld_value_t value, weld_error_t error) { return text_of_value(value, {}, error); }
+
+void weld_string_free(char* text) { std::free(text); }
+
+// ---- programs
+
+static weld_module_t new_module(std::shared_ptr<const Program> program, const ConfigValues& values,
+                                std::string warnings) {
+    WeldModule* m = Handles::all().make<WeldModule>();
+    for (const Symbol* s : program->params()) m->param_names.emplace_back(s->name);
+    for (std::uint32_t i = 0; i < program->args()->num_args; ++i)
+        m->param_types.push_back(name_of(program->args()->args[i]));
+    m->return_type = name_of(program->result());
+    m->warnings = std::move(warnings);
+    m->most_threads = values.multithread.value_or(true) ? INT_MAX : 1;
+    m->program = std::move(program);
+    return m;
+}
+
+weld_module_t weld_module_compile(const char* code, weld_conf_t conf, weld_error_t error) {
+    return guarded(error, [&]() -> weld_module_t {
+        Config config;
+        if (!code) return fail_argument(error, "there is no program: `code` is NULL");
+        if (!config_of(conf, &config)) return fail_argument(error, "not a configuration");
+        CompileOptions options{.name = "<weld>"};
+        RunSettings run;
+        ConfigValues values;
+        std::string wrong = config.read(&values);
+        if (wrong.empty()) wrong = config.apply(&options, &run);
+        if (!wrong.empty()) return fail(error, WELD_COMPILE_ERROR, wrong);
+        options.libraries = libraries();
+        CodeDump dump(values);
+        dump.watch(&options);
+        CompileReport report;
+        std::shared_ptr<const Program> program = compile(code, options, &report);
+        if (const std::string failed = dump.write(); !failed.empty()) log(LogLevel::Error, failed);
+        if (!program) return fail(error, WELD_COMPILE_ERROR, report.diagnostics, report.first_error);
+        log(LogLevel::Warn, report.diagnostics);
+        succeed(error);
+        return new_module(std::move(program), values, std::move(report.diagnostics));
+    });
+}
+
+/// The context that a run is to have: a handle's, or a new one by a configuration. Null with the error set.
+static std::shared_ptr<Context> context_for(void* handle, weld_error_t error) {
+    if (const auto context = find<WeldContext>(handle)) return context->context;
+    const auto conf = find<WeldConf>(handle);
+    if (!conf) return fail_argument(error, "neither a context nor a configuration");
+    CompileOptions unused;
+    RunSettings settings;
+    const std::string wrong = conf->config.apply(&unused, &settings);
+    if (!wrong.empty()) return fail(error, WELD_CONFIGURATION_ERROR, wrong);
+    return std::make_shared<Context>(settings);
+}
+
+/// What can be told at once about arguments: vectors have a length and, unless that is 0, elements.
+static bool are_plausible(const WeldType* t, const void* at) {
+    if (t->kind == kWeldVec) {
+        const auto* v = static_cast<const WeldVec*>(at);
+        return v->len == 0 || (v->len > 0 && v->data);
+    }
+    for (std::uint32_t i = 0; t->kind == kWeldStruct && i < t->num_args; ++i)
+        if (!are_plausible(t->args[i], static_cast<const char*>(at) + t->offsets[i])) return false;
+    return true;
+}
+
+weld_value_t weld_module_run(weld_module_t module, void* context, weld_value_t argument, weld_error_t error) {
+    return guarded(error, [&]() -> weld_value_t {
+        const auto m = find<WeldModule>(module);
+        if (!m) return fail_argument(error, "not a module");
+        const std::shared_ptr<Context> c = context_for(context, error);
+        if (!c) return nullptr;
+        const auto value = find<WeldValue>(argument);
+        if (argument && !value) return fail_argument(error, "the argument is not a value");
+        const void* args = value ? value->data : nullptr;
+        if (!m->param_types.empty()) {
+            if (!args) return fail_argument(error, "the program has parameters, but there is no argument");
+            if (!are_plausible(m->program->args(), args))
+                return fail_argument(error,
+                                     "a vector among the arguments has no elements where its length "
+                                     "says there are some, or a negative length");
+        }
+        RunReport report = c->run(m->program, args, m->most_threads);
+        if (!report.result) {
+            const runtime::Failure& failure = report.failure;
+            return fail(
+                error, std::uint64_t(failure.code), m->program->describe(failure),
+                {m->program->position(failure).line, m->program->position(failure).column, failure.message});
+        }
+        succeed(error);
+        return Handles::all().make<WeldValue>(c, std::move(report.result));
+    });
+}
+
+void weld_module_free(weld_module_t module) { Handles::all().remove<WeldModule>(module); }
+
+const char* weld_module_warnings(weld_module_t module) {
+    const auto m = find<WeldModule>(module);
+    return m ? m->warnings.c_str() : nullptr;
+}
+
+int64_t weld_module_num_params(weld_module_t module) {
+    const auto m = find<WeldModule>(module);
+    return m ? std::int64_t(m->param_types.size()) : -1;
+}
+
+static const char* text_at(const std::vector<std::string>& texts, std::int64_t index) {
+    return index >= 0 && std::size_t(index) < texts.size() ? texts[std::size_t(index)].c_str() : nullptr;
+}
+
+const char* weld_module_param_name(weld_module_t module, int64_t index) {
+    const auto m = find<WeldModule>(module);
+    return m ? text_at(m->param_names, index) : nullptr;
+}
+
+const char* weld_module_param_type(weld_module_t module, int64_t index) {
+    const auto m = find<WeldModule>(module);
+    return m ? text_at(m->param_types, index) : nullptr;
+}
+
+const char* weld_module_return_type(weld_module_t module) {
+    const auto m = find<WeldModule>(module);
+    return m ? m->return_type.c_str() : nullptr;
+}
+
+int64_t weld_module_param_offset(weld_module_t module, int64_t index) {
+    const auto m = find<WeldModule>(module);
+    return m && text_at(m->param_types, index) ? m->program->args()->offsets[index] : -1;
+}
+
+int64_t weld_module_params_size(weld_module_t module) {
+    const auto m = find<WeldModule>(module);
+    return m ? m->program->args()->size : -1;
+}
+
+int64_t weld_module_return_size(weld_module_t module) {
+    const auto m = find<WeldModule>(module);
+    return m ? m->program->result()->size : -1;
+}
+
+// ---- errors
+
+weld_error_t weld_error_new(void) {
+    return guarded(nullptr, [] { return Handles::all().make<WeldError>(); });
+}
+
+uint64_t weld_error_code(weld_error_t error) {
+    const auto e = find<WeldError>(error);
+    return e ? e->code : std::uint64_t(WELD_INVALID_ARGUMENT);
+}
+
+const char* weld_error_message(weld_error_t error) {
+    const auto e = find<WeldError>(error);
+    return e ? e->message.c_str() : "not an error object";
+}
+
+const char* weld_error_summary(weld_error_t error) {
+    const auto e = find<WeldError>(error);
+    return e ? e->finding.message.c_str() : "not an error object";
+}
+
+uint64_t weld_error_line(weld_error_t error) {
+    const auto e = find<WeldError>(error);
+    return e ? e->finding.line : 0;
+}
+
+uint64_t weld_error_column(weld_error_t error) {
+    const auto e = find<WeldError>(error);
+    return e ? e->finding.column : 0;
+}
+
+void weld_error_free(weld_error_t error) { Handles::all().remove<WeldError>(error); }
+
+// ---- the process
+
+void weld_load_library(const char* path, weld_error_t error) {
+    guarded(error, [&]() -> std::nullptr_t {
+        if (!path) return fail_argument(error, "there is no path");
+        std::string why;
+        if (!libraries()->load(path, &why))
+            return fail(error, WELD_COMPILE_ERROR, std::string("Couldn't load library ") + path + ": " + why);
+        succeed(error);
+        return nullptr;
+    });
+}
+
+void weld_set_log_level(weld_log_level_t level) {
+    set_log_level(LogLevel(std::min<weld_log_level_t>(level, WELD_LOG_LEVEL_TRACE)));
+}
+
+const char* weld_version(void) { return WELD_VERSION; }
+
+// ---- dictionaries
+
+int64_t weld_dict_size(weld_dict_t dict) { return entries_of(dict).count; }
+
+const void* weld_dict_key(weld_dict_t dict, int64_t index) {
+    const DictEntries entries = entries_of(dict);
+    return index >= 0 && index < entries.count ? entries.key(index) : nullptr;
+}
+
+const void* weld_dict_value(weld_dict_t dict, int64_t index) {
+    const DictEntries entries = entries_of(dict);
+    return index >= 0 && index < entries.count ? entries.value(index) : nullptr;
+}
+
+const void* weld_dict_find(weld_dict_t dict, const void* key) {
+    return dict && key ? weld_rt_dict_find(nullptr, dict, key) : nullptr;
+}
+
+}  // extern "C"

@@ -1,0 +1,74 @@
+// dictmerger[K,V,op]: a table. Pieces are tables: one per worker where merging is exact, else one per chunk.
+// The first of equal keys stays, which matters for keys with floats (0.0 and -0.0 are one key): those are cut
+// by chunks, too.
+#include "runtime/builders/parts.h"
+#include "runtime/entry.h"
+#include "runtime/hash_table.h"
+#include "runtime/merge.h"
+
+namespace weld::runtime {
+
+static bool seamless(const WeldType* type) { return merges_exactly(type->args[1], WeldMergeOp(type->op)); }
+
+static Cut cut(const WeldType* type, const void*, CutQuestion* question) {
+    if (seamless(type) && !holds_float(type->args[0])) return Cut::Worker;
+    question->chunks = std::min(question->chunks, kFewChunks);
+    return Cut::Chunk;
+}
+
+static std::int32_t start(Task* task, const WeldType* type, const void*, void* piece, std::int32_t loc) {
+    WeldDict* d = weld_rt_dict_new(task, type->args[0], type->args[1], loc);
+    *static_cast<WeldDict**>(piece) = d;
+    return d ? kOk : kFailed;
+}
+
+static std::int32_t combine(Task* task, const WeldType* type, void* state, std::span<void* const> pieces,
+                            std::int32_t loc) {
+    WeldDict*& whole = *static_cast<WeldDict**>(state);
+    std::vector<WeldDict*> parts;
+    if (whole->count) parts.push_back(whole);
+    for (void* piece : pieces) {
+        WeldDict* d = *static_cast<WeldDict**>(piece);
+        d->count ? parts.push_back(d) : release_table(task, d);
+    }
+    if (parts.empty()) return kOk;
+    if (!whole->count) release_table(task, whole);
+    whole = merge_tables(task, {parts.data(), std::int64_t(parts.size()), type->op}, loc);
+    return whole ? kOk : kFailed;
+}
+
+const BuilderParts dictmerger_parts{cut, start, combine, seamless};
+
+template <KeyKind K>
+static std::int32_t merge(Task* task, WeldDict* d, const void* key, const void* value, std::int32_t op,
+                          std::int32_t loc) {
+    bool added;
+    const std::int64_t number = find_or_add<K>(task, d, key, tag_of(hash_key<K>(d->key, key)), &added, loc);
+    if (number < 0) return kFailed;
+    char* into = d->entry(number) + d->value_at;
+    if (added) std::memcpy(into, value, std::size_t(d->value_size));
+    else merge_fields(d, op, into, static_cast<const char*>(value));
+    return kOk;
+}
+
+}  // namespace weld::runtime
+
+using namespace weld::runtime;
+
+extern "C" {
+
+WeldDict* weld_rt_dict_new(WeldTask* t, const WeldType* key, const WeldType* value,
+                           std::int32_t loc) noexcept {
+    Task* task = task_of(t);
+    WeldDict* d = new_table(task, key, value->size, value->align, loc);
+    return d && !describe_values(task, d, value, loc) ? d : nullptr;
+}
+
+std::int32_t weld_rt_dict_merge(WeldTask* t, WeldDict* d, const void* key, const void* value, std::int32_t op,
+                                std::int32_t loc) noexcept {
+    return with_key_kind(d->kind,
+                         [&](auto kind) { return merge<kind()>(task_of(t), d, key, value, op, loc); });
+}
+
+WeldDict* weld_rt_dict_result(WeldTask*, WeldDict* d, std::int32_t) noexcept { return d; }
+}

@@ -1,0 +1,54 @@
+// What a loop that is cut into chunks asks of a builder: how its state may be cut, new states for the pieces,
+// and how they become one again. One file per builder defines the three for it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "runtime/task.h"
+
+namespace weld::runtime {
+
+/// Which piece of a builder's state an iteration merges into. Chosen by types, sizes and counts, never by
+/// threads.
+enum class Cut : std::uint8_t {
+    Worker,  ///< one per worker, combined in any order: the result is the same
+    Chunk,   ///< one per chunk, combined in their order
+    Placed,  ///< none: chunks write where their elements will be in the end (appender)
+    Whole    ///< none: the loop must run serially
+};
+
+/// How a builder's state is cut in a loop of `n` iterations that take `work` ns in all; `chunks` is how many
+/// there may be, which a builder with large pieces lowers.
+struct CutQuestion {
+    std::int64_t n;
+    std::int64_t work;
+    std::int64_t chunks;
+};
+
+constexpr std::int64_t kFewChunks = 16;  ///< where pieces are large
+
+struct BuilderParts {
+    Cut (*cut)(const WeldType* type, const void* state, CutQuestion* question);
+    /// Makes the neutral state `piece` for a loop that began with `whole`. Status.
+    std::int32_t (*start)(Task* task, const WeldType* type, const void* whole, void* piece, std::int32_t loc);
+    /// Merges the pieces into `whole` in their order. They lose their meaning. Status.
+    std::int32_t (*combine)(Task* task, const WeldType* type, void* whole, std::span<void* const> pieces,
+                            std::int32_t loc);
+    /// Combining pieces gives the same bits as merging into one state throughout.
+    bool (*seamless)(const WeldType* type);
+};
+
+extern const BuilderParts appender_parts, merger_parts, dictmerger_parts, groupmerger_parts, vecmerger_parts;
+
+inline const BuilderParts& parts_of(const WeldType* builder) {
+    switch (builder->kind) {
+        case kWeldAppender: return appender_parts;
+        case kWeldDictMerger: return dictmerger_parts;
+        case kWeldGroupMerger: return groupmerger_parts;
+        case kWeldVecMerger: return vecmerger_parts;
+        default: return merger_parts;
+    }
+}
+
+}  // namespace weld::runtime

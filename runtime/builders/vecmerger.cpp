@@ -1,0 +1,82 @@
+// vecmerger[T,op]: a vector whose elements are merged into. Pieces are copies filled with the neutral value.
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/builders/parts.h"
+#include "runtime/merge.h"
+#include "runtime/parallel.h"
+
+namespace weld::runtime {
+
+static constexpr std::int64_t kSmallPiece = 256 << 10;     // stays in the cache of a core
+static constexpr std::int64_t kLargestCopies = 256 << 20;  // of all chunks together
+
+static bool seamless(const WeldType* type) { return merges_exactly(type->args[0], WeldMergeOp(type->op)); }
+
+/// Copies must pay: filling and combining one takes about a nanosecond per element.
+static Cut cut(const WeldType* type, const void* state, CutQuestion* question) {
+    const std::int64_t len = std::max<std::int64_t>(1, static_cast<const WeldVec*>(state)->len);
+    const std::int64_t bytes = len * type->args[0]->size;
+    const std::int64_t paying = question->work / len / 4;
+    if (seamless(type))
+        return bytes <= kSmallPiece || (paying > 1 && bytes <= kLargestCopies) ? Cut::Worker : Cut::Whole;
+    const std::int64_t affordable =
+        bytes <= kSmallPiece ? kFewChunks : std::min(kFewChunks, kLargestCopies / bytes);
+    const std::int64_t chunks = std::min({question->chunks, affordable, std::max<std::int64_t>(1, paying)});
+    if (chunks < 2) return Cut::Whole;
+    question->chunks = chunks;
+    return Cut::Chunk;
+}
+
+static std::int32_t start(Task* task, const WeldType* type, const void* whole, void* piece,
+                          std::int32_t loc) {
+    const WeldType* elem = type->args[0];
+    const std::int64_t len = static_cast<const WeldVec*>(whole)->len;
+    char* data = static_cast<char*>(allocate_array(task, len, elem->size, loc));
+    if (!data) return kFailed;
+    const bool all_zero = type->op == kWeldAdd && !holds_float(elem);
+    if (all_zero) std::memset(data, 0, std::size_t(len * elem->size));
+    for (std::int64_t i = 0; !all_zero && i < len; ++i)
+        set_neutral(elem, WeldMergeOp(type->op), data + i * elem->size);
+    *static_cast<WeldVec*>(piece) = {data, len};
+    return kOk;
+}
+
+/// Merges elements [lo, hi) of `piece` into those of `whole`.
+static void merge_range(const WeldType* elem, WeldMergeOp op, char* whole, const char* piece, std::int64_t lo,
+                        std::int64_t hi) {
+    if (!is_scalar(elem)) {
+        for (std::int64_t i = lo; i < hi; ++i)
+            merge_value(elem, op, whole + i * elem->size, piece + i * elem->size);
+        return;
+    }
+    with_scalar(elem->kind, [&]<class T>(T) {
+        T* to = reinterpret_cast<T*>(whole);
+        const T* from = reinterpret_cast<const T*>(piece);
+        auto all = [&](auto constant_op) {
+            for (std::int64_t i = lo; i < hi; ++i) to[i] = merged<T>(constant_op(), to[i], from[i]);
+        };
+        switch (op) {
+            case kWeldAdd: return all(std::integral_constant<WeldMergeOp, kWeldAdd>());
+            case kWeldMul: return all(std::integral_constant<WeldMergeOp, kWeldMul>());
+            case kWeldMin: return all(std::integral_constant<WeldMergeOp, kWeldMin>());
+            case kWeldMax: return all(std::integral_constant<WeldMergeOp, kWeldMax>());
+        }
+    });
+}
+
+static std::int32_t combine(Task* task, const WeldType* type, void* whole, std::span<void* const> pieces,
+                            std::int32_t) {
+    const WeldVec* to = static_cast<const WeldVec*>(whole);
+    for_pieces(task, to->len, 1 << 14, [&](std::int64_t lo, std::int64_t hi) {
+        for (const void* piece : pieces)
+            merge_range(type->args[0], WeldMergeOp(type->op), static_cast<char*>(to->data),
+                        static_cast<const char*>(static_cast<const WeldVec*>(piece)->data), lo, hi);
+    });
+    for (void* piece : pieces) release(task, static_cast<WeldVec*>(piece)->data);
+    return kOk;
+}
+
+const BuilderParts vecmerger_parts{cut, start, combine, seamless};
+
+}  // namespace weld::runtime

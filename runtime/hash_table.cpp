@@ -1,0 +1,185 @@
+// Tables: making, growing, finding.
+#include "runtime/hash_table.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "runtime/entry.h"
+#include "runtime/merge.h"
+#include "runtime/order.h"
+
+namespace weld::runtime {
+
+static constexpr int kFewestBits = 4;
+
+int index_bits(std::int64_t entries) {
+    int bits = kFewestBits;
+    while ((std::int64_t(5) << bits) < entries * 8) ++bits;
+    return bits;
+}
+
+static std::uint64_t* new_index(Task* task, int bits, std::int32_t loc) {
+    std::uint64_t* index = allocate_array<std::uint64_t>(task, std::int64_t(1) << bits, loc);
+    if (index) std::memset(index, 0, sizeof(std::uint64_t) << bits);
+    return index;
+}
+
+/// A copy of `type` that lives with a table: code, whose data types are, may be gone before the table is.
+static const WeldType* copy_type(Task* task, const WeldType* type, std::int32_t loc) {
+    WeldType* copy = allocate_array<WeldType>(task, 1, loc);
+    if (!copy) return nullptr;
+    *copy = *type;
+    const WeldType** args = allocate_array<const WeldType*>(task, type->num_args, loc);
+    if (!args) return nullptr;
+    for (std::uint32_t i = 0; i < type->num_args; ++i)
+        if (!(args[i] = copy_type(task, type->args[i], loc))) return nullptr;
+    copy->args = args;
+    if (type->kind != kWeldStruct) return copy;
+    std::int64_t* offsets = allocate_array<std::int64_t>(task, type->num_args, loc);
+    if (!offsets) return nullptr;
+    std::copy_n(type->offsets, type->num_args, offsets);
+    copy->offsets = offsets;
+    return copy;
+}
+
+WeldDict* new_table(Task* task, const WeldType* key, std::int64_t value_size, std::int64_t value_align,
+                    std::int32_t loc) {
+    WeldDict* d = allocate_array<WeldDict>(task, 1, loc);
+    if (!d) return nullptr;
+    *d = {};
+    const std::int64_t align = std::max(key->align, value_align);
+    d->value_at = round_up(key->size, value_align);
+    d->stride = round_up(d->value_at + value_size, align);
+    d->key_size = key->size;
+    d->key_align = key->align;
+    d->value_size = value_size;
+    d->kind = key_kind(key);
+    if (d->kind >= KeyKind::Bytes && !(d->key = copy_type(task, key, loc))) return nullptr;
+    d->bits = kFewestBits;
+    if (!(d->index = new_index(task, d->bits, loc))) return nullptr;
+    return d;
+}
+
+std::int32_t describe_values(Task* task, WeldDict* d, const WeldType* value, std::int32_t loc) {
+    for_each_scalar(value, 0, [&](const WeldType*, std::int64_t) { ++d->num_fields; });
+    ScalarField* fields = allocate_array<ScalarField>(task, d->num_fields, loc);
+    if (!fields) return kFailed;
+    d->fields = fields;
+    for_each_scalar(value, 0,
+                    [&](const WeldType* s, std::int64_t at) { *fields++ = {s->kind, std::int32_t(at)}; });
+    return kOk;
+}
+
+static void release_type(Task* task, const WeldType* t) {
+    for (std::uint32_t i = 0; i < t->num_args; ++i) release_type(task, t->args[i]);
+    release(task, const_cast<const WeldType**>(t->args));
+    if (t->kind == kWeldStruct) release(task, const_cast<std::int64_t*>(t->offsets));
+    release(task, const_cast<WeldType*>(t));
+}
+
+void release_table(Task* task, WeldDict* d) {
+    release(task, d->entries);
+    release(task, d->index);
+    release(task, const_cast<ScalarField*>(d->fields));
+    if (d->key) release_type(task, d->key);
+    release(task, d);
+}
+
+/// Puts an entry that the index does not hold into it.
+static void note_entry(WeldDict* d, std::uint32_t tag, std::int64_t number) {
+    const std::uint64_t mask = (std::uint64_t(1) << d->bits) - 1;
+    std::uint64_t at = first_slot(d, tag);
+    while (d->index[at]) at = (at + 1) & mask;
+    d->index[at] = std::uint64_t(tag) << 32 | std::uint64_t(number + 1);
+}
+
+static std::int32_t grow_index(Task* task, WeldDict* d, int bits, std::int32_t loc) {
+    std::uint64_t* old = d->index;
+    const std::uint64_t slots = std::uint64_t(1) << d->bits;
+    std::uint64_t* index = new_index(task, bits, loc);
+    if (!index) return kFailed;
+    d->index = index;
+    d->bits = bits;
+    for (std::uint64_t i = 0; i < slots; ++i)
+        if (old[i]) note_entry(d, std::uint32_t(old[i] >> 32), std::int64_t(std::uint32_t(old[i])) - 1);
+    release(task, old);
+    return kOk;
+}
+
+std::int32_t reserve(Task* task, WeldDict* d, std::int64_t entries, std::int32_t loc) {
+    if (entries > kMostEntries) return task->fail(kWeldOutOfMemory, loc, "a dictionary has too many keys");
+    if (entries > d->capacity) {
+        const std::int64_t capacity = std::max({entries, d->capacity * 2, std::int64_t(8)});
+        char* grown = static_cast<char*>(allocate_array(task, capacity, d->stride, loc));
+        if (!grown) return kFailed;
+        if (d->count && d->stride) std::memcpy(grown, d->entries, std::size_t(d->count * d->stride));
+        release(task, d->entries);
+        d->entries = grown;
+        d->capacity = capacity;
+    }
+    const int bits = index_bits(entries);
+    return bits <= d->bits ? kOk : grow_index(task, d, bits, loc);
+}
+
+std::int64_t add_entry(Task* task, WeldDict* d, const void* key, std::uint32_t tag, std::int32_t loc) {
+    if (d->count == d->capacity || d->count * 8 >= std::int64_t(5) << d->bits)
+        if (reserve(task, d, d->count + 1, loc)) return -1;
+    note_entry(d, tag, d->count);
+    std::memcpy(d->entry(d->count), key, std::size_t(d->key_size));
+    return d->count++;
+}
+
+// ---- merging values ---------------------------------------------------------------------------------------
+
+using MergeFunction = void (*)(char*, const char*);
+
+template <class T, WeldMergeOp Op>
+static void merge_one(char* into, const char* value) {
+    *reinterpret_cast<T*>(into) =
+        merged<T>(Op, *reinterpret_cast<T*>(into), *reinterpret_cast<const T*>(value));
+}
+
+#define WELD_MERGES(T) \
+    {merge_one<T, kWeldAdd>, merge_one<T, kWeldMul>, merge_one<T, kWeldMin>, merge_one<T, kWeldMax>}
+static constexpr MergeFunction merges[][4] = {  // by scalar kind and operator
+    WELD_MERGES(std::uint8_t),  WELD_MERGES(std::int8_t),   WELD_MERGES(std::int16_t),
+    WELD_MERGES(std::int32_t),  WELD_MERGES(std::int64_t),  WELD_MERGES(std::uint8_t),
+    WELD_MERGES(std::uint16_t), WELD_MERGES(std::uint32_t), WELD_MERGES(std::uint64_t),
+    WELD_MERGES(float),         WELD_MERGES(double)};
+#undef WELD_MERGES
+
+void merge_fields(const WeldDict* d, int op, char* into, const char* value) {
+    for (const ScalarField *f = d->fields, *end = f + d->num_fields; f < end; ++f)
+        merges[f->kind][op](into + f->offset, value + f->offset);
+}
+
+}  // namespace weld::runtime
+
+using namespace weld::runtime;
+
+extern "C" {
+
+const void* weld_rt_dict_find(WeldTask*, const WeldDict* d, const void* key) noexcept {
+    if (!d || !d->count) return nullptr;
+    return with_key_kind(d->kind, [&](auto kind) -> const void* {
+        const std::int64_t number = find_entry<kind()>(d, key, tag_of(hash_key<kind()>(d->key, key)));
+        return number < 0 ? nullptr : d->entry(number) + d->value_at;
+    });
+}
+
+std::int64_t weld_rt_dict_len(const WeldDict* d) noexcept { return d ? d->count : 0; }
+
+std::int32_t weld_rt_dict_entries(WeldTask* t, const WeldDict* d, const WeldType* pair, WeldVec* out,
+                                  std::int32_t loc) noexcept {
+    Task* task = task_of(t);
+    *out = {nullptr, 0};
+    if (!d || !d->count) return kOk;
+    char* data = static_cast<char*>(allocate_array(task, d->count, d->stride, loc));
+    std::uint64_t* order = data ? order_of_entries(task, d, pair->args[0], loc) : nullptr;
+    if (!order) return kFailed;
+    gather(task, data, d->entries, order, d->count, d->stride);
+    release(task, order);
+    *out = {data, d->count};
+    return kOk;
+}
+}

@@ -1,0 +1,116 @@
+// Hash and equality of keys of any type.
+#include "runtime/keys.h"
+
+namespace weld::runtime {
+
+KeyKind key_kind(const WeldType* key) {
+    if (key->kind == kWeldF32) return KeyKind::F32;
+    if (key->kind == kWeldF64) return KeyKind::F64;
+    if (key->kind == kWeldVec && bytes_decide(key->args[0])) return KeyKind::Bytes;
+    if (!key->plain || (key->kind != kWeldBool && !bytes_decide(key))) return KeyKind::Any;
+    switch (key->size) {
+        case 1: return KeyKind::Plain1;
+        case 2: return KeyKind::Plain2;
+        case 4: return KeyKind::Plain4;
+        case 8: return KeyKind::Plain8;
+        case 16: return KeyKind::Plain16;
+        default: return KeyKind::Any;
+    }
+}
+
+/// Sixteen bytes per multiplication; the last ones overlap what came before.
+std::uint64_t hash_bytes(const void* data, std::int64_t count) {
+    const char* p = static_cast<const char*>(data);
+    std::uint64_t h = hash_word(std::uint64_t(count));
+    if (count <= 16) {
+        std::uint64_t a = 0, b = 0;
+        if (count >= 8) {
+            a = load<std::uint64_t>(p);
+            b = load<std::uint64_t>(p + count - 8);
+        } else if (count >= 4) {
+            a = load<std::uint32_t>(p);
+            b = load<std::uint32_t>(p + count - 4);
+        } else if (count > 0) {
+            a = std::uint64_t(std::uint8_t(p[0])) << 16 | std::uint64_t(std::uint8_t(p[count / 2])) << 8 |
+                std::uint8_t(p[count - 1]);
+        }
+        return mix(a ^ h, b ^ kMix2);
+    }
+    std::int64_t left = count;
+    for (; left > 16; left -= 16, p += 16)
+        h = mix(load<std::uint64_t>(p) ^ h, load<std::uint64_t>(p + 8) ^ kMix1);
+    p += left - 16;
+    return mix(load<std::uint64_t>(p) ^ h, load<std::uint64_t>(p + 8) ^ kMix2);
+}
+
+/// The bits that decide about a scalar.
+static std::uint64_t scalar_bits(const WeldType* t, const void* p) {
+    switch (t->kind) {
+        case kWeldBool: return load<std::uint8_t>(p) != 0;
+        case kWeldF32: return key_bits(load<float>(p));
+        case kWeldF64: return key_bits(load<double>(p));
+        default: break;
+    }
+    switch (t->size) {
+        case 1: return load<std::uint8_t>(p);
+        case 2: return load<std::uint16_t>(p);
+        case 4: return load<std::uint32_t>(p);
+        default: return load<std::uint64_t>(p);
+    }
+}
+
+static std::uint64_t hash_from(std::uint64_t h, const WeldType* t, const void* key);
+
+static std::uint64_t hash_sequence(std::uint64_t h, const WeldType* elem, const void* data,
+                                   std::int64_t count) {
+    if (bytes_decide(elem)) return mix(h ^ hash_bytes(data, count * elem->size), kMix1);
+    for (std::int64_t i = 0; i < count; ++i)
+        h = hash_from(h, elem, static_cast<const char*>(data) + i * elem->size);
+    return h;
+}
+
+static std::uint64_t hash_from(std::uint64_t h, const WeldType* t, const void* key) {
+    switch (t->kind) {
+        case kWeldSimd: return hash_sequence(h, t->args[0], key, lanes_of(t));
+        case kWeldVec: {
+            const WeldVec v = load<WeldVec>(key);
+            return hash_sequence(mix(h ^ std::uint64_t(v.len), kMix0), t->args[0], v.data, v.len);
+        }
+        case kWeldStruct:
+            for (std::uint32_t i = 0; i < t->num_args; ++i)
+                h = hash_from(h, t->args[i], static_cast<const char*>(key) + t->offsets[i]);
+            return h;
+        default: return mix(h ^ scalar_bits(t, key), kMix1);
+    }
+}
+
+std::uint64_t hash_any(const WeldType* t, const void* key) { return hash_from(kMix2, t, key); }
+
+static bool equal_sequences(const WeldType* elem, const void* a, const void* b, std::int64_t count) {
+    if (bytes_decide(elem))
+        return count * elem->size == 0 || std::memcmp(a, b, std::size_t(count * elem->size)) == 0;
+    for (std::int64_t i = 0; i < count; ++i)
+        if (!equal_any(elem, static_cast<const char*>(a) + i * elem->size,
+                       static_cast<const char*>(b) + i * elem->size))
+            return false;
+    return true;
+}
+
+bool equal_any(const WeldType* t, const void* a, const void* b) {
+    switch (t->kind) {
+        case kWeldSimd: return equal_sequences(t->args[0], a, b, lanes_of(t));
+        case kWeldVec: {
+            const WeldVec u = load<WeldVec>(a), v = load<WeldVec>(b);
+            return u.len == v.len && equal_sequences(t->args[0], u.data, v.data, u.len);
+        }
+        case kWeldStruct:
+            for (std::uint32_t i = 0; i < t->num_args; ++i)
+                if (!equal_any(t->args[i], static_cast<const char*>(a) + t->offsets[i],
+                               static_cast<const char*>(b) + t->offsets[i]))
+                    return false;
+            return true;
+        default: return scalar_bits(t, a) == scalar_bits(t, b);
+    }
+}
+
+}  // namespace weld::runtime

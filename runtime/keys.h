@@ -1,0 +1,117 @@
+// Keys of dictionaries: equality and hash. Floats: 0.0 and -0.0 are one key, all NaNs are one key. Vectors
+// count by content. The usual kinds of key have functions of their own, chosen once per table.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "runtime/abi/weld_abi.h"
+#include "runtime/describe.h"
+
+namespace weld::runtime {
+
+enum class KeyKind : std::uint8_t {
+    Plain1,
+    Plain2,
+    Plain4,
+    Plain8,
+    Plain16,  // equal values have equal bytes
+    F32,
+    F64,
+    Bytes,  // a vector of plain elements
+    Any
+};
+
+/// Equal values have equal bytes, input from users included (where a bool may be any byte).
+inline bool bytes_decide(const WeldType* t) {
+    return t->plain && !any_part(t, [](const WeldType* p) { return p->kind == kWeldBool; });
+}
+
+KeyKind key_kind(const WeldType* key);
+
+inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+    const unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
+    return std::uint64_t(product) ^ std::uint64_t(product >> 64);
+}
+
+constexpr std::uint64_t kMix0 = 0xa0761d6478bd642f, kMix1 = 0xe7037ed1a0b428db, kMix2 = 0x8ebc6af09c88c6e3;
+
+template <class T>
+T load(const void* p) {
+    T value;
+    std::memcpy(&value, p, sizeof value);
+    return value;
+}
+
+/// The bits of a float as a key.
+template <class F>
+auto key_bits(F x) {
+    using Bits = std::conditional_t<sizeof(F) == 4, std::uint32_t, std::uint64_t>;
+    if (x == 0) return Bits(0);
+    return std::bit_cast<Bits>(x != x ? std::numeric_limits<F>::quiet_NaN() : x);
+}
+
+inline std::uint64_t hash_word(std::uint64_t x) { return mix(x ^ kMix0, kMix1); }
+std::uint64_t hash_bytes(const void* data, std::int64_t count);
+std::uint64_t hash_any(const WeldType* t, const void* key);
+bool equal_any(const WeldType* t, const void* a, const void* b);
+
+template <KeyKind K>
+std::uint64_t hash_key(const WeldType* t, const void* key) {
+    if constexpr (K == KeyKind::Plain1) return hash_word(load<std::uint8_t>(key));
+    if constexpr (K == KeyKind::Plain2) return hash_word(load<std::uint16_t>(key));
+    if constexpr (K == KeyKind::Plain4) return hash_word(load<std::uint32_t>(key));
+    if constexpr (K == KeyKind::Plain8) return hash_word(load<std::uint64_t>(key));
+    if constexpr (K == KeyKind::Plain16) {
+        const char* words = static_cast<const char*>(key);
+        return mix(load<std::uint64_t>(words) ^ kMix0, load<std::uint64_t>(words + 8) ^ kMix1) * kMix2;
+    }
+    if constexpr (K == KeyKind::F32) return hash_word(key_bits(load<float>(key)));
+    if constexpr (K == KeyKind::F64) return hash_word(key_bits(load<double>(key)));
+    if constexpr (K == KeyKind::Bytes) {
+        const WeldVec v = load<WeldVec>(key);
+        return hash_bytes(v.data, v.len * t->args[0]->size);
+    }
+    return hash_any(t, key);
+}
+
+template <KeyKind K>
+bool equal_keys(const WeldType* t, const void* a, const void* b) {
+    if constexpr (K == KeyKind::Plain1) return load<std::uint8_t>(a) == load<std::uint8_t>(b);
+    if constexpr (K == KeyKind::Plain2) return load<std::uint16_t>(a) == load<std::uint16_t>(b);
+    if constexpr (K == KeyKind::Plain4) return load<std::uint32_t>(a) == load<std::uint32_t>(b);
+    if constexpr (K == KeyKind::Plain8) return load<std::uint64_t>(a) == load<std::uint64_t>(b);
+    if constexpr (K == KeyKind::Plain16) return std::memcmp(a, b, 16) == 0;
+    if constexpr (K == KeyKind::F32) return key_bits(load<float>(a)) == key_bits(load<float>(b));
+    if constexpr (K == KeyKind::F64) return key_bits(load<double>(a)) == key_bits(load<double>(b));
+    if constexpr (K == KeyKind::Bytes) {
+        const WeldVec u = load<WeldVec>(a), v = load<WeldVec>(b);
+        const std::int64_t bytes = u.len * t->args[0]->size;
+        return u.len == v.len &&
+               (u.data == v.data || !bytes || std::memcmp(u.data, v.data, std::size_t(bytes)) == 0);
+    }
+    return equal_any(t, a, b);
+}
+
+/// Calls `f` with the kind as a constant.
+template <class F>
+decltype(auto) with_key_kind(KeyKind kind, const F& f) {
+    using enum KeyKind;
+    switch (kind) {
+        case Plain1: return f(std::integral_constant<KeyKind, Plain1>());
+        case Plain2: return f(std::integral_constant<KeyKind, Plain2>());
+        case Plain4: return f(std::integral_constant<KeyKind, Plain4>());
+        case Plain8: return f(std::integral_constant<KeyKind, Plain8>());
+        case Plain16: return f(std::integral_constant<KeyKind, Plain16>());
+        case F32: return f(std::integral_constant<KeyKind, F32>());
+        case F64: return f(std::integral_constant<KeyKind, F64>());
+        case Bytes: return f(std::integral_constant<KeyKind, Bytes>());
+        case Any: break;
+    }
+    return f(std::integral_constant<KeyKind, Any>());
+}
+
+}  // namespace weld::runtime

@@ -1,0 +1,311 @@
+// Loops: [0, n) is cut into chunks, each runs the body on a state of its own, and the states become one.
+//
+// Chunks depend on n and the loop's cost, and on how the builders of its state may be cut (builders/parts.h):
+// so does every result. A loop with little to do is one chunk and is called at once. A serial loop goes
+// through the same chunks, but hands one state on where that gives the same bits.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "runtime/builders/parts.h"
+#include "runtime/entry.h"
+#include "runtime/parallel.h"
+
+namespace weld::runtime {
+
+namespace {
+
+constexpr std::int64_t kSerialWork = 30'000;  // ns; less is not worth waking a thread for
+constexpr std::int64_t kChunkWork = 50'000;
+constexpr std::int64_t kMostChunks = 1024;
+constexpr std::int64_t kGarbage = 64 << 10;  // bytes that are worth a collection at the end of a chunk
+
+/// Calls f(builder type, offset) for the builders in a state.
+template <class F>
+void each_builder(const WeldType* state, std::int64_t offset, const F& f) {
+    if (state->kind >= kWeldAppender) return f(state, offset);
+    for (std::uint32_t i = 0; state->kind == kWeldStruct && i < state->num_args; ++i)
+        each_builder(state->args[i], offset + state->offsets[i], f);
+}
+
+std::int64_t times(std::int64_t a, std::int64_t b) {
+    std::int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+/// Makes room in the appenders for what the loop is known to append.
+std::int32_t set_aside(Task* task, const WeldLoop* loop, char* state, std::int64_t n) {
+    if (!loop->appends) return kOk;
+    const std::int32_t* appends = loop->appends;
+    std::int32_t status = kOk;
+    each_builder(loop->state, 0, [&](const WeldType* type, std::int64_t offset) {
+        if (type->kind != kWeldAppender) return;
+        const std::int64_t each = *appends++;
+        if (each < 0 || status) return;
+        status = weld_rt_appender_grow(task, reinterpret_cast<WeldAppender*>(state + offset), times(n, each),
+                                       type->args[0]->size, loop->loc);
+    });
+    return status;
+}
+
+std::int32_t run_at_once(Task* task, const WeldLoop* loop, const void* captures, char* state,
+                         std::int64_t n) {
+    if (const std::int32_t status = set_aside(task, loop, state, n)) return status;
+    Region region;
+    enter_region(task, &region);
+    const std::int32_t status = loop->body(task, captures, state, 0, n);
+    exit_region(task, &region);
+    return status;
+}
+
+/// A builder in the state of a loop.
+struct Part {
+    const WeldType* type;
+    const BuilderParts* builder;
+    std::int64_t offset;
+    std::int64_t appends;  // Cut::Placed: per iteration
+    Cut cut;
+    bool handed_on;  // from chunk to chunk, instead of combined
+};
+
+class ChunkedLoop {
+  public:
+    ChunkedLoop(Task* task, const WeldLoop* loop, const void* captures, char* state, std::int64_t n)
+        : task_(task), loop_(loop), captures_(captures), state_(state), n_(n) {}
+
+    std::int32_t run();
+
+  private:
+    void plan();
+    std::int32_t run_serial();
+    std::int32_t run_on_workers();
+    std::int32_t run_part(Task* t, int worker, std::int64_t chunk);
+    std::int32_t start_worker(Task* t, int worker);
+    std::int32_t run_chunk(Task* t, char* state, std::int64_t chunk);
+    std::int32_t start_pieces(Task* t, char* state, std::int64_t chunk);
+    std::int32_t combine();
+    std::int32_t combine_part(const Part& part, char* states, std::int64_t count, const char* except);
+
+    char* worker_state(int worker) const { return worker_states_ + worker * stride_; }
+    char* piece(std::int64_t chunk) const { return pieces_ + chunk * stride_; }
+    void copy(const Part& part, char* to, const char* from) const {
+        std::memcpy(to + part.offset, from + part.offset, std::size_t(part.type->size));
+    }
+
+    Task* task_;
+    const WeldLoop* loop_;
+    const void* captures_;
+    char* state_;
+    std::int64_t n_;
+    std::int64_t chunk_size_ = 0;
+    std::int64_t chunks_ = 0;
+    std::vector<Part> parts_;
+    bool serial_ = false;
+    bool region_per_chunk_ = false;  // pieces of chunks must not be freed while later chunks run
+    std::int64_t stride_ = 0;
+    char* pieces_ = nullptr;
+    char* worker_states_ = nullptr;
+    std::vector<char> started_;    // workers
+    std::atomic<int> holder_{-1};  // the worker that goes on with the loop's own state
+};
+
+void ChunkedLoop::plan() {
+    const std::int64_t work = times(n_, std::max<std::int64_t>(1, loop_->cost));
+    CutQuestion question{n_, work, std::clamp<std::int64_t>(work / kChunkWork, 2, kMostChunks)};
+    const std::int32_t* appends = loop_->appends;
+    bool whole = false;
+    each_builder(loop_->state, 0, [&](const WeldType* type, std::int64_t offset) {
+        Part part{type, &parts_of(type), offset, 0, Cut::Chunk, false};
+        part.cut = part.builder->cut(type, state_ + offset, &question);
+        if (type->kind == kWeldAppender && appends && (part.appends = *appends++) >= 0)
+            part.cut = Cut::Placed;
+        whole |= part.cut == Cut::Whole;
+        parts_.push_back(part);
+    });
+    serial_ = whole || !loop_->parallel || task_->run->threads == 1;
+    for (Part& part : parts_) {
+        part.handed_on = serial_ && (part.cut != Cut::Chunk || part.builder->seamless(part.type));
+        region_per_chunk_ |= part.cut == Cut::Chunk && !part.handed_on && part.type->kind != kWeldMerger;
+    }
+    const std::int64_t multiple = std::max<std::int64_t>(1, loop_->multiple);
+    chunk_size_ = (n_ + question.chunks - 1) / question.chunks;
+    if (chunk_size_ <= INT64_MAX - multiple) chunk_size_ = (chunk_size_ + multiple - 1) / multiple * multiple;
+    chunks_ = (n_ - 1) / chunk_size_ + 1;
+    stride_ = (loop_->state->size + 63) / 64 * 64;
+}
+
+/// Gives a chunk new states for what is combined by chunk, and its place in what is placed.
+std::int32_t ChunkedLoop::start_pieces(Task* t, char* state, std::int64_t chunk) {
+    for (const Part& part : parts_) {
+        if (part.handed_on) continue;
+        if (part.cut == Cut::Chunk) {
+            if (part.builder->start(t, part.type, state_ + part.offset, state + part.offset, loop_->loc))
+                return kFailed;
+        } else if (part.cut == Cut::Placed) {
+            const WeldAppender* all = reinterpret_cast<const WeldAppender*>(state_ + part.offset);
+            const std::int64_t first = all->size + chunk * chunk_size_ * part.appends;
+            const std::int64_t count = std::min(chunk_size_, n_ - chunk * chunk_size_) * part.appends;
+            char* data = static_cast<char*>(all->data) + first * part.type->args[0]->size;
+            *reinterpret_cast<WeldAppender*>(state + part.offset) = {data, 0, count};
+        }
+    }
+    return kOk;
+}
+
+std::int32_t ChunkedLoop::run_chunk(Task* t, char* state, std::int64_t chunk) {
+    const std::int64_t lo = chunk * chunk_size_, hi = std::min(lo + chunk_size_, n_);
+    if (!region_per_chunk_)
+        return start_pieces(t, state, chunk) ? kFailed : loop_->body(t, captures_, state, lo, hi);
+    Region region;
+    enter_region(t, &region);
+    std::int32_t status = start_pieces(t, state, chunk);
+    if (!status) status = loop_->body(t, captures_, state, lo, hi);
+    const std::int64_t allocated = t->debt + t->region->allowance;
+    if (!status && allocated > std::max(kGarbage, t->scanned)) weld_rt_collect(t, state, loop_->state);
+    exit_region(t, &region);
+    return status;
+}
+
+// ---- serially ---------------------------------------------------------------------------------------------
+
+std::int32_t ChunkedLoop::run_serial() {
+    char* piece = static_cast<char*>(allocate_array(task_, 1, stride_, loop_->loc));
+    if (!piece) return kFailed;
+    Region region;
+    if (!region_per_chunk_) enter_region(task_, &region);
+    std::int32_t status = kOk;
+    for (std::int64_t chunk = 0; chunk < chunks_ && !status; ++chunk) {
+        for (const Part& part : parts_)
+            if (part.handed_on) copy(part, piece, state_);
+        status = task_->check_stop(loop_->loc);
+        if (!status) status = run_chunk(task_, piece, chunk);
+        for (const Part& part : parts_) {
+            void* const one = piece + part.offset;
+            if (part.handed_on) copy(part, state_, piece);
+            else if (!status)
+                status = part.builder->combine(task_, part.type, state_ + part.offset, {&one, 1}, loop_->loc);
+        }
+    }
+    if (!region_per_chunk_) exit_region(task_, &region);
+    release(task_, piece);
+    return status;
+}
+
+// ---- on workers -------------------------------------------------------------------------------------------
+
+/// The first worker to come goes on with the loop's own state where pieces belong to workers, the others
+/// begin anew.
+std::int32_t ChunkedLoop::start_worker(Task* t, int worker) {
+    started_[std::size_t(worker)] = true;
+    int nobody = -1;
+    const bool holds = holder_.compare_exchange_strong(nobody, worker);
+    char* mine = worker_state(worker);
+    for (const Part& part : parts_) {
+        if (part.cut != Cut::Worker) continue;
+        if (holds) copy(part, mine, state_);
+        else if (part.builder->start(t, part.type, state_ + part.offset, mine + part.offset, loop_->loc))
+            return kFailed;
+    }
+    return kOk;
+}
+
+std::int32_t ChunkedLoop::run_part(Task* t, int worker, std::int64_t chunk) {
+    if (!started_[std::size_t(worker)] && start_worker(t, worker)) return kFailed;
+    char* mine = worker_state(worker);
+    for (const Part& part : parts_)
+        if (part.cut == Cut::Worker) copy(part, piece(chunk), mine);
+    const std::int32_t status = run_chunk(t, piece(chunk), chunk);
+    for (const Part& part : parts_)
+        if (part.cut == Cut::Worker) copy(part, mine, piece(chunk));
+    return status;
+}
+
+/// Combines `count` states, `except` one, into the loop's.
+std::int32_t ChunkedLoop::combine_part(const Part& part, char* states, std::int64_t count,
+                                       const char* except) {
+    std::vector<void*> all;
+    for (std::int64_t i = 0; i < count; ++i) {
+        char* state = states + i * stride_;
+        if (state == except || (states == worker_states_ && !started_[std::size_t(i)])) continue;
+        all.push_back(state + part.offset);
+    }
+    return part.builder->combine(task_, part.type, state_ + part.offset, all, loop_->loc);
+}
+
+std::int32_t ChunkedLoop::combine() {
+    const char* holder = worker_state(holder_.load());
+    for (const Part& part : parts_) {
+        std::int32_t status = kOk;
+        switch (part.cut) {
+            case Cut::Worker:
+                copy(part, state_, holder);
+                status = combine_part(part, worker_states_, std::int64_t(started_.size()), holder);
+                break;
+            case Cut::Chunk: status = combine_part(part, pieces_, chunks_, nullptr); break;
+            case Cut::Placed:
+                reinterpret_cast<WeldAppender*>(state_ + part.offset)->size += n_ * part.appends;
+                break;
+            case Cut::Whole: break;
+        }
+        if (status) return status;
+    }
+    return kOk;
+}
+
+std::int32_t ChunkedLoop::run_on_workers() {
+    const int workers = workers_for(task_, chunks_, true);
+    started_.resize(std::size_t(workers));
+    pieces_ = static_cast<char*>(allocate_array(task_, chunks_, stride_, loop_->loc));
+    worker_states_ =
+        pieces_ ? static_cast<char*>(allocate_array(task_, workers, stride_, loop_->loc)) : nullptr;
+    if (!worker_states_) return kFailed;
+    std::int32_t status =
+        run_parts(task_, chunks_, true, loop_->loc,
+                  [&](Task* t, int worker, std::int64_t chunk) { return run_part(t, worker, chunk); });
+    if (!status) status = combine();
+    release(task_, pieces_);
+    release(task_, worker_states_);
+    return status;
+}
+
+std::int32_t ChunkedLoop::run() {
+    if (const std::int32_t status = set_aside(task_, loop_, state_, n_)) return status;
+    plan();
+    return serial_ ? run_serial() : run_on_workers();
+}
+
+}  // namespace
+
+}  // namespace weld::runtime
+
+using namespace weld::runtime;
+
+extern "C" {
+
+std::int64_t weld_rt_nd_position(const WeldVec* shape, const WeldVec* strides,
+                                 std::int64_t counter) noexcept {
+    const std::int64_t* sizes = static_cast<const std::int64_t*>(shape->data);
+    const std::int64_t* steps = static_cast<const std::int64_t*>(strides->data);
+    if (shape->len != strides->len || counter < 0) return -1;
+    std::int64_t position = 0;
+    for (std::int64_t d = shape->len - 1; d >= 0; --d) {  // the last dimension varies fastest
+        std::int64_t step;
+        if (sizes[d] <= 0 || __builtin_mul_overflow(counter % sizes[d], steps[d], &step) ||
+            __builtin_add_overflow(position, step, &position))
+            return -1;
+        counter /= sizes[d];
+    }
+    return counter ? -1 : position;
+}
+
+std::int32_t weld_rt_loop(WeldTask* t, const WeldLoop* loop, const void* captures, void* state,
+                          std::int64_t n) noexcept {
+    Task* task = task_of(t);
+    char* bytes = static_cast<char*>(state);
+    if (n <= 0) return kOk;
+    if (times(n, std::max<std::int64_t>(1, loop->cost)) < kSerialWork || n == 1)
+        return run_at_once(task, loop, captures, bytes, n);
+    return ChunkedLoop(task, loop, captures, bytes, n).run();
+}
+}

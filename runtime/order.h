@@ -1,0 +1,22 @@
+// Orders of values: numbers by value, structs and vectors lexicographically.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/task.h"
+
+namespace weld::runtime {
+
+/// -1, 0 or 1 in a total order: 0.0 equals -0.0, and all NaNs are equal and come last.
+int compare_totally(const WeldType* t, const void* a, const void* b);
+
+/// The numbers 0...n-1 of `n` keys at `keys`, `stride` bytes apart, in ascending order; equal keys keep
+/// theirs. Null after recording the failure; release it.
+std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, std::int64_t stride,
+                            std::int64_t n, std::int32_t loc);
+
+/// Copies `n` elements of `size` bytes, out[i] = data[order[i]].
+void gather(Task* task, char* out, const char* data, const std::uint64_t* order, std::int64_t n,
+            std::int64_t size);
+
+}  // namespace weld::runtime

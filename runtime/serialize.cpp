@@ -1,0 +1,303 @@
+// weld_rt_serialize and weld_rt_deserialize: values as bytes, packed and without any header. Scalars are
+// their bytes in little endian (bool one byte, NaN the canonical one), structs their fields, vectors a count
+// in 8 bytes and their elements, dictionaries a count and their keys and values in the order of `tovec`.
+//
+// Deserializing believes nothing: counts must fit the bytes that are left, a bool must be 0 or 1, a
+// dictionary may hold a key once, and all bytes must be used.
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "runtime/entry.h"
+#include "runtime/hash_table.h"
+#include "runtime/merge.h"
+
+namespace weld::runtime {
+
+static_assert(std::endian::native == std::endian::little);
+
+namespace {
+
+constexpr std::int64_t kMostEmpty = std::int64_t(1) << 32;  // elements without bytes that a count may claim
+
+/// Bytes of every value of type `t`, or of the shortest one; `*fixed` says which.
+std::int64_t least_bytes(const WeldType* t, bool* fixed) {
+    switch (t->kind) {
+        case kWeldVec:
+        case kWeldDict: *fixed = false; return 8;
+        case kWeldSimd: return lanes_of(t) * t->args[0]->size;
+        case kWeldStruct: {
+            std::int64_t sum = 0;
+            for (std::uint32_t i = 0; i < t->num_args; ++i) sum += least_bytes(t->args[i], fixed);
+            return sum;
+        }
+        default: return t->size;
+    }
+}
+
+/// The bytes of values of type `t` in memory are those that are written.
+bool copies(const WeldType* t) { return bytes_decide(t); }
+
+// ---- writing ----------------------------------------------------------------------------------------------
+
+std::int64_t bytes_of(const WeldType* t, const void* value);
+
+std::int64_t bytes_of_elements(const WeldType* elem, const char* data, std::int64_t count) {
+    bool fixed = true;
+    const std::int64_t each = least_bytes(elem, &fixed);
+    if (fixed) return count * each;
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < count; ++i) sum += bytes_of(elem, data + i * elem->size);
+    return sum;
+}
+
+std::int64_t bytes_of(const WeldType* t, const void* value) {
+    switch (t->kind) {
+        case kWeldVec: {
+            const WeldVec v = load<WeldVec>(value);
+            return 8 + bytes_of_elements(t->args[0], static_cast<const char*>(v.data), v.len);
+        }
+        case kWeldDict: {
+            const WeldDict* d = load<const WeldDict*>(value);
+            std::int64_t sum = 8;
+            for (std::int64_t i = 0; d && i < d->count; ++i)
+                sum += bytes_of(t->args[0], d->entry(i)) + bytes_of(t->args[1], d->entry(i) + d->value_at);
+            return sum;
+        }
+        case kWeldStruct: {
+            std::int64_t sum = 0;
+            for (std::uint32_t i = 0; i < t->num_args; ++i)
+                sum += bytes_of(t->args[i], static_cast<const char*>(value) + t->offsets[i]);
+            return sum;
+        }
+        default: {
+            bool fixed = true;
+            return least_bytes(t, &fixed);
+        }
+    }
+}
+
+class Writer {
+  public:
+    Writer(Task* task, char* to, std::int32_t loc) : task_(task), to_(to), loc_(loc) {}
+
+    std::int32_t write(const WeldType* t, const char* value);
+
+  private:
+    template <class T>
+    void put(T x) {
+        std::memcpy(to_, &x, sizeof x);
+        to_ += sizeof x;
+    }
+    void scalar(const WeldType* t, const char* value);
+    std::int32_t elements(const WeldType* elem, const char* data, std::int64_t count);
+    std::int32_t dict(const WeldType* t, const WeldDict* d);
+
+    Task* task_;
+    char* to_;
+    std::int32_t loc_;
+};
+
+template <class F>
+F canonical(F x) {
+    return x != x ? std::numeric_limits<F>::quiet_NaN() : x;
+}
+
+void Writer::scalar(const WeldType* t, const char* value) {
+    switch (t->kind) {
+        case kWeldBool: return put(std::uint8_t(*value != 0));
+        case kWeldF32: return put(canonical(load<float>(value)));
+        case kWeldF64: return put(canonical(load<double>(value)));
+        default: std::memcpy(to_, value, std::size_t(t->size)); to_ += t->size;
+    }
+}
+
+std::int32_t Writer::elements(const WeldType* elem, const char* data, std::int64_t count) {
+    if (!elem->size || count <= 0) return kOk;
+    if (copies(elem)) {
+        std::memcpy(to_, data, std::size_t(count * elem->size));
+        to_ += count * elem->size;
+        return kOk;
+    }
+    if (elem->kind == kWeldF64) {
+        for (std::int64_t i = 0; i < count; ++i) put(canonical(load<double>(data + i * 8)));
+        return kOk;
+    }
+    for (std::int64_t i = 0; i < count; ++i)
+        if (write(elem, data + i * elem->size)) return kFailed;
+    return kOk;
+}
+
+std::int32_t Writer::dict(const WeldType* t, const WeldDict* d) {
+    put(weld_rt_dict_len(d));
+    if (!d || !d->count) return kOk;
+    std::uint64_t* order = order_of_entries(task_, d, t->args[0], loc_);
+    if (!order) return kFailed;
+    std::int32_t status = kOk;
+    for (std::int64_t i = 0; i < d->count && !status; ++i) {
+        const char* entry = d->entry(std::int64_t(order[i]));
+        status = write(t->args[0], entry) || write(t->args[1], entry + d->value_at) ? kFailed : kOk;
+    }
+    release(task_, order);
+    return status;
+}
+
+std::int32_t Writer::write(const WeldType* t, const char* value) {
+    switch (t->kind) {
+        case kWeldVec: {
+            const WeldVec v = load<WeldVec>(value);
+            put(v.len);
+            return elements(t->args[0], static_cast<const char*>(v.data), v.len);
+        }
+        case kWeldDict: return dict(t, load<const WeldDict*>(value));
+        case kWeldSimd: return elements(t->args[0], value, lanes_of(t));
+        case kWeldStruct:
+            for (std::uint32_t i = 0; i < t->num_args; ++i)
+                if (write(t->args[i], value + t->offsets[i])) return kFailed;
+            return kOk;
+        default: scalar(t, value); return kOk;
+    }
+}
+
+// ---- reading ----------------------------------------------------------------------------------------------
+
+class Reader {
+  public:
+    Reader(Task* task, const WeldVec& bytes, std::int32_t loc)
+        : task_(task), at_(static_cast<const char*>(bytes.data)), left_(bytes.len), loc_(loc) {}
+
+    std::int32_t read(const WeldType* t, char* out);
+    std::int32_t end() {
+        return left_ ? fail(fmt::format("deserialize: {} bytes are left over after the value", left_)) : kOk;
+    }
+
+  private:
+    std::int32_t fail(std::string message) {
+        return task_->fail(kWeldDeserializationError, loc_, std::move(message));
+    }
+    std::int32_t take(void* out, std::int64_t bytes) {
+        if (bytes > left_)
+            return fail(
+                fmt::format("deserialize: the bytes end early: {} are needed, {} are left", bytes, left_));
+        if (bytes) std::memcpy(out, at_, std::size_t(bytes));
+        at_ += bytes;
+        left_ -= bytes;
+        return kOk;
+    }
+    std::int32_t count(std::int64_t least, std::int64_t* out);
+    std::int32_t boolean(char* out);
+    std::int32_t elements(const WeldType* elem, char* out, std::int64_t count);
+    std::int32_t vec(const WeldType* elem, char* out);
+    std::int32_t dict(const WeldType* t, char* out);
+    std::int32_t entry(const WeldType* t, WeldDict* d, char* pair);
+
+    Task* task_;
+    const char* at_;
+    std::int64_t left_;
+    std::int32_t loc_;
+};
+
+/// A count of things that take at least `least` bytes each.
+std::int32_t Reader::count(std::int64_t least, std::int64_t* out) {
+    if (take(out, 8)) return kFailed;
+    const std::int64_t most = least ? left_ / least : kMostEmpty;
+    if (*out >= 0 && *out <= most) return kOk;
+    return fail(
+        fmt::format("deserialize: a length of {} does not fit the {} bytes that are left", *out, left_));
+}
+
+std::int32_t Reader::boolean(char* out) {
+    if (take(out, 1)) return kFailed;
+    return *out == 0 || *out == 1 ? kOk
+                                  : fail(fmt::format("deserialize: a bool is {}, not 0 or 1", *out & 255));
+}
+
+std::int32_t Reader::elements(const WeldType* elem, char* out, std::int64_t count) {
+    if (!elem->size) return kOk;
+    if (copies(elem) || is_float(elem)) return take(out, count * elem->size);
+    for (std::int64_t i = 0; i < count; ++i)
+        if (read(elem, out + i * elem->size)) return kFailed;
+    return kOk;
+}
+
+std::int32_t Reader::vec(const WeldType* elem, char* out) {
+    bool fixed = true;
+    WeldVec v{nullptr, 0};
+    if (count(least_bytes(elem, &fixed), &v.len)) return kFailed;
+    v.data = allocate_array(task_, v.len, elem->size, loc_);
+    if (!v.data || elements(elem, static_cast<char*>(v.data), v.len)) return kFailed;
+    std::memcpy(out, &v, sizeof v);
+    return kOk;
+}
+
+/// Reads one entry to `pair` and puts it into the dictionary.
+std::int32_t Reader::entry(const WeldType* t, WeldDict* d, char* pair) {
+    if (read(t->args[0], pair) || read(t->args[1], pair + d->value_at)) return kFailed;
+    return with_key_kind(d->kind, [&](auto kind) -> std::int32_t {
+        bool added;
+        const std::uint32_t tag = tag_of(hash_key<kind()>(d->key, pair));
+        const std::int64_t number = find_or_add<kind()>(task_, d, pair, tag, &added, loc_);
+        if (number < 0) return kFailed;
+        if (!added) return fail("deserialize: a dictionary holds a key twice");
+        std::memcpy(d->entry(number) + d->value_at, pair + d->value_at, std::size_t(d->value_size));
+        return kOk;
+    });
+}
+
+std::int32_t Reader::dict(const WeldType* t, char* out) {
+    const WeldType* key = t->args[0];
+    const WeldType* value = t->args[1];
+    bool fixed = true;
+    std::int64_t entries;
+    if (count(least_bytes(key, &fixed) + least_bytes(value, &fixed), &entries)) return kFailed;
+    WeldDict* d = new_table(task_, key, value->size, value->align, loc_);
+    if (!d || reserve(task_, d, entries, loc_)) return kFailed;
+    char* pair = static_cast<char*>(allocate_array(task_, 1, d->stride, loc_));
+    if (!pair) return kFailed;
+    for (std::int64_t i = 0; i < entries; ++i)
+        if (entry(t, d, pair)) return kFailed;
+    release(task_, pair);
+    std::memcpy(out, &d, sizeof d);
+    return kOk;
+}
+
+std::int32_t Reader::read(const WeldType* t, char* out) {
+    switch (t->kind) {
+        case kWeldBool: return boolean(out);
+        case kWeldVec: return vec(t->args[0], out);
+        case kWeldDict: return dict(t, out);
+        case kWeldSimd: return elements(t->args[0], out, lanes_of(t));
+        case kWeldStruct:
+            for (std::uint32_t i = 0; i < t->num_args; ++i)
+                if (read(t->args[i], out + t->offsets[i])) return kFailed;
+            return kOk;
+        default: return take(out, t->size);
+    }
+}
+
+}  // namespace
+
+}  // namespace weld::runtime
+
+using namespace weld::runtime;
+
+extern "C" {
+
+std::int32_t weld_rt_serialize(WeldTask* t, const WeldType* type, const void* value, WeldVec* out,
+                               std::int32_t loc) noexcept {
+    Task* task = task_of(t);
+    const std::int64_t bytes = bytes_of(type, value);
+    char* data = static_cast<char*>(allocate_array(task, bytes, 1, loc));
+    if (!data) return kFailed;
+    *out = {data, bytes};
+    return Writer(task, data, loc).write(type, static_cast<const char*>(value));
+}
+
+std::int32_t weld_rt_deserialize(WeldTask* t, const WeldType* type, const WeldVec* bytes, void* out,
+                                 std::int32_t loc) noexcept {
+    Reader reader(task_of(t), *bytes, loc);
+    return reader.read(type, static_cast<char*>(out)) ? kFailed : reader.end();
+}
+}

@@ -1,0 +1,82 @@
+// User functions: looking them up and calling them with any number of pointers.
+#include "runtime/udf.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <exception>
+#include <utility>
+
+#include "runtime/entry.h"
+#include "runtime/task.h"
+
+namespace weld::runtime {
+
+bool UserLibraries::load(const std::string& path, std::string* error) {
+    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+        const char* why = dlerror();
+        *error = why ? why : "cannot load " + path;
+        return false;
+    }
+    const std::lock_guard lock(mutex_);
+    handles_.push_back(handle);
+    return true;
+}
+
+void* UserLibraries::find(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    for (auto handle = handles_.rbegin(); handle != handles_.rend(); ++handle)
+        if (void* address = dlsym(*handle, name.c_str())) return address;
+    return dlsym(RTLD_DEFAULT, name.c_str());
+}
+
+// ---- calls ------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t kMostArguments = 128;
+
+using Caller = void (*)(void* function, void** args);
+
+template <std::size_t>
+using Pointer = void*;
+
+template <std::size_t... I>
+constexpr Caller caller_of(std::index_sequence<I...>) {
+    return [](void* function, [[maybe_unused]] void** args) {
+        reinterpret_cast<void (*)(Pointer<I>...)>(function)(args[I]...);
+    };
+}
+
+template <std::size_t... Count>
+constexpr std::array<Caller, sizeof...(Count)> all_callers(std::index_sequence<Count...>) {
+    return {caller_of(std::make_index_sequence<Count>())...};
+}
+
+constexpr auto callers = all_callers(std::make_index_sequence<kMostArguments + 1>());
+
+}  // namespace
+
+}  // namespace weld::runtime
+
+using namespace weld::runtime;
+
+extern "C" std::int32_t weld_rt_call(WeldTask* t, void* function, void** args, std::int64_t count,
+                                     std::int32_t loc) noexcept {
+    Task* task = task_of(t);
+    if (count < 0 || std::size_t(count) > kMostArguments)
+        return task->fail(kWeldKernelError, loc,
+                          fmt::format("a user function takes {} arguments; at most {} can be passed",
+                                      count - 1, kMostArguments - 1));
+    try {
+        callers[std::size_t(count)](function, args);
+        return kOk;
+    } catch (const std::exception& e) {
+        return task->fail(kWeldKernelError, loc,
+                          fmt::format("a user function threw an exception: {}", e.what()));
+    } catch (...) {
+        return task->fail(kWeldKernelError, loc, "a user function threw an exception");
+    }
+}
