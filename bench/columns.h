@@ -1,4 +1,5 @@
-// Input columns: the counter-based generator of the workloads, and memory in large pages as any engine would have it.
+// Input columns: the counter-based generator of the workloads, and memory in large pages as any engine would
+// have it.
 #pragma once
 
 #include <sys/mman.h>
@@ -22,7 +23,9 @@ inline std::uint64_t sm(std::uint64_t s, std::uint64_t i) {
 }
 /// Uniform in [0, 1) / in [0, n) / Zipf with exponent 1 over [0, n).
 inline double u01(std::uint64_t s, std::uint64_t i) { return double(sm(s, i) >> 11) * 0x1p-53; }
-inline std::uint64_t bnd(std::uint64_t s, std::uint64_t i, std::uint64_t n) { return ((sm(s, i) >> 32) * n) >> 32; }
+inline std::uint64_t bnd(std::uint64_t s, std::uint64_t i, std::uint64_t n) {
+    return ((sm(s, i) >> 32) * n) >> 32;
+}
 inline std::uint64_t zipf(std::uint64_t s, std::uint64_t i, std::uint64_t n) {
     const auto octaves = std::uint64_t(std::bit_width(n));
     for (std::uint64_t t = 0;; ++t) {
@@ -76,7 +79,8 @@ class Column {
 /// The rows of a matrix as a vec[vec[T]].
 template <class T>
 Column<WeldVec> rows(const Column<T>& all, std::size_t width) {
-    return {all.size() / width, [&](std::size_t i) { return WeldVec{all.data() + i * width, std::int64_t(width)}; }};
+    return {all.size() / width,
+            [&](std::size_t i) { return WeldVec{all.data() + i * width, std::int64_t(width)}; }};
 }
 
 }  // namespace weld::bench

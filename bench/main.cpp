@@ -1,7 +1,9 @@
-// weld-bench PROGRAMS [--threads N] [--reps N] [--passes LIST] [NAME...]: runs workloads over columns in memory.
+// weld-bench PROGRAMS [--threads N] [--reps N] [--passes LIST] [NAME...]: runs workloads over columns in
+// memory.
 //
-// Prints for each: `NAME median S min S cpu S T<threads> compile MS peak BYTES chk DIGEST ok|WRONG`. A name stands for all
-// workloads that begin with it (whole dotted parts). Freeing the result of a run is timed with the next one.
+// Prints for each: `NAME median S min S cpu S T<threads> compile MS peak BYTES chk DIGEST ok|WRONG`. A name
+// stands for all workloads that begin with it (whole dotted parts). Freeing the result of a run is timed with
+// the next one.
 #include <time.h>
 
 #include <algorithm>
@@ -86,9 +88,10 @@ static bool run(const Settings& s, const bench::Workload& w) {
     }
     const double digest = w.digest(last->value());
     const bool ok = std::abs(digest - w.expected) <= w.tolerance * std::abs(w.expected);
-    std::printf("%-18s median %.6f min %.6f cpu %.6f T%d compile %.2f peak %lld chk %.17g %s\n", w.name.c_str(),
-                median(times), *std::min_element(times.begin(), times.end()), median(cpus), s.threads,
-                1000 * (compiled - begin), static_cast<long long>(how.account->peak()), digest, ok ? "ok" : "WRONG");
+    std::printf("%-18s median %.6f min %.6f cpu %.6f T%d compile %.2f peak %lld chk %.17g %s\n",
+                w.name.c_str(), median(times), *std::min_element(times.begin(), times.end()), median(cpus),
+                s.threads, 1000 * (compiled - begin), static_cast<long long>(how.account->peak()), digest,
+                ok ? "ok" : "WRONG");
     std::fflush(stdout);
     return ok;
 }

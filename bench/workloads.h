@@ -16,9 +16,9 @@ struct Inputs {
 };
 
 struct Workload {
-    std::string name;       ///< `W5.uni.1e6`: the reference's line starts with it
-    std::string program;    ///< file in bench/programs, without `.weld`
-    double expected;        ///< digest, to a relative 1e-9 (see `tolerance`)
+    std::string name;     ///< `W5.uni.1e6`: the reference's line starts with it
+    std::string program;  ///< file in bench/programs, without `.weld`
+    double expected;      ///< digest, to a relative 1e-9 (see `tolerance`)
     double tolerance;
     std::function<Inputs()> make;
     std::function<double(const void* result)> digest;
