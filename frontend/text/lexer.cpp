@@ -131,7 +131,7 @@ class Lexer {
                text_[at_] != '"' && text_[at_] != language_.comment)
             at_ += utf8_step(text_.substr(at_));
         diagnostics_.error(place(start), "{}", message);
-        end_ = at_;
+        push(language_.bad, start, at_);
     }
 
     std::string_view text_;

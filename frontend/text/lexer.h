@@ -49,8 +49,8 @@ class WordTable {
 struct Language {
     std::span<const TokenRow> marks;  ///< the longest that fits is taken
     const WordTable* words;
-    char comment;                            ///< begins a comment that ends with the line
-    std::uint8_t name, number, string, end;  ///< kinds of the tokens that no table can list
+    char comment;                                 ///< begins a comment that ends with the line
+    std::uint8_t name, number, string, end, bad;  ///< kinds of the tokens that no table can list
 };
 
 struct Token {
@@ -63,7 +63,7 @@ struct Token {
 /// token or comment). Names are `[A-Za-z_$][A-Za-z0-9_$]*`. A number is everything from a digit on that could
 /// be meant as one
 /// (`12abc`, `1e+3`, `0x1fu8`): the parser judges. A string keeps its quotes and escapes.
-/// Bytes that begin no token are reported, once per run of them, and left out.
+/// Bytes that begin no token are reported, and become one token `bad` per run of them.
 std::vector<Token> lex(const Sources& sources, Loc begin, const Language& language, Diagnostics& diagnostics);
 
 }  // namespace weld

@@ -67,7 +67,7 @@ class Check {
         Term* unknown = nullptr;
         const Type* type = r_.terms.resolve(term, &unknown);
         if (type) return well_formed(type, loc, nullptr), type;
-        if (lenient_) return nullptr;
+        if (lenient_ || (!unknown && r_.diagnostics.has_errors())) return nullptr;
         r_.diagnostics.error(unknown && unknown->origin ? unknown->origin : loc,
                              "the type of this cannot be inferred; {}", hint);
         if (unknown) unknown->bound = r_.terms.error();  // once is enough
@@ -114,7 +114,8 @@ class Check {
                                  name_of(type->builder), show(type->args.back()));
     }
 
-    static std::string show(const Type* type) {
+    std::string show(const Type* type) const {
+        if (seen_[type->id].leaves > kMaxTypeLeaves) return "…";
         std::string out = type->str();
         return out.size() <= 160 ? out : out.substr(0, 160) + "…";
     }
@@ -154,13 +155,21 @@ class Check {
     }
 
     void finish(Node* n) {
-        n->type = n->form == Form::Name
-                      ? n->local->type
-                      : settle(n->term, n->start, "write it, for example `[]: vec[i32]` or `appender[i32]`");
+        if (n->form == Form::Name) n->type = n->local->type;
+        else if (n->is(Op::Lambda)) n->type = function_type(n);
+        else n->type = settle(n->term, n->start, "write it, for example `[]: vec[i32]` or `appender[i32]`");
         const bool typed = n->type && std::all_of(n->args.begin(), n->args.end(), [](const Node* a) {
                                return a->type || a->form == Form::Zip || a->is(Op::Lambda);
                            });
         if (typed && n->form == Form::Op) rules(n);
+    }
+
+    const Type* function_type(const Node* n) {
+        std::vector<const Type*> params;
+        for (const Binding& b : n->bindings) params.push_back(b.local->type);
+        const Type* result = n->args[0]->type;
+        if (!result || std::find(params.begin(), params.end(), nullptr) != params.end()) return nullptr;
+        return r_.module.types.function(params, result);
     }
 
     // ---- rules

@@ -246,9 +246,11 @@ class Inference {
 
     Term* scalar_op(Node* n) {
         Node* first = n->args[0];
-        if (Terms::is_error(first->term)) return n->args.size() == 2 ? error_or_bool(n) : t_.error();
+        for (const Node* a : n->args)
+            if (Terms::is_error(a->term)) return error_or_bool(n);
         if (n->args.size() == 2) {
             Node* second = n->args[1];
+            if (info(n->op).rule == TypeRule::Bool && !bools(n)) return t_.error();
             if (!t_.unify(first->term, second->term)) {
                 Diagnostic& d =
                     error_at(r_, second, "`{}` takes two operands of one type, found `{}` and `{}`",
@@ -263,6 +265,17 @@ class Inference {
                 return error_or_bool(n);
         }
         return info(n->op).rule == TypeRule::Compare ? attempt(n) : first->term;
+    }
+
+    /// Each side of `&&` and `||` can be wrong by itself; the right one is looked at first.
+    bool bools(Node* n) {
+        for (Node* a : {n->args[1], n->args[0]}) {
+            const Term* t = Terms::find(a->term);
+            if (t->kind != Term::Known || (t->type->is_lanes() && t->type->scalar == Scalar::Bool)) continue;
+            error_at(r_, a, "`{}` takes bools, found `{}`", info(n->op).text, t_.str(a->term));
+            return false;
+        }
+        return true;
     }
 
     /// After an error: a comparison is bool all the same.
@@ -343,7 +356,7 @@ class Inference {
     /// Gives all simd in `t` these lanes. A variable in the way is returned.
     Term* match_lanes(Term* t, Lanes* lanes, Node* at) {
         if (Terms::is_unknown(t)) return t;
-        if (Terms::is_error(t)) return nullptr;
+        if (Terms::is_error(t) || !t_.first_visit(t)) return nullptr;
         if (Terms::is(t, TypeKind::Struct)) {
             for (std::size_t i = 0; i < t_.num_args(t); ++i)
                 if (Term* unknown = match_lanes(t_.arg(t, i), lanes, at)) return unknown;
@@ -433,6 +446,7 @@ class Inference {
     }
 
     Term* element_of(Node* n, std::string_view what) {
+        if (Terms::is_error(n->term)) return t_.error();
         Term* elem = t_.variable(n->start);
         if (t_.unify(t_.vec(elem), n->term)) return elem;
         Diagnostic& d = error_at(r_, n, "`{}` goes over vectors, found `{}`", what, t_.str(n->term));
@@ -534,12 +548,18 @@ class Inference {
     enum class Shape { Plain, Wide, Unknown };
     /// Wide: simd, or a struct of nothing but simd, at any depth.
     Shape shape_of(Term* t, Term** unknown) {
+        t_.begin_walk();
+        return shape_below(t, unknown);
+    }
+
+    Shape shape_below(Term* t, Term** unknown) {
         if (Terms::is_unknown(t)) return *unknown = t, Shape::Unknown;
         if (Terms::is(t, TypeKind::Simd)) return Shape::Wide;
         if (!Terms::is(t, TypeKind::Struct) || t_.num_args(t) == 0) return Shape::Plain;
         Shape all = Shape::Wide;
+        if (!t_.first_visit(t)) return all;  // what it is has been taken into account
         for (std::size_t i = 0; i < t_.num_args(t); ++i) {
-            const Shape field = shape_of(t_.arg(t, i), unknown);
+            const Shape field = shape_below(t_.arg(t, i), unknown);
             if (field == Shape::Plain) return field;
             if (field == Shape::Unknown) all = field;
         }
@@ -559,6 +579,7 @@ class Inference {
         if (shape == Shape::Plain || shape_of(item, &unused) == Shape::Wide) return plain_merge(n, item);
         if (shape == Shape::Unknown) return nullptr;
         Lanes* lanes = t_.lanes(0);
+        widened_ = 0;
         if (!widen(item, n->args[1]->term, lanes)) return merge_error(n, item);
         if (n->args.size() == 3) demand(n->args[2], t_.simd(t_.boolean(), lanes), "the mask of a `merge`");
         return builder;
@@ -582,6 +603,7 @@ class Inference {
 
     /// Makes `wide` a simd form of `item`, with these lanes.
     bool widen(Term* item, Term* wide, Lanes* lanes) {
+        if (++widened_ > 2 * kMaxTypeLeaves) return false;
         if (Terms::is(wide, TypeKind::Simd))
             return t_.unify(t_.lanes_of(wide), lanes) && t_.unify(item, t_.arg(wide, 0));
         if (Terms::is_unknown(item)) {
@@ -718,6 +740,7 @@ class Inference {
 
     Reader& r_;
     Terms& t_;
+    std::uint32_t widened_ = 0;           // parts of the merge at hand
     std::vector<Node*> waiting_;          // in the order in which they began to
     std::unordered_set<Node*> unsolved_;  // of these
     struct LateLanes {

@@ -20,9 +20,11 @@ class Lowering {
     }
 
   private:
+    using Lets = std::vector<std::pair<const Symbol*, const Expr*>>;
+
     const Expr* lower(Node* n) {
-        const Expr* e = is_infix(n) ? infix(n) : n->form == Form::Op ? operation(n) : simple(n);
-        return annotated(n, e);
+        if (is_infix(n) || (n->is(Op::Block) && !n->annotations)) return with_lets(n);
+        return annotated(n, n->form == Form::Op ? operation(n) : simple(n));
     }
 
     const Expr* annotated(const Node* n, const Expr* e) {
@@ -65,21 +67,18 @@ class Lowering {
 
     /// A chain `a + b + ...` is cut where `measure` said so: the part so far becomes a `let`, which computes
     /// the same in the same order, and no tree gets deep.
-    const Expr* infix(Node* top) {
+    const Expr* infix(Node* top, Lets& lets) {
         const std::vector<Node*> spine = left_spine(top);
-        std::vector<std::pair<const Symbol*, const Expr*>> lets;
-        const Expr* left = lower(spine.back()->args[0]);
+        const Expr* left = flat(spine.back()->args[0], lets);  // it comes first in any case
         for (auto at = spine.rbegin(); at != spine.rend(); ++at) {
             Node* n = *at;
             const Expr* right = lower(n->args[1]);
-            left = scalar_op(m_, n->op, {left, right}, n->loc);
-            if (n == top) break;
-            left = annotated(n, left);
-            if (n->chain < kChain) continue;
+            left = annotated(n, scalar_op(m_, n->op, {left, right}, n->loc));
+            if (n == top || n->chain < kChain) continue;
             lets.emplace_back(m_.symbol("chain", left->type), left);
             left = var(m_, lets.back().first, n->loc);
         }
-        return block(m_, lets, left, top->loc);
+        return left;
     }
 
     const Symbol* declare(const Binding& b) { return b.local->symbol = m_.symbol(b.name, b.local->type); }
@@ -90,13 +89,22 @@ class Lowering {
         return lambda(m_, params, lower(n->args[0]), n->loc);
     }
 
-    const Expr* lets(Node* n) {
-        std::vector<std::pair<const Symbol*, const Expr*>> out;
+    /// The value of `n` where lets may be added before it: blocks in blocks become one, however deep they
+    /// are.
+    const Expr* flat(Node* n, Lets& lets) {
+        if (is_infix(n)) return infix(n, lets);
+        if (!n->is(Op::Block) || n->annotations) return lower(n);
         for (std::size_t i = 0; i < n->bindings.size(); ++i) {
-            const Expr* value = lower(n->args[i]);
-            out.emplace_back(declare(n->bindings[i]), value);
+            const Expr* value = flat(n->args[i], lets);
+            lets.emplace_back(declare(n->bindings[i]), value);
         }
-        return block(m_, out, lower(n->args.back()), n->loc);
+        return flat(n->args.back(), lets);
+    }
+
+    const Expr* with_lets(Node* n) {
+        Lets lets;
+        const Expr* result = flat(n, lets);
+        return block(m_, lets, result, n->loc);
     }
 
     const Expr* for_loop(Node* n) {
@@ -130,7 +138,11 @@ class Lowering {
 
     const Expr* operation(Node* n) {
         switch (n->op) {
-            case Op::Block: return lets(n);
+            case Op::Block: {  // an annotated one
+                Node bare = *n;
+                bare.annotations = nullptr;
+                return with_lets(&bare);
+            }
             case Op::Lambda: return function(n);
             case Op::For: return for_loop(n);
             case Op::Iter: return iterator(n);

@@ -115,8 +115,11 @@ class Expander {
     }
 
     Node* too_much(Node* at, const char* how) {
+        const Expansion* outermost = at->expansion;
+        while (outermost && outermost->outer) outermost = outermost->outer;
         if (!exhausted_)
-            error_at(reader_, at, "the program {} when its macros and functions are expanded", how);
+            reader_.diagnostics.error(outermost ? outermost->call : at->start,
+                                      "the program {} when its macros and functions are expanded", how);
         exhausted_ = true;
         return error_like(at);
     }
@@ -149,7 +152,7 @@ class Expander {
             case Form::Ascribe: return all_args(n, frame, Where::Value);
             case Form::Zip:
                 if (where == Where::Data) return all_args(n, frame, Where::Data);
-                return not_data(n, "zip");
+                return not_data(n, "`zip`");
             case Form::Op: return operation(n, frame, where);
         }
         return n;

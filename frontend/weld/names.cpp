@@ -13,13 +13,9 @@ namespace {
 class Names {
   public:
     explicit Names(Reader& reader) : reader_(reader) {
-        for (const auto& m : reader.program.macros) macros_.emplace(m->name, m.get());
-        for (const auto& d : reader.program.definitions) {
-            if (macros_.contains(d->name))
+        for (const auto& d : reader.program.definitions)
+            if (find(macros(), d->name))
                 reader.diagnostics.error(d->loc, "function `{}` has the name of a macro", d->name);
-            definitions_.emplace(d->name, d.get());
-        }
-        for (const Alias& a : reader.program.aliases) aliases_.insert_or_assign(a.name, a.type);
     }
 
     void run() {
@@ -46,10 +42,14 @@ class Names {
         auto at = visible_.find(name);
         return at == visible_.end() ? nullptr : at->second;
     }
-    template <class T>
-    static T find(const std::unordered_map<std::string_view, T>& in, std::string_view name) {
+    template <class Map>
+    static typename Map::mapped_type find(const Map& in, std::string_view name) {
         auto at = in.find(name);
         return at == in.end() ? nullptr : at->second;
+    }
+    const std::unordered_map<std::string_view, Macro*>& macros() const { return reader_.program.macro_of; }
+    const std::unordered_map<std::string_view, Definition*>& definitions() const {
+        return reader_.program.definition_of;
     }
 
     std::uint32_t root(Node* n) {
@@ -94,12 +94,12 @@ class Names {
 
     void name(Node* n) {
         if ((n->binding = lookup(n->text))) return;
-        if (Definition* d = find(definitions_, n->text)) {
+        if (Definition* d = find(definitions(), n->text)) {
             n->callee = Node::Callee::Definition;
             n->definition = d;
             return;
         }
-        if (macros_.contains(n->text))
+        if (find(macros(), n->text))
             error_at(reader_, n, "`{}` is a macro, not a value; call it with its arguments", n->text)
                 .note(fmt::format("where a function is expected, write `|x| {}(x)`", n->text));
         else unknown(n, n->text);
@@ -154,9 +154,9 @@ class Names {
         if (callee->form != Form::Name) return visit(callee);
         const std::string_view name = callee->text;
         const Binding* bound = lookup(name);
-        Macro* macro = find(macros_, name);
-        Definition* definition = find(definitions_, name);
-        const TypeNode* alias = find(aliases_, name);
+        Macro* macro = find(macros(), name);
+        Definition* definition = find(definitions(), name);
+        const TypeNode* alias = find(reader_.program.aliases, name);
         if (bound && (bound->is_function || !(macro || definition))) visit(callee);
         else if (macro) call_macro(n, macro);
         else if (definition) call_definition(n, definition);
@@ -216,9 +216,6 @@ class Names {
     }
 
     Reader& reader_;
-    std::unordered_map<std::string_view, Macro*> macros_;
-    std::unordered_map<std::string_view, Definition*> definitions_;
-    std::unordered_map<std::string_view, const TypeNode*> aliases_;
     std::unordered_map<std::string_view, Binding*> visible_;
     std::vector<std::pair<std::string_view, Binding*>> bound_;  // what each name meant before
     std::uint32_t depth_ = 0;

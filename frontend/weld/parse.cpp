@@ -17,19 +17,24 @@
 namespace weld::front {
 
 void measure(Node* n) {
-    if (is_infix(n)) {
-        const Node *left = n->args[0], *right = n->args[1];
-        const bool continues = is_infix(left) && left->chain < kChain;
-        n->chain = std::uint8_t(continues ? left->chain + 1 : 1);
-        // The left side of a full chain is bound to a name by `lower`, so it stands beside this node, not
-        // under it.
-        const bool beside = is_infix(left) && !continues;
-        n->height = std::max(left->height + !beside, right->height + 2);
+    n->height = 1;
+    if (!is_infix(n)) {
+        for (const Node* a : n->args)
+            if (a) n->height = std::max(n->height, a->height + 1);
         return;
     }
-    n->height = 1;
-    for (const Node* a : n->args)
-        if (a) n->height = std::max(n->height, a->height + 1);
+    const Node *left = n->args[0], *right = n->args[1];
+    std::uint32_t length = 1;  // of the chain, as far as it makes the tree deeper
+    n->chain = 1;
+    n->operands = right->height;
+    if (is_infix(left)) {
+        length = std::min(left->height - left->operands, kChain);
+        n->chain = std::uint8_t(left->chain % kChain + 1);
+        n->operands = std::max(n->operands, left->operands);
+    } else {
+        n->operands = std::max(n->operands, left->height);
+    }
+    n->height = n->operands + 1 + length;
 }
 
 Parser::Parser(Reader& reader, Loc text, bool internal)
@@ -57,9 +62,9 @@ std::string Parser::found() const {
 }
 
 Diagnostic& Parser::fail(std::string message) {
-    Diagnostic& d = diagnostics_.error(current().loc, "{}", message);
     panic_ = true;
-    return d;
+    if (at(kBad)) return said_already_ = {};
+    return diagnostics_.error(current().loc, "{}", message);
 }
 
 Node* Parser::fail_node(std::string message) {
@@ -175,7 +180,7 @@ void Parser::alias() {
     const std::string_view name = text_of(current());
     if (!expect(kName, "a name for the type") || !expect(kEquals, "`=`")) return;
     const TypeNode* means = type();
-    if (!panic_) program_.aliases.push_back({name, means});
+    if (!panic_) program_.aliases.insert_or_assign(name, means);
     if (!panic_ && !at(kSemicolon)) expect(kSemicolon, "`;` after the type");
 }
 
@@ -192,12 +197,11 @@ void Parser::macro() {
     made->params = keep(params);
     if (!expect(kEquals, "`=`")) return;
     made->body = expr();
-    for (const auto& other : program_.macros)
-        if (other->name == made->name)
-            diagnostics_
-                .error(made->loc, "macro `{}` is defined already{}", made->name,
-                       other->internal ? "; it is one of the standard macros" : "")
-                .label(other->loc, "here");
+    if (auto [other, added] = program_.macro_of.emplace(made->name, made.get()); !added)
+        diagnostics_
+            .error(made->loc, "macro `{}` is defined already{}", made->name,
+                   other->second->internal ? "; it is one of the standard macros" : "")
+            .label(other->second->loc, "here");
     program_.macros.push_back(std::move(made));
     if (!panic_ && !at(kSemicolon)) expect(kSemicolon, "`;` after the macro");
 }
@@ -220,10 +224,9 @@ void Parser::definition() {
     made->lambda = make_op(Op::Lambda, made->loc, made->loc, {&body, 1});
     if (made->lambda->form == Form::Error) return;
     made->lambda->bindings = keep(params);
-    for (const auto& other : program_.definitions)
-        if (other->name == made->name)
-            diagnostics_.error(made->loc, "function `{}` is defined already", made->name)
-                .label(other->loc, "here");
+    if (auto [other, added] = program_.definition_of.emplace(made->name, made.get()); !added)
+        diagnostics_.error(made->loc, "function `{}` is defined already", made->name)
+            .label(other->second->loc, "here");
     program_.definitions.push_back(std::move(made));
     if (!panic_ && !at(kSemicolon)) expect(kSemicolon, "`;` after the function");
 }
@@ -458,12 +461,13 @@ Node* Parser::parenthesised() {
     return inside;
 }
 
-/// `@(key: value, ...) leaf`; two in a row count as one.
+/// `@(key: value, ...) leaf`; several in a row count as one.
 Node* Parser::annotated() {
     const Nesting nesting(*this);
     const Loc start = current().loc;
     if (nesting.too_deep) return give_up(start);
-    std::vector<Annotation> found = annotations();
+    std::vector<Annotation> found;
+    while (at(kAt) && !panic_) annotations(found);
     Node* of = leaf();
     of->start = start;
     if (found.empty() || panic_) return of;

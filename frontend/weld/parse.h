@@ -106,12 +106,13 @@ class Parser {
     const TypeNode* builder_type();
     const TypeNode* simd_type();
     const TypeNode* named_type();
+    std::string_view nearest_type(std::string_view name) const;
     const TypeNode* make_type(TypeNode proto, std::span<const TypeNode* const> args);
     std::vector<const TypeNode*> types(std::size_t count);
     const TypeNode* unknown_type() { return make_type({.loc = current().loc}, {}); }
     MergeOp merge_op(std::string_view builder);
     std::uint32_t lane_count();
-    std::vector<Annotation> annotations();
+    void annotations(std::vector<Annotation>& out);
     void annotation(std::vector<Annotation>& out);
     std::int64_t annotation_number(const Token& value, bool negative) const;
 
@@ -126,6 +127,7 @@ class Parser {
     std::uint32_t depth_ = 0;
     bool panic_ = false;
     bool gave_up_ = false;
+    Diagnostic said_already_;
 };
 
 }  // namespace weld::front

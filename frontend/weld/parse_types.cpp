@@ -69,7 +69,11 @@ const TypeNode* Parser::type() {
         case kSimd: advance(); return simd_type();
         case kName: return named_type();
         case kQuestion: advance(); return make_type({.loc = loc}, {});
-        case kAt: annotations(); return type();  // promises about values of the type; types carry none
+        case kAt: {
+            std::vector<Annotation> dropped;  // a type carries none
+            while (at(kAt) && !panic_) annotations(dropped);
+            return type();
+        }
         case kLBrace: {
             advance();
             std::vector<const TypeNode*> fields;
@@ -95,20 +99,30 @@ std::vector<const TypeNode*> Parser::types(std::size_t count) {
     return out;
 }
 
+/// What somebody who wrote `name` may have meant.
+std::string_view Parser::nearest_type(std::string_view name) const {
+    constexpr std::pair<std::string_view, std::string_view> elsewhere[] = {
+        {"int", "i32"},   {"long", "i64"},   {"short", "i16"},      {"char", "i8"},  {"byte", "u8"},
+        {"float", "f32"}, {"double", "f64"}, {"string", "vec[i8]"}, {"bit", "bool"}, {"boolean", "bool"}};
+    for (auto [theirs, ours] : elsewhere)
+        if (name == theirs) return ours;
+    Nearest nearest(name);
+    for (const auto& [alias, means] : program_.aliases) nearest.consider(alias);
+    for (int s = 0; s < kNumScalars; ++s) nearest.consider(name_of(Scalar(s)));
+    for (const char* other : {"vec", "dict", "simd"}) nearest.consider(other);
+    return nearest.best();
+}
+
 const TypeNode* Parser::named_type() {
     const std::string_view name = text_of(current());
     const Loc loc = current().loc;
-    for (auto a = program_.aliases.rbegin(); a != program_.aliases.rend(); ++a) {
-        if (a->name != name) continue;
+    if (auto alias = program_.aliases.find(name); alias != program_.aliases.end()) {
         advance();
-        return a->type;
+        return alias->second;
     }
     Diagnostic& d = diagnostics_.error(loc, "unknown type `{}`", name.substr(0, 100));
-    Nearest nearest(name);
-    for (const Alias& a : program_.aliases) nearest.consider(a.name);
-    for (int s = 0; s < kNumScalars; ++s) nearest.consider(name_of(Scalar(s)));
-    for (const char* other : {"vec", "dict", "simd"}) nearest.consider(other);
-    if (!nearest.best().empty()) d.note(fmt::format("did you mean `{}`?", nearest.best()));
+    if (const std::string_view near = nearest_type(name); !near.empty())
+        d.note(fmt::format("did you mean `{}`?", near));
     advance();
     return make_type({.loc = loc}, {});
 }
@@ -176,16 +190,14 @@ MergeOp Parser::merge_op(std::string_view builder) {
 // ---- annotations
 
 /// `@(key: value, ...)`, known keys only, each once.
-std::vector<Annotation> Parser::annotations() {
-    std::vector<Annotation> out;
+void Parser::annotations(std::vector<Annotation>& out) {
     advance();
-    if (!expect(kLParen, "`(` after `@`")) return out;
+    if (!expect(kLParen, "`(` after `@`")) return;
     while (!panic_ && !at(kRParen)) {
         annotation(out);
         if (!accept(kComma)) break;
     }
     expect(kRParen, "`,` or `)`");
-    return out;
 }
 
 void Parser::annotation(std::vector<Annotation>& out) {

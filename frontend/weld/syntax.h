@@ -5,8 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "weldir/ir/module.h"
@@ -91,6 +94,7 @@ struct Node {
     std::uint8_t chain = 0;        ///< infix operators since the last one that `lower` binds to a name
     std::uint16_t lanes = 0;       ///< Iter, Broadcast: as written, 0 if not
     std::uint32_t height = 1;      ///< of the tree that `lower` makes of it
+    std::uint32_t operands = 0;    ///< infix: the largest height of the operands of its chain
     Loc start;                     ///< its first character: where it is called wrong
     Loc loc;                       ///< its operator or name: where it fails at run time
     std::uint32_t frame_size = 0;  ///< Lambda, surface: slots of its frame
@@ -157,16 +161,13 @@ struct Definition {
     std::vector<std::uint32_t> origins;  ///< of the builders in its result: see linearity.cpp
 };
 
-struct Alias {
-    std::string_view name;
-    const TypeNode* type;
-};
-
 /// What a text consists of.
 struct Program {
-    std::vector<Alias> aliases;  ///< a later one of the same name counts
+    std::map<std::string_view, const TypeNode*> aliases;  ///< a later one of the same name counts
     std::vector<std::unique_ptr<Macro>> macros;
+    std::unordered_map<std::string_view, Macro*> macro_of;
     std::vector<std::unique_ptr<Definition>> definitions;
+    std::unordered_map<std::string_view, Definition*> definition_of;
     Node* main = nullptr;  ///< a Lambda, or another expression: then the program has no parameters
     std::uint32_t frame_size = 0;
     std::size_t num_nodes = 0;

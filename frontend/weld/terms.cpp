@@ -178,6 +178,7 @@ void Terms::wait(Term* variable, Node* node) {
 bool Terms::occurs(Term* variable, Term* in) {
     in = find(in);
     if (in == variable) return true;
+    if (in->args.empty() || !first_visit(in)) return false;
     return std::any_of(in->args.begin(), in->args.end(), [&](Term* a) { return occurs(variable, a); });
 }
 
@@ -185,6 +186,7 @@ bool Terms::bind(Term* variable, Term* to) {
     if (to->kind == Term::Variable) {
         for (Waiting* w = variable->waiting; w; w = w->next) wait(to, w->node);
     } else {
+        begin_walk();
         if (occurs(variable, to)) return false;
         for (Waiting* w = variable->waiting; w; w = w->next) ready_.push_back(w->node);
     }
@@ -268,7 +270,7 @@ void Terms::append(std::string& out, Term* t) {
     t = find(t);
     if (out.size() > kLongest) return;
     if (t->kind == Term::Known) {
-        out += t->type->str();
+        out += t->leaves <= kMaxTypeLeaves ? t->type->str() : "…";
         return;
     }
     const bool is_struct = t->kind == Term::Struct;

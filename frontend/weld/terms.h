@@ -32,6 +32,7 @@ struct Term {
     Term* bound = nullptr;                        ///< Variable: what it turned out to be
     Lanes* lanes = nullptr;                       ///< Simd
     const Type* type = nullptr;                   ///< Known
+    std::uint32_t walk = 0;                       ///< the last walk that came by: see `Terms::first_visit`
     std::span<Term*> args;                        ///< as Type::args; Simd: its element
     Waiting* waiting = nullptr;                   ///< Variable
 };
@@ -77,6 +78,11 @@ class Terms {
     static std::uint32_t count(Lanes* l) { return find(l)->count; }  ///< 0: not known yet
     std::uint32_t leaves(Term* t);
 
+    // ---- walking: types share parts, so a walk has to know where it has been
+    void begin_walk() { ++walk_; }
+    /// Is this the first time that the walk comes to the term that `t` stands for?
+    bool first_visit(Term* t) { return std::exchange(find(t)->walk, walk_) != walk_; }
+
     // ---- unifying
     /// Makes the two equal, binding variables. False if they cannot be; what was bound on the way stays
     /// bound.
@@ -108,6 +114,7 @@ class Terms {
     std::vector<Term*> known_;  // by Type::id
     std::vector<Term*> simds_;  // to settle
     std::vector<Node*> ready_;
+    std::uint32_t walk_ = 0;
 };
 
 }  // namespace weld::front

@@ -53,7 +53,7 @@ constexpr Rows make_words() {
 constexpr Rows kMarks = make_marks();
 constexpr Rows kWords = make_words();
 constexpr WordTable kWordTable(kWords.all());
-constexpr Language kLanguage = {kMarks.all(), &kWordTable, '#', kName, kNumber, kString, kEnd};
+constexpr Language kLanguage = {kMarks.all(), &kWordTable, '#', kName, kNumber, kString, kEnd, kBad};
 
 }  // namespace
 

@@ -11,6 +11,7 @@ enum TokenKind : std::uint8_t {
     kNumber,
     kString,
     kEnd,
+    kBad,  ///< has been reported
 #define WELD_MARK(name, text) k##name,
 #define WELD_WORD(name, text) k##name,
 #include "frontend/weld/tokens.def"

@@ -38,7 +38,7 @@ class Nearest {
     void consider(std::string_view candidate) {
         if (name_.size() > kLongest || candidate.empty() || distance_ == 0) return;
         const std::size_t distance = edit_distance(name_, candidate, distance_ - 1);
-        if (distance >= distance_ || distance >= candidate.size()) return;
+        if (distance >= distance_ || distance >= candidate.size() || distance >= name_.size()) return;
         distance_ = distance;
         best_ = candidate;
     }
