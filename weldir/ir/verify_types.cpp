@@ -376,18 +376,22 @@ void lookup(Demands& d, const Expr* e) {
     d.equal(e->type, found_in(e->arg(0)->type), "what is found");
 }
 
+bool in_dict(Demands& d, const Expr* e) {
+    if (!d.arity(e, 2, 2)) return false;
+    const Type* of = e->arg(0)->type;
+    return d.that(of->is_dict(), "`{}` is no dictionary", of) &&
+           d.equal(e->arg(1)->type, of->key(), "the key");
+}
+
 void opt_lookup(Demands& d, const Expr* e) {
-    if (!collection(d, e, 2)) return;
-    key_of(d, e);
+    if (!in_dict(d, e)) return;
     d.that(e->type->is_struct() && e->type->args.size() == 2 && e->type->args[0]->is_bool() &&
-               e->type->args[1] == found_in(e->arg(0)->type),
+               e->type->args[1] == e->arg(0)->type->value(),
            "`optlookup` gives a bool and a value");
 }
 
 void key_exists(Demands& d, const Expr* e) {
-    if (!collection(d, e, 2)) return;
-    key_of(d, e);
-    d.that(e->type->is_bool(), "`keyexists` gives a bool");
+    if (in_dict(d, e)) d.that(e->type->is_bool(), "`keyexists` gives a bool");
 }
 
 void slice(Demands& d, const Expr* e) {
