@@ -1,0 +1,57 @@
+// Compiling and running through frontend/api, and taking results apart.
+#include "tests/driver/compiled.h"
+
+#include <cstring>
+
+#include "runtime/hash_table.h"
+#include "tests/interp/memory.h"
+
+namespace weld::driver {
+
+std::string Config::name() const {
+    std::string s = "-O" + std::to_string(level);
+    if (!passes) return s;
+    s += " --passes ";
+    for (std::size_t i = 0; i < passes->size(); ++i) (s += i ? "," : "") += (*passes)[i];
+    return s;
+}
+
+Compiled::Compiled(const std::string& text, const Config& config) {
+    CompileOptions options;
+    options.name = "test";
+    options.level = config.level;
+    options.passes = config.passes;
+    options.verify = true;
+    CompileReport report;
+    program_ = compile(text, options, &report);
+    if (!program_) error = report.diagnostics.empty() ? "it was rejected without a word" : report.diagnostics;
+}
+
+static void entries_of(const Type*, const void* dict, const std::function<void(const void*, const void*)>& entry) {
+    const auto* d = static_cast<const WeldDict*>(dict);
+    for (std::int64_t i = 0; i < d->count; ++i) entry(d->entry(i), d->entry(i) + d->value_at);
+}
+
+Ran Compiled::run(std::span<const interp::Value> args, int threads) const {
+    Ran ran;
+    interp::Memory memory;
+    std::vector<const Type*> types;
+    for (const Symbol* p : program_->params()) types.push_back(p->type);
+    const void* arguments = interp::store_arguments(types, args, memory);
+    runtime::RunOptions options;
+    options.threads = threads;
+    const RunOutcome out = program_->run(arguments, options);
+    ran.done = out.ok();
+    if (ran.done) {
+        ran.value = interp::load(program_->result_type(), out.value(), entries_of);
+        return ran;
+    }
+    const Position at = program_->position(out.failure());
+    ran.code = int(out.failure().code);
+    ran.line = at.line;
+    ran.column = at.column;
+    ran.message = program_->describe(out.failure());
+    return ran;
+}
+
+}  // namespace weld::driver
