@@ -1,5 +1,5 @@
-// Does a program do the same everywhere: printed and read back, rewritten by passes, interpreted and compiled, on one
-// thread and on several?
+// Does a program do the same everywhere: printed and read back, rewritten by passes, interpreted and
+// compiled, on one thread and on several?
 #pragma once
 
 #include <optional>
@@ -23,7 +23,8 @@ struct Text {
 /// The options with which everything here interprets: the math of the runtime, functions of this process.
 interp::Options interpreter_options();
 
-/// What is wrong with the program by itself: it must verify, and print as text that reads back and prints the same.
+/// What is wrong with the program by itself: it must verify, and print as text that reads back and prints the
+/// same.
 std::string check_text(const Module& m);
 
 /// What passes make of a program. `error` says why they don't; it names the pass.
@@ -33,21 +34,23 @@ std::string run_named_passes(Module& m, const std::vector<std::string>& passes);
 std::vector<Config> configs_for(const std::optional<std::vector<std::string>>& passes);
 
 struct CheckOptions {
-    bool unordered = false;     ///< vectors in results are multisets
+    bool unordered = false;       ///< vectors in results are multisets
     bool exact_failures = false;  ///< a failure must have this code and place however the program is compiled
 };
 
-/// Where running `m`, which was read from `text`, differs from `expected`, by the interpreter (skipped if it gives up).
-std::string check_interpreted(const Module& m, std::span<const interp::Value> args, const interp::Outcome& expected,
-                              const Sources& sources, const CheckOptions& options);
+/// Where running `m`, which was read from `text`, differs from `expected`, by the interpreter (skipped if it
+/// gives up).
+std::string check_interpreted(const Module& m, std::span<const interp::Value> args,
+                              const interp::Outcome& expected, const Sources& sources,
+                              const CheckOptions& options);
 
 /// Where compiled programs differ from `expected`. `programs` are compilations of one text, under `configs`.
 std::string check_compiled(const std::vector<Config>& configs, const std::vector<Compiled>& programs,
-                           const Module& m, std::span<const interp::Value> args, const interp::Outcome& expected,
-                           const CheckOptions& options);
+                           const Module& m, std::span<const interp::Value> args,
+                           const interp::Outcome& expected, const CheckOptions& options);
 
-/// Everything of the above for one program with one set of arguments, where the interpreter decides. Empty if all agree,
-/// or if there is nothing to compare because the program runs too long.
+/// Everything of the above for one program with one set of arguments, where the interpreter decides. Empty if
+/// all agree, or if there is nothing to compare because the program runs too long.
 std::string check_everything(const std::string& text, std::span<const interp::Value> args,
                              const interp::Options& limits);
 

@@ -27,7 +27,8 @@ Compiled::Compiled(const std::string& text, const Config& config) {
     if (!program_) error = report.diagnostics.empty() ? "it was rejected without a word" : report.diagnostics;
 }
 
-static void entries_of(const Type*, const void* dict, const std::function<void(const void*, const void*)>& entry) {
+static void entries_of(const Type*, const void* dict,
+                       const std::function<void(const void*, const void*)>& entry) {
     const auto* d = static_cast<const WeldDict*>(dict);
     for (std::int64_t i = 0; i < d->count; ++i) entry(d->entry(i), d->entry(i) + d->value_at);
 }

@@ -68,11 +68,13 @@ class FileReader {
             const std::string rest = trimmed(line.substr(2));
             const std::size_t colon = rest.find(':');
             end_after(i);
-            directive(rest.substr(0, colon), colon == std::string::npos ? "" : trimmed(rest.substr(colon + 1)), i);
+            directive(rest.substr(0, colon),
+                      colon == std::string::npos ? "" : trimmed(rest.substr(colon + 1)), i);
         }
         end_after(file_.lines.size());
         std::erase_if(file_.cases, [](const TestCase& c) {
-            return c.program.find_first_not_of(" \n\t\r") == std::string::npos && c.errors.empty() && c.calls.empty();
+            return c.program.find_first_not_of(" \n\t\r") == std::string::npos && c.errors.empty() &&
+                   c.calls.empty();
         });
         if (file_.cases.empty() && file_.error.empty()) file_.error = "there is no program in it";
     }
@@ -117,12 +119,14 @@ class FileReader {
     void call(const std::string& text, bool fails, std::size_t line) {
         const std::size_t arrow = text.rfind("=>");
         if (arrow == std::string::npos) return fail(line, "`=>` is missing");
-        now().calls.push_back({line + 1, trimmed(text.substr(0, arrow)), trimmed(text.substr(arrow + 2)), fails});
+        now().calls.push_back(
+            {line + 1, trimmed(text.substr(0, arrow)), trimmed(text.substr(arrow + 2)), fails});
     }
 
     void error(const std::string& text, std::size_t line) {
         const std::size_t space = text.find(' ');
-        now().errors.push_back({line + 1, text.substr(0, space), space == std::string::npos ? "" : trimmed(text.substr(space))});
+        now().errors.push_back(
+            {line + 1, text.substr(0, space), space == std::string::npos ? "" : trimmed(text.substr(space))});
     }
 
     void fail(std::size_t line, const std::string& message) {

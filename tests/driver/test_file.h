@@ -4,14 +4,16 @@
 //     |xs: vec[f64]| ...
 //     #@ after:                              # optional, after the program: what the passes must make of it
 //     |xs: vec[f64]| ...
-//     #@ call: [1.0, 2.0], 3 => 8.0          # arguments, separated by commas, and the result; any number of times
+//     #@ call: [1.0, 2.0], 3 => 8.0          # arguments, separated by commas, and the result; any number of
+//     times
 //     #@ fails: [1.0], 0 => DivisionByZero 2:14    # a call that must fail there
-//     #@ error: 2:14 unknown name            # the compiler must say this (any part of the message) about that place
+//     #@ error: 2:14 unknown name            # the compiler must say this (any part of the message) about
+//     that place
 //     #@ unordered                           # the order of vectors does not matter (`tovec`)
 //     #@ program: a title                    # begins another program in the same file
 //
-// Values are written as interp/text.h says (`iota(100000)` makes long vectors). `#@` lines are comments of Weld, so
-// places count lines of the file. `call` and `fails` of programs without parameters begin with `=>`.
+// Values are written as interp/text.h says (`iota(100000)` makes long vectors). `#@` lines are comments of
+// Weld, so places count lines of the file. `call` and `fails` of programs without parameters begin with `=>`.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +31,7 @@ struct Call {
 
 /// `LINE:COL text`
 struct ExpectedError {
-    std::size_t line = 0;   // where it is written
+    std::size_t line = 0;  // where it is written
     std::string place, text;
 };
 
