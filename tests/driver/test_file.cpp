@@ -53,6 +53,14 @@ std::vector<std::string> names_in(std::string list) {
     return names;
 }
 
+/// What stands before the first `#@ program:` of a file is often nothing but a comment.
+bool is_comment(const std::string& text) {
+    std::stringstream in(text);
+    for (std::string line; std::getline(in, line);)
+        if (!trimmed(line).empty() && trimmed(line)[0] != '#') return false;
+    return true;
+}
+
 class FileReader {
   public:
     explicit FileReader(TestFile& file) : file_(file) {}
@@ -73,8 +81,7 @@ class FileReader {
         }
         end_after(file_.lines.size());
         std::erase_if(file_.cases, [](const TestCase& c) {
-            return c.program.find_first_not_of(" \n\t\r") == std::string::npos && c.errors.empty() &&
-                   c.calls.empty();
+            return is_comment(c.program) && c.errors.empty() && c.calls.empty();
         });
         if (file_.cases.empty() && file_.error.empty()) file_.error = "there is no program in it";
     }
