@@ -20,10 +20,10 @@ struct ExpLimits<F32> {
     static constexpr float kErfIsOne = 3.95f;
 };
 
-/// e^x = 2^k * (1 + rest), where `rest` has the relative accuracy of a float; `shifted` = k + kMagic.
+/// e^x = 2^k * e^r, e^r = 1 + r + r^2 * series; `shifted` = k + kMagic.
 template <class V>
 struct ExpParts {
-    V k, shifted, rest;
+    V k, shifted, r, series;
 };
 
 template <class V>
@@ -33,21 +33,29 @@ WELD_VM_INLINE ExpParts<V> exp_parts(V x) {
     V shifted = mul_add(x, set<V>(E::kLog2e), magic);
     V k = shifted - magic;
     V r = neg_mul_add(k, set<V>(E::kLn2Lo), neg_mul_add(k, set<V>(E::kLn2Hi), x));
-    return {k, shifted, mul_add(r * r, poly(r, Poly<Scalar<V>>::exp), r)};
+    return {k, shifted, r, poly(r, Poly<Scalar<V>>::exp)};
 }
 
+/// e^r - 1
+template <class V>
+WELD_VM_INLINE V minus_one(const ExpParts<V>& p) {
+    return mul_add(p.r * p.r, p.series, p.r);
+}
+
+/// What 1 + r loses to rounding is added with the rest.
 template <class V>
 WELD_VM_INLINE V exp(V x) {
     using E = ExpLimits<V>;
     ExpParts<V> p = exp_parts(max(set<V>(E::kUnderflow), min(set<V>(E::kOverflow), x)));
-    return scale(p.rest + Scalar<V>(1), p.k, p.shifted);
+    V one = set<V>(1), sum = one + p.r, lost = (one - sum) + p.r;
+    return scale(sum + mul_add(p.r * p.r, p.series, lost), p.k, p.shifted);
 }
 
 /// e^x / 2 for x >= 0, finite as long as the result is.
 template <class V>
 WELD_VM_INLINE V half_exp(V x) {
     ExpParts<V> p = exp_parts(min(set<V>(ExpLimits<V>::kSinhOverflow), x));
-    return scale(p.rest + Scalar<V>(1), p.k - Scalar<V>(1), p.shifted - Scalar<V>(1));
+    return scale(minus_one(p) + Scalar<V>(1), p.k - Scalar<V>(1), p.shifted - Scalar<V>(1));
 }
 
 template <class V>
@@ -66,14 +74,14 @@ WELD_VM_INLINE V sinh(V x) {
     return flip(select<V>(lt(a, set<V>(1)), near, far), sign_of(x));
 }
 
-/// |t / (t + 2)| with t = e^(-2|x|) - 1 = (2^k - 1) + 2^k * rest; as k <= 0, nothing cancels.
+/// |t / (t + 2)| with t = e^(-2|x|) - 1 = (2^k - 1) + 2^k * (e^r - 1); as k <= 0, nothing cancels.
 template <class V>
 WELD_VM_INLINE V tanh(V x) {
     using L = Lane<V>;
     V a = min(set<V>(ExpLimits<V>::kTanhIsOne), abs(x));
     ExpParts<V> p = exp_parts(a * Scalar<V>(-2));
     V power = from_bits((bits(p.shifted) + Word<V>(L::kBias)) << L::kMantissa);  // 2^k
-    V t = mul_add(power, p.rest, power - Scalar<V>(1));
+    V t = mul_add(power, minus_one(p), power - Scalar<V>(1));
     return with_sign(t / (t + Scalar<V>(2)), sign_of(x));
 }
 
@@ -88,8 +96,7 @@ WELD_VM_INLINE V erf(V x) {
     V shifted = magic - power, k = shifted - magic;
     V f = -(power + k);
     V fraction = mul_add(f, poly(f, P::exp2), set<V>(1));
-    V erfc =
-        from_bits(bits(fraction) + (bits(shifted) << L::kMantissa));  // normal, so 2^k adds to its exponent
+    V erfc = from_bits(bits(fraction) + (bits(shifted) << L::kMantissa));  // 2^k adds to the exponent
     V far = flip(Scalar<V>(1) - erfc, sign_of(x));
     return select<V>(le(set<V>(1.25), a), far, near);  // NaN stays near
 }

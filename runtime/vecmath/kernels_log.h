@@ -3,8 +3,7 @@
 
 namespace {
 
-/// As in fdlibm: log(1 + f) = f - (f^2 / 2 - s * (f^2 / 2 + R(s^2))), where only the last subtraction
-/// matters.
+/// As in fdlibm: log(1 + f) = f - (f^2 / 2 - s * (f^2 / 2 + R(s^2))); only the last rounding matters.
 template <class V>
 WELD_VM_INLINE V log(V x) {
     using E = ExpLimits<V>;
@@ -21,14 +20,10 @@ struct Sum {
     F64 hi, lo;
 };
 
-/// a * b exactly.
+/// a * b exactly, where operations are fused.
 WELD_VM_INLINE Sum product(F64 a, F64 b) {
     F64 hi = a * b;
-    if constexpr (kFused) return {hi, mul_add(a, b, -hi)};
-    // Dekker: halves of 26 bits, whose products are exact
-    F64 as = a * 0x1.0000002p27, bs = b * 0x1.0000002p27;
-    F64 ah = as - (as - a), bh = bs - (bs - b), al = a - ah, bl = b - bh;
-    return {hi, ((ah * bh - hi) + ah * bl + al * bh) + al * bl};
+    return {hi, mul_add(a, b, -hi)};
 }
 
 /// a * b, relative error 2^-104.
@@ -61,12 +56,19 @@ WELD_VM_INLINE Sum log2_sum(F64 x) {
 
 /// 2^(hi + lo), the exponent of any size.
 WELD_VM_INLINE F64 exp2_sum(Sum x) {
+    using P = Poly<double>;
     F64 limit = set<F64>(1100), magic = set<F64>(Lane<F64>::kMagic);
     F64 hi = max(-limit, min(limit, x.hi));
     F64 lo = select<F64>(eq(hi, x.hi), x.lo, set<F64>(0));
     F64 shifted = hi + magic, k = shifted - magic;
-    F64 f = (hi - k) + lo;
-    return scale(mul_add(f, poly(f, Poly<double>::exp2), set<F64>(1)), k, shifted);
+    F64 f = (hi - k) + lo, f_lo = ((hi - k) - f) + lo;
+    // 1 + f ln 2 + f^2 rest, whose two large terms are added with what rounding loses: powers that are whole
+    // numbers come out as such.
+    Sum linear = product(f, set<F64>(P::ln2_hi));
+    F64 low = mul_add(f, set<F64>(P::ln2_lo), mul_add(f_lo, set<F64>(P::ln2_hi), linear.lo));
+    low = mul_add(f * f, poly(f, P::exp2_rest), low);
+    Sum result = sum(set<F64>(1), {linear.hi, low});
+    return scale(result.hi + result.lo, k, shifted);
 }
 
 /// The rules of C for signs, zeros, infinities and NaN, given r = |x|^y, which is right but for them.
@@ -83,11 +85,15 @@ WELD_VM_INLINE F64 pow_signs(F64 r, F64 x, F64 y) {
     return select<F64>(eq(x, set<F64>(1)) | eq(y, set<F64>(0)), set<F64>(1), r);
 }
 
-/// A larger |y| decides nothing more: all powers but those of +-1 are 0 or infinity, and it is an even
-/// number.
+/// Beyond this |y| all powers but those of +-1 are 0 or infinity, and y is an even number.
 WELD_VM_INLINE F64 limited_exponent(F64 y) { return max(set<F64>(-0x1p66), min(set<F64>(0x1p66), y)); }
 
+/// Without fused operations exact products cost more than the C library's pow, lane by lane.
 WELD_VM_INLINE F64 pow(F64 x, F64 y) {
+    if constexpr (!kFused) {
+        for (int i = 0; i < Lane<F64>::kCount; i++) x[i] = weld::vecmath::slow_pow(x[i], y[i]);
+        return x;
+    }
     Sum l = log2_sum(abs(x));
     F64 e = limited_exponent(y);
     Sum p = product(e, l.hi);
@@ -105,6 +111,7 @@ WELD_VM_INLINE F64 pow_short(F64 x, F64 y) {
     F64 shifted = power + magic;
     F64 f = power - (shifted - magic);
     F64 fraction = mul_add(f, poly(f, PolyShort::exp2), set<F64>(1));
+    // 2^k adds to the exponent; a NaN that was a float has no low bits that could.
     return pow_signs(from_bits(bits(fraction) + (bits(shifted) << 52)), x, y);
 }
 

@@ -1,14 +1,13 @@
-// sin, cos, tan: the argument less a multiple of pi (pi / 2 for tan), kept to full relative accuracy, then
-// one odd polynomial. Angles for which a few constants no longer do, which are rare, go to the C library lane
-// by lane.
+// sin, cos, tan: the angle less a multiple of pi / 2, kept to full relative accuracy, then polynomials on
+// +-pi / 4. Angles for which a few constants no longer do, which are rare, go to the C library lane by lane.
 #pragma once
 
 namespace {
 
-/// a - k * `size` * pi for 0 <= a <= kLimit, where `size` is a power of two.
+/// a - k * pi / 2 for 0 <= a <= kLimit.
 ///
-/// With fused operations the first step is exact, since `a` and k * pi agree in their leading bits, and the
-/// second is where the one rounding that counts happens. Otherwise the parts are short enough for exact
+/// With fused operations the first step is exact, since `a` and k * pi / 2 agree in their leading bits, and
+/// the second is where the one rounding that counts happens. Otherwise the parts are short enough for exact
 /// products with k.
 template <class V>
 struct Angle;
@@ -16,28 +15,27 @@ template <>
 struct Angle<F64> {
     using P = Poly<double>;
     static constexpr double kLimit = kFused ? 0x1p40 : 0x1p23;
-    WELD_VM_INLINE F64 less_multiple(F64 a, F64 k, double size) {
+    WELD_VM_INLINE F64 less_multiple(F64 a, F64 k) {
         if constexpr (kFused) {
-            a = neg_mul_add(k, set<F64>(size * 0x1.921fb54442d18p1), a);
-            a = neg_mul_add(k, set<F64>(size * 0x1.1a62633145c07p-53), a);
-            return neg_mul_add(k, set<F64>(size * -0x1.f1976b7ed8fbcp-109), a);
+            a = neg_mul_add(k, set<F64>(0x1.921fb54442d18p0), a);
+            a = neg_mul_add(k, set<F64>(0x1.1a62633145c07p-54), a);
+            return neg_mul_add(k, set<F64>(-0x1.f1976b7ed8fbcp-110), a);
         } else {
-            a = (a - k * (size * 0x1.921fb54p1)) - k * (size * 0x1.10b461p-29);
-            return (a - k * (size * 0x1.a62633p-57)) - k * (size * 0x1.45c06e0e68948p-85);
+            a = (a - k * 0x1.921fb54p0) - k * 0x1.10b461p-30;
+            return (a - k * 0x1.a62633p-58) - k * 0x1.45c06e0e68948p-86;
         }
     }
     /// The same with what is lost when rounding to `hi`.
-    WELD_VM_INLINE Sum less_multiple_sum(F64 a, F64 k, double size) {
+    WELD_VM_INLINE Sum less_multiple_sum(F64 a, F64 k) {
         if constexpr (kFused) {
-            a = neg_mul_add(k, set<F64>(size * 0x1.921fb54442d18p1), a);
-            Sum part = product(k, set<F64>(size * 0x1.1a62633145c07p-53));
+            a = neg_mul_add(k, set<F64>(0x1.921fb54442d18p0), a);
+            Sum part = product(k, set<F64>(0x1.1a62633145c07p-54));
             F64 hi = a - part.hi;
-            return {hi,
-                    neg_mul_add(k, set<F64>(size * -0x1.f1976b7ed8fbcp-109), ((a - hi) - part.hi) - part.lo)};
+            return {hi, neg_mul_add(k, set<F64>(-0x1.f1976b7ed8fbcp-110), ((a - hi) - part.hi) - part.lo)};
         } else {
-            a = (a - k * (size * 0x1.921fb54p1)) - k * (size * 0x1.10b461p-29);
-            F64 part = k * (size * 0x1.a62633p-57), hi = a - part;
-            return {hi, ((a - hi) - part) - k * (size * 0x1.45c06e0e68948p-85)};
+            a = (a - k * 0x1.921fb54p0) - k * 0x1.10b461p-30;
+            F64 part = k * 0x1.a62633p-58, hi = a - part;
+            return {hi, ((a - hi) - part) - k * 0x1.45c06e0e68948p-86};
         }
     }
 };
@@ -45,10 +43,10 @@ template <>
 struct Angle<F32> {  // only where operations are fused
     using P = Poly<float>;
     static constexpr float kLimit = 0x1p15f;
-    WELD_VM_INLINE F32 less_multiple(F32 a, F32 k, float size) {
-        a = neg_mul_add(k, set<F32>(size * 0x1.921fb6p1f), a);
-        a = neg_mul_add(k, set<F32>(size * -0x1.777a5cp-24f), a);
-        return neg_mul_add(k, set<F32>(size * -0x1.ee59dap-49f), a);
+    WELD_VM_INLINE F32 less_multiple(F32 a, F32 k) {
+        a = neg_mul_add(k, set<F32>(0x1.921fb6p0f), a);
+        a = neg_mul_add(k, set<F32>(-0x1.777a5cp-25f), a);
+        return neg_mul_add(k, set<F32>(-0x1.ee59dap-50f), a);
     }
 };
 
@@ -56,16 +54,29 @@ struct Angle<F32> {  // only where operations are fused
 struct ShortAngle {
     using P = PolyShort;
     static constexpr double kLimit = 0x1p27;
-    WELD_VM_INLINE F64 less_multiple(F64 a, F64 k, double size) {
-        a = neg_mul_add(k, set<F64>(size * 0x1.921fb5p1), a);
-        return neg_mul_add(k, set<F64>(size * 0x1.110b4611a6263p-25), a);
+    WELD_VM_INLINE F64 less_multiple(F64 a, F64 k) {
+        a = neg_mul_add(k, set<F64>(0x1.921fb5p0), a);
+        return neg_mul_add(k, set<F64>(0x1.110b4611a6263p-26), a);
     }
 };
 
-/// The bit of weight 1 of the whole number in x + kMagic, as a sign.
+/// a = k * pi / 2 + rest; the lowest bits of `shifted` = k + kMagic are those of k.
 template <class V>
-WELD_VM_INLINE Bits<V> parity(V shifted) {
-    return bits(shifted) << (8 * sizeof(Scalar<V>) - 1);
+struct Turns {
+    V k, shifted;
+};
+template <class V>
+WELD_VM_INLINE Turns<V> turns_of(V a) {
+    V magic = set<V>(Lane<V>::kMagic);
+    V shifted = mul_add(a, set<V>(Scalar<V>(0x1.45f306dc9c883p-1)), magic);
+    return {shifted - magic, shifted};
+}
+
+/// Bit `bit` of each word, as a sign.
+template <int bit, class B>
+WELD_VM_INLINE B bit_as_sign(B words) {
+    constexpr int kTop = 8 * sizeof(words[0]) - 1;
+    return (words << (kTop - bit)) & (B{} + 1) << kTop;
 }
 
 /// r + r^3 P(r^2)
@@ -75,24 +86,25 @@ WELD_VM_INLINE V odd_poly(V r, const T (&c)[N]) {
     return mul_add(r * z, poly(z, c), r);
 }
 
-/// sin(a) = (-1)^k sin(r) with k = round(a / pi).
+/// sin(a + first * pi / 2) for a >= 0: sin(r), cos(r), -sin(r), -cos(r) as k + first is 0, 1, 2, 3 modulo 4.
+/// The cosine never exceeds 1.
+template <class A, class V>
+WELD_VM_INLINE V sin_from(V a, Word<V> first) {
+    Turns<V> t = turns_of(a);
+    V r = A::less_multiple(a, t.k), z = r * r;
+    V sine = odd_poly(r, A::P::sin);
+    V cosine = mul_add(z, mul_add(z, poly(z, A::P::cos), set<V>(Scalar<V>(-0.5))), set<V>(1));
+    Bits<V> quadrant = bits(t.shifted) + first;
+    V y = select<V>(has_sign(bit_as_sign<0>(quadrant)), cosine, sine);
+    return flip(y, bit_as_sign<1>(quadrant));
+}
 template <class A, class V>
 WELD_VM_INLINE V sin_of(V x) {
-    using T = Scalar<V>;
-    V a = abs(x), magic = set<V>(Lane<V>::kMagic);
-    V shifted = mul_add(a, set<V>(T(0x1.45f306dc9c883p-2)), magic);
-    V y = odd_poly(A::less_multiple(a, shifted - magic, 1), A::P::sin);
-    return flip(y, sign_of(x) ^ parity(shifted));
+    return flip(sin_from<A>(abs(x), 0), sign_of(x));
 }
-
-/// cos(a) = -(-1)^k sin(r) with r = a - (k + 1/2) * pi.
 template <class A, class V>
 WELD_VM_INLINE V cos_of(V x) {
-    using T = Scalar<V>;
-    V a = abs(x), magic = set<V>(Lane<V>::kMagic);
-    V shifted = mul_add(a, set<V>(T(0x1.45f306dc9c883p-2)), set<V>(T(-0.5))) + magic;
-    V y = odd_poly(A::less_multiple(a, (shifted - magic) + T(0.5), 1), A::P::sin);
-    return flip(y, parity(shifted) ^ Lane<V>::kSign);
+    return sin_from<A>(abs(x), 1);
 }
 
 /// Where one rounding of r becomes two ulp of the result, its lost part counts: tan(r + d) = tan(r) + d *
@@ -103,16 +115,14 @@ WELD_VM_INLINE F64 tan_poly(Sum r) {
     return r.hi + mul_add(r.hi * z, poly(z, Poly<double>::tan), r.lo * slope);
 }
 
-/// tan(a) = tan(r) or, for odd k, -1 / tan(r), with r = a - k * pi / 2.
+/// tan(a) = tan(r) or, for odd k, -1 / tan(r).
 template <class A, class V>
 WELD_VM_INLINE V tan_of(V x) {
-    using T = Scalar<V>;
-    V a = abs(x), magic = set<V>(Lane<V>::kMagic);
-    V shifted = mul_add(a, set<V>(T(0x1.45f306dc9c883p-1)), magic);
-    V k = shifted - magic, y;
-    if constexpr (requires { A::less_multiple_sum; }) y = tan_poly(A::less_multiple_sum(a, k, 0.5));
-    else y = odd_poly(A::less_multiple(a, k, T(0.5)), A::P::tan);
-    y = select<V>(has_sign(parity(shifted)), T(-1) / y, y);
+    V a = abs(x), y;
+    Turns<V> t = turns_of(a);
+    if constexpr (requires { A::less_multiple_sum; }) y = tan_poly(A::less_multiple_sum(a, t.k));
+    else y = odd_poly(A::less_multiple(a, t.k), A::P::tan);
+    y = select<V>(has_sign(bit_as_sign<0>(bits(t.shifted))), Scalar<V>(-1) / y, y);
     return flip(y, sign_of(x));
 }
 

@@ -1,4 +1,4 @@
-// What the kernels do one lane at a time: reduction of huge angles, left to the C library.
+// What the kernels leave to the C library, one lane at a time.
 #pragma once
 
 namespace weld::vecmath {
@@ -6,5 +6,6 @@ namespace weld::vecmath {
 double slow_sin(double x) noexcept;
 double slow_cos(double x) noexcept;
 double slow_tan(double x) noexcept;
+double slow_pow(double x, double y) noexcept;
 
 }  // namespace weld::vecmath
