@@ -19,7 +19,7 @@ each expectation is one run, with the arguments, options and libraries named sin
   # warning: unused          runs, with this in what it says on standard error
 
 A block fenced as `console` is a session: lines after `$ ` are run by a shell, the lines below them are what they
-print (standard error included). `…` stands for any lines. With `console numbers-vary` numbers and spacing may
+print (standard error included), up to the last digits of long numbers. `…` stands for any lines. With `console numbers-vary` numbers and spacing may
 differ, for measured times. `--bless` writes the sessions anew from what was printed.
 
 A block fenced as `LANGUAGE file=NAME` is only saved under that name, for the sessions below it.
@@ -88,12 +88,15 @@ class Session:
         return self.libraries[source]
 
 
-def same_numbers(expected, found, tolerance=1e-9):
+def close(a, b):
+    return math.isclose(float(a), float(b), rel_tol=1e-9, abs_tol=1e-12)
+
+
+def same_numbers(expected, found):
     """Texts that are equal but for the last digits of their floats."""
     if NUMBER.sub('0', expected) != NUMBER.sub('0', found):
         return False
-    pairs = zip(NUMBER.findall(expected), NUMBER.findall(found))
-    return all(math.isclose(float(a), float(b), rel_tol=tolerance, abs_tol=1e-12) for a, b in pairs)
+    return all(map(close, NUMBER.findall(expected), NUMBER.findall(found)))
 
 
 def check(kind, expected, p):
@@ -144,12 +147,22 @@ def programs(text, path, session):
         yield 0, 'an expectation such as `# => 3`', 'the program has none'
 
 
+LONG_NUMBER = re.compile(r'-?\d+\.\d{8,}(?:e[+-]?\d+)?')  # with digits that may depend on the machine
+
+
 def matches(expected, found, numbers_vary):
-    """Lines equal, where `…` among the expected stands for any number of lines."""
+    """Lines equal but for the last digits of long numbers, where `…` among the expected stands for any lines."""
     if numbers_vary:
         expected, found = ([' '.join(NUMBER.sub('0', l).split()) for l in ls] for ls in (expected, found))
-    pattern = ''.join('(?:.*\n)*' if l.strip() == '…' else re.escape(l) + '\n' for l in expected)
-    return re.fullmatch(pattern, ''.join(l + '\n' for l in found)) is not None
+    pattern, numbers = '', []
+    for line in expected:
+        if line.strip() == '…':
+            pattern += '(?:.*\n)*'
+            continue
+        numbers += LONG_NUMBER.findall(line)
+        pattern += '([-+.e0-9]+)'.join(map(re.escape, LONG_NUMBER.split(line))) + '\n'
+    m = re.fullmatch(pattern, ''.join(l + '\n' for l in found))
+    return m is not None and all(close(a, b) for a, b in zip(numbers, m.groups()))
 
 
 def commands_of(text):
