@@ -10,7 +10,9 @@ namespace weld::codegen {
 
 // ---- Unit ----------------------------------------------------------------------------------------------
 
-Unit::Unit(const Module& m, const CodeOptions& options, llvm::Module& out)
+Unit::Unit(const Module& m, const CodeOptions& options, llvm::Module& out) : Unit(m, options, out, *this) {}
+
+Unit::Unit(const Module& m, const CodeOptions& options, llvm::Module& out, Unit& loops)
     : m(m),
       options(options),
       out(out),
@@ -19,7 +21,8 @@ Unit::Unit(const Module& m, const CodeOptions& options, llvm::Module& out)
       i8(llvm::Type::getInt8Ty(ctx)),
       i32(llvm::Type::getInt32Ty(ctx)),
       i64(llvm::Type::getInt64Ty(ctx)),
-      ptr(llvm::PointerType::getUnqual(ctx)) {}
+      ptr(llvm::PointerType::getUnqual(ctx)),
+      loops(loops) {}
 
 llvm::Type* Unit::lower(Scalar s) const {
     switch (s) {
@@ -134,13 +137,24 @@ llvm::FunctionCallee Unit::entry(llvm::StringRef name) {
 
 llvm::Function* Unit::function(const std::string& name, llvm::ArrayRef<llvm::Type*> params) {
     auto* f =
-        llvm::Function::Create(llvm::FunctionType::get(i32, params, false), llvm::Function::InternalLinkage,
-                               name + std::to_string(next_name_++), out);
+        llvm::Function::Create(llvm::FunctionType::get(i32, params, false), llvm::Function::ExternalLinkage,
+                               name + std::to_string(loops.next_name_++), out);
+    f->setVisibility(llvm::GlobalValue::HiddenVisibility);
     f->setDoesNotThrow();
     return f;
 }
 
+llvm::Function* Unit::seen(llvm::Function* f) {
+    if (f->getParent() == &out) return f;
+    auto* here =
+        llvm::cast<llvm::Function>(out.getOrInsertFunction(f->getName(), f->getFunctionType()).getCallee());
+    here->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    here->setDoesNotThrow();
+    return here;
+}
+
 llvm::Function* Unit::function_of(const weld::Function& f) {
+    if (&loops != this) return seen(loops.function_of(f));
     llvm::Function*& known = functions_[&f];
     if (!known) {
         known = function("function_", {ptr, ptr, ptr});
@@ -161,18 +175,19 @@ static void emit_lambda(Unit& unit, Lambda lambda, llvm::Function* f, bool recur
     const Leaves result = e.emit(lambda.body());
     e.store(lambda.body()->type, result, f->getArg(2));
     e.ir.CreateRet(e.c32(0));
-    if (!recursive && runs_once(lambda.body())) compile_quickly(f);
 }
 
 void Unit::emit_program() {
-    auto* main = llvm::Function::Create(llvm::FunctionType::get(i32, {ptr, ptr, ptr}, false),
-                                        llvm::Function::ExternalLinkage, "weld_main", out);
-    main->setDoesNotThrow();
-    emit_lambda(*this, m.main->as<Lambda>(), main, false);
-    while (!pending_.empty()) {
-        const weld::Function* f = pending_.back();
-        pending_.pop_back();
-        emit_lambda(*this, f->lambda->as<Lambda>(), functions_[f], true);
+    const Lambda main = m.main->as<Lambda>();
+    Unit& home = runs_once(main.body()) ? *this : loops;
+    auto* f = llvm::Function::Create(llvm::FunctionType::get(i32, {ptr, ptr, ptr}, false),
+                                     llvm::Function::ExternalLinkage, "weld_main", home.out);
+    f->setDoesNotThrow();
+    emit_lambda(home, main, f, false);
+    while (!loops.pending_.empty()) {
+        const weld::Function* next = loops.pending_.back();
+        loops.pending_.pop_back();
+        emit_lambda(loops, next->lambda->as<Lambda>(), loops.functions_[next], true);
     }
 }
 

@@ -30,10 +30,12 @@ namespace weld::codegen {
 
 using Leaves = llvm::SmallVector<llvm::Value*, 4>;
 
-/// One LLVM module under construction, and what its functions share.
+/// One LLVM module under construction, and what its functions share. A program is two of them: code that runs
+/// once, which is compiled the quick way, and loops, which are optimised.
 class Unit {
   public:
     Unit(const Module& m, const CodeOptions& options, llvm::Module& out);
+    Unit(const Module& m, const CodeOptions& options, llvm::Module& out, Unit& loops);
 
     const Module& m;
     const CodeOptions& options;
@@ -41,6 +43,7 @@ class Unit {
     llvm::LLVMContext& ctx;
     llvm::IntegerType *i1, *i8, *i32, *i64;
     llvm::PointerType* ptr;
+    Unit& loops;  ///< where loops and what else is worth optimising go; may be this one
 
     /// Emits the main program and everything that it needs.
     void emit_program();
@@ -50,8 +53,8 @@ class Unit {
     llvm::Constant* describe(const Type* t);           ///< its WeldType
     llvm::FunctionCallee entry(llvm::StringRef name);  ///< a function of runtime/abi/entry.def
     llvm::FunctionCallee external(const std::string& name, llvm::FunctionType* type);
-    llvm::Function* function(const std::string& name,
-                             llvm::ArrayRef<llvm::Type*> params);  ///< internal, returns i32
+    llvm::Function* function(const std::string& name, llvm::ArrayRef<llvm::Type*> params);  ///< returns i32
+    llvm::Function* seen(llvm::Function* f);  ///< `f` as code of this unit refers to it
     llvm::Function* function_of(const weld::Function& f);
     llvm::Constant* constant_array(llvm::StringRef bytes, unsigned align);  ///< a pointer to constant data
 

@@ -9,6 +9,7 @@
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -106,44 +107,70 @@ std::string assembly_of(llvm::Module& module, llvm::TargetMachine& machine) {
     return text.str().str();
 }
 
+/// One of the two LLVM modules of a program, and the machine that it is compiled for.
+struct Part {
+    std::unique_ptr<llvm::TargetMachine> machine;
+    std::unique_ptr<llvm::Module> module;
+
+    bool make(const char* name, llvm::LLVMContext& context, int level, std::string* error) {
+        machine = codegen::host_machine(level, error);
+        if (!machine) return false;
+        module = std::make_unique<llvm::Module>(name, context);
+        module->setDataLayout(machine->createDataLayout());
+        module->setTargetTriple(machine->getTargetTriple().str());
+        return true;
+    }
+
+    bool empty() const {
+        return std::all_of(module->begin(), module->end(),
+                           [](const llvm::Function& f) { return f.isDeclaration(); });
+    }
+
+    /// Optimises; shows what came of it to who asked.
+    bool optimize(int level, const CodeOptions& options, std::string* error) {
+#ifndef NDEBUG
+        llvm::raw_string_ostream broken(*error);
+        if (llvm::verifyModule(*module, &broken)) return false;
+#else
+        (void)error;
+#endif
+        codegen::optimize(*module, *machine, level);
+        if (options.llvm_text) {
+            llvm::raw_string_ostream out(*options.llvm_text);
+            module->print(out, nullptr);
+        }
+        if (options.asm_text) *options.asm_text += assembly_of(*module, *machine);
+        return true;
+    }
+
+    bool add_to(orc::LLJIT& jit, std::string* error) {
+        orc::SimpleCompiler compiler(*machine);
+        auto object = compiler(*module);
+        llvm::Error failed = object ? jit.addObjectFile(std::move(*object)) : object.takeError();
+        if (!failed) return true;
+        *error = text_of(std::move(failed));
+        return false;
+    }
+};
+
 }  // namespace
 
 std::shared_ptr<Code> generate(const Module& m, const CodeOptions& options, const Resolve& resolve,
                                CodeTimes* times, std::string* error) {
     const double begin = now_ms();
-    auto machine = codegen::host_machine(options.level, error);
-    if (!machine) return nullptr;
-    if (options.level == 0) machine->setFastISel(true);
-    auto context = std::make_unique<llvm::LLVMContext>();
-    auto module = std::make_unique<llvm::Module>("weld", *context);
-    module->setDataLayout(machine->createDataLayout());
-    module->setTargetTriple(machine->getTargetTriple().str());
-    codegen::Unit(m, options, *module).emit_program();
-#ifndef NDEBUG
-    llvm::raw_string_ostream broken(*error);
-    if (llvm::verifyModule(*module, &broken)) return nullptr;
-#endif
-    codegen::optimize(*module, *machine, options.level);
-    if (options.llvm_text) {
-        llvm::raw_string_ostream out(*options.llvm_text);
-        module->print(out, nullptr);
-    }
-    if (options.asm_text) *options.asm_text = assembly_of(*module, *machine);
+    llvm::LLVMContext context;
+    Part once, loops;  // code that runs once is compiled the quick way
+    if (!once.make("once", context, 0, error) || !loops.make("loops", context, options.level, error))
+        return nullptr;
+    codegen::Unit loop_unit(m, options, *loops.module);
+    codegen::Unit(m, options, *once.module, loop_unit).emit_program();
+    if (!once.optimize(0, options, error) || !loops.optimize(options.level, options, error)) return nullptr;
     const double optimized = now_ms();
 
-    orc::SimpleCompiler compiler(*machine);
-    auto object = compiler(*module);
-    if (!object) {
-        *error = text_of(object.takeError());
-        return nullptr;
-    }
     auto code = std::make_shared<JitCode>();
-    code->jit = make_jit(*machine, resolve, error);
-    if (!code->jit) return nullptr;
-    if (auto failed = code->jit->addObjectFile(std::move(*object))) {
-        *error = text_of(std::move(failed));
-        return nullptr;
-    }
+    code->jit = make_jit(*once.machine, resolve, error);
+    if (!code->jit || !once.add_to(*code->jit, error)) return nullptr;
+    if (!loops.empty() && !loops.add_to(*code->jit, error)) return nullptr;
     auto entry = code->jit->lookup("weld_main");
     if (!entry) {
         *error = text_of(entry.takeError());

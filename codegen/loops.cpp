@@ -373,8 +373,9 @@ static Leaves reserve(Emitter& e, const Plan& plan, Leaves state) {
 /// The function `(task, captures, state, lo, hi) -> status` for a loop; made once per loop.
 static llvm::Function* loop_function(Emitter& caller, const Plan& plan,
                                      const std::vector<const Symbol*>& symbols, const Leaves& captured) {
-    Unit& unit = caller.unit;
-    if (auto at = unit.loop_functions.find(plan.f.node); at != unit.loop_functions.end()) return at->second;
+    Unit& unit = caller.unit.loops;
+    if (auto at = unit.loop_functions.find(plan.f.node); at != unit.loop_functions.end())
+        return caller.unit.seen(at->second);
     llvm::Function* fn = unit.function("loop_", {unit.ptr, unit.ptr, unit.ptr, unit.i64, unit.i64});
     unit.loop_functions[plan.f.node] = fn;
     Emitter e(unit, fn, fn->getArg(0));
@@ -391,7 +392,7 @@ static llvm::Function* loop_function(Emitter& caller, const Plan& plan,
     e.store(type, state, fn->getArg(2));
     if (region) e.call("weld_rt_region_exit", {e.task});
     e.ir.CreateRet(e.c32(0));
-    return fn;
+    return caller.unit.seen(fn);
 }
 
 /// A constant WeldLoop.
@@ -455,7 +456,7 @@ Leaves Emitter::emit_for(For f) {
 /// The function `(task, captures, a*, b*, order*) -> status` for a comparator.
 static llvm::Function* compare_function(Emitter& caller, Lambda by, const std::vector<const Symbol*>& symbols,
                                         const Leaves& captured) {
-    Unit& unit = caller.unit;
+    Unit& unit = caller.unit.loops;
     llvm::Function* fn = unit.function("compare_", {unit.ptr, unit.ptr, unit.ptr, unit.ptr, unit.ptr});
     Emitter e(unit, fn, fn->getArg(0));
     e.loop_depth = caller.loop_depth + 1;
@@ -463,7 +464,7 @@ static llvm::Function* compare_function(Emitter& caller, Lambda by, const std::v
     for (unsigned k = 0; k < 2; ++k) e.names[by.param(k)] = e.load(by.param(k)->type, fn->getArg(2 + k));
     e.ir.CreateAlignedStore(e.emit1(by.body()), fn->getArg(4), llvm::Align(4));
     e.ir.CreateRet(e.c32(0));
-    return fn;
+    return caller.unit.seen(fn);
 }
 
 /// A vector of the keys of `vec`, in memory.

@@ -6,10 +6,6 @@
 
 #include "weldir/ir/expr.h"
 
-namespace llvm {
-class Function;
-}
-
 namespace weld::codegen {
 
 /// Evaluating `e` may leave memory behind that nothing refers to later. (Builders that merely grow don't:
@@ -25,7 +21,5 @@ std::int64_t cost_of(const Expr* e);
 
 /// `body`, outside of loops, has no loop in place: it runs once and isn't worth optimising.
 bool runs_once(const Expr* body);
-/// Marks such a function: the fastest compilation, whatever the level.
-void compile_quickly(llvm::Function* f);
 
 }  // namespace weld::codegen

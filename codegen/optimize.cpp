@@ -34,10 +34,12 @@ std::unique_ptr<llvm::TargetMachine> host_machine(int level, std::string* error)
     // 512-bit registers where the machine has them: our own vectoriser chose the width already
     features += ",-prefer-256-bit";
     llvm::TargetOptions options;
-    return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+    auto machine = std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
         triple, llvm::sys::getHostCPUName(), features.empty() ? features : features.substr(1), options,
         llvm::Reloc::PIC_, llvm::CodeModel::Small,
         level == 0 ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default, true));
+    machine->setFastISel(level == 0);
+    return machine;
 }
 
 void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level) {

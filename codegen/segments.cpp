@@ -33,11 +33,6 @@ static bool has_iterate(const Expr* e) {
     return false;
 }
 
-void compile_quickly(llvm::Function* f) {
-    f->addFnAttr(llvm::Attribute::OptimizeNone);
-    f->addFnAttr(llvm::Attribute::NoInline);
-}
-
 bool runs_once(const Expr* body) { return !has_iterate(body); }
 
 namespace {
@@ -108,20 +103,20 @@ bool Emitter::emit_in_segments(Block b) {
             if (auto at = names.find(x); at != names.end())
                 store(x->type, at->second, address(room, frame.offsets[x]));
     for (std::size_t k = 0; k < segments.size(); ++k) {
-        llvm::Function* f = unit.function("segment_", {unit.ptr, unit.ptr});
-        Emitter e(unit, f, f->getArg(0));
         bool once = true;
+        for (std::size_t i = segments[k].from; i < segments[k].to; ++i) once &= runs_once(b.value(i));
+        Unit& home = once ? unit : unit.loops;
+        llvm::Function* f = home.function("segment_", {unit.ptr, unit.ptr});
+        Emitter e(home, f, f->getArg(0));
         const auto place = [&](const Symbol* x) { return e.address(f->getArg(1), frame.offsets.at(x)); };
         for (const Symbol* x : needed[k]) e.names[x] = e.load(x->type, place(x));
         for (std::size_t i = segments[k].from; i < segments[k].to; ++i) {
             const Symbol* x = b.symbol(i);
             e.names[x] = e.emit(b.value(i));
-            once &= runs_once(b.value(i));
             if (frame.offsets.count(x)) e.store(x->type, e.names[x], place(x));
         }
         e.ir.CreateRet(e.c32(0));
-        if (once) compile_quickly(f);
-        leave_if(ir.CreateIsNotNull(ir.CreateCall(f, {task, room})));
+        leave_if(ir.CreateIsNotNull(ir.CreateCall(unit.seen(f), {task, room})));
     }
     for (const Symbol* x : last)
         if (!names.count(x)) names[x] = load(x->type, address(room, frame.offsets[x]));
