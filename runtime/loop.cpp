@@ -84,6 +84,7 @@ class ChunkedLoop {
     std::int32_t start_worker(Task* t, int worker);
     std::int32_t run_chunk(Task* t, char* state, std::int64_t chunk);
     std::int32_t start_pieces(Task* t, char* state, std::int64_t chunk);
+    std::int32_t check_placed(const Part& part);
     std::int32_t combine();
     std::int32_t combine_part(const Part& part, char* states, std::int64_t count, const char* except);
 
@@ -233,6 +234,18 @@ std::int32_t ChunkedLoop::combine_part(const Part& part, char* states, std::int6
     return part.builder->combine(task_, part.type, state_ + part.offset, all, loop_->loc);
 }
 
+/// The chunks have written to the vector itself: what is left is to say how long it is.
+std::int32_t ChunkedLoop::check_placed(const Part& part) {
+    for (std::int64_t chunk = 0; chunk < chunks_; ++chunk) {
+        const WeldAppender* a = reinterpret_cast<const WeldAppender*>(piece(chunk) + part.offset);
+        if (a->size != a->capacity)
+            return task_->fail(kWeldUnknown, loop_->loc,
+                               "a loop appended another number of elements than was expected");
+    }
+    reinterpret_cast<WeldAppender*>(state_ + part.offset)->size += n_ * part.appends;
+    return kOk;
+}
+
 std::int32_t ChunkedLoop::combine() {
     const char* holder = worker_state(holder_.load());
     for (const Part& part : parts_) {
@@ -243,9 +256,7 @@ std::int32_t ChunkedLoop::combine() {
                 status = combine_part(part, worker_states_, std::int64_t(started_.size()), holder);
                 break;
             case Cut::Chunk: status = combine_part(part, pieces_, chunks_, nullptr); break;
-            case Cut::Placed:
-                reinterpret_cast<WeldAppender*>(state_ + part.offset)->size += n_ * part.appends;
-                break;
+            case Cut::Placed: status = check_placed(part); break;
             case Cut::Whole: break;
         }
         if (status) return status;

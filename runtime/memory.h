@@ -62,6 +62,28 @@ struct Hole {
     char* end;
 };
 
+/// Where blocks of similar size come from. Small ones have a lane of their own: they tend to live longer than
+/// buffers, and would keep every page that they shared with them.
+struct Lane {
+    char* cursor;  ///< blocks come from [cursor, limit)
+    char* limit;
+    Page* page;               ///< that `cursor` is in
+    Hole* holes;              ///< small ones
+    Hole* rooms;              ///< large ones
+    std::int64_t page_bytes;  ///< of pages of small blocks
+
+    /// Room in the outer region's pages that this region uses.
+    struct Borrowed {
+        Page* page;
+        char* begin;
+        char* end;
+    };
+    static constexpr int kMostBorrowed = 12;
+    int num_borrowed;
+    Borrowed borrowed[kMostBorrowed];
+};
+constexpr int kLanes = 2;
+
 }  // namespace weld::runtime
 
 /// A region of a task.
@@ -69,17 +91,11 @@ struct WeldRegion {
     weld::runtime::Task* task;
     WeldRegion* outer;
     weld::runtime::Page* pages;
-    char* cursor;  ///< small blocks come from [cursor, limit)
-    char* limit;
-    weld::runtime::Page* current;  ///< the page that `cursor` is in
-    char* shared_begin;            ///< the part of the outer region's page that this one goes on in
-    char* shared_end;
-    weld::runtime::Page* shared;
     std::int64_t page_bytes;  ///< of all its pages
     std::int64_t live;        ///< bytes of blocks after the last collection
     std::int64_t allowance;   ///< bytes that may be allocated from then on before collecting pays
     std::int64_t outer_debt;  ///< the outer region's, to be restored
-    weld::runtime::Hole* holes;
+    weld::runtime::Lane lanes[weld::runtime::kLanes];
     std::uint64_t free_classes;  ///< whose list in `freed` has a block
     void* freed[weld::runtime::kSizeClasses];
     bool pooled;  ///< made by weld_rt_region_enter
@@ -103,6 +119,8 @@ void adopt_pages(Task* task, Page* pages, std::int64_t bytes);
 std::int64_t bytes_held(const Task* task);
 /// Frees everything in the innermost region.
 void clear_region(Task* task);
+/// Frees `block`, in `page` of the innermost region, if it is one.
+void free_own(Task* task, Page* page, void* block);
 /// Frees all pages of a list of pages.
 void free_pages(MemoryAccount* account, Page* pages);
 
@@ -128,8 +146,12 @@ Block find_block(Page* page, const void* p);
 
 /// `p` in `page` belongs to `region`.
 inline bool owns(const Region* region, const Page* page, const void* p) {
-    return page->owner == region ||
-           (page == region->shared && p >= region->shared_begin && p < region->shared_end);
+    if (page->owner == region) return true;
+    const Lane& lane = region->lanes[page->lane];
+    for (int i = 0; i < lane.num_borrowed; ++i)
+        if (page == lane.borrowed[i].page && p >= lane.borrowed[i].begin && p < lane.borrowed[i].end)
+            return true;
+    return false;
 }
 
 /// After a collection that looked at `scanned` bytes and found `live` bytes of blocks: how much may be

@@ -34,6 +34,7 @@ struct alignas(64) Page {
     bool single;         ///< one block, at `begin`
     bool marked;         ///< `single`: the block is live
     bool mapped;         ///< a mapping of its own
+    std::uint8_t lane;   ///< of the region, for small blocks
     std::uint32_t age;   ///< when it was last used, for pages that wait to be used again
 
     std::int64_t words() const { return bytes / kUnit / 64; }

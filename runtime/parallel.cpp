@@ -1,6 +1,8 @@
 // Threads, by TBB: an arena per run, so that runs neither wait for nor steal from each other.
 #include "runtime/parallel.h"
 
+#include <tbb/global_control.h>
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -13,7 +15,8 @@ namespace weld::runtime {
 
 class Arena {
   public:
-    explicit Arena(int threads) : arena_(threads) {}
+    /// More threads than the process may have would only make TBB complain.
+    explicit Arena(int threads) : arena_(std::min(threads, most_threads())) {}
 
     template <class F>
     void execute(const F& f) {
@@ -21,6 +24,12 @@ class Arena {
     }
 
   private:
+    static int most_threads() {
+        using tbb::global_control;
+        return std::max(tbb::info::default_concurrency(),
+                        int(global_control::active_value(global_control::max_allowed_parallelism)));
+    }
+
     tbb::task_arena arena_;
 };
 

@@ -1,0 +1,508 @@
+// Loops: chunks, states of builders, failures, cancellation, nesting.
+#include <atomic>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <random>
+#include <set>
+#include <thread>
+#include <unordered_map>
+
+#include "tests/unit/runtime_util.h"
+
+using namespace weld::runtime;
+using namespace weld::runtime::test;
+
+namespace {
+
+/// A loop over C++ code.
+struct Loop {
+    using Body = std::function<std::int32_t(WeldTask*, void* state, std::int64_t lo, std::int64_t hi)>;
+    Body body;
+    WeldLoop loop{};
+
+    Loop(const WeldType* state, std::int64_t cost, Body b, const std::int32_t* appends = nullptr)
+        : body(std::move(b)) {
+        loop.body = [](WeldTask* t, const void* captures, void* s, std::int64_t lo, std::int64_t hi) {
+            return static_cast<const Loop*>(captures)->body(t, s, lo, hi);
+        };
+        loop.state = state;
+        loop.cost = cost;
+        loop.multiple = 1;
+        loop.parallel = 1;
+        loop.loc = 7;
+        loop.appends = appends;
+    }
+    std::int32_t operator()(WeldTask* t, void* state, std::int64_t n) const {
+        return weld_rt_loop(t, &loop, this, state, n);
+    }
+};
+
+std::vector<double> noise(std::int64_t n, unsigned seed = 1) {
+    std::mt19937_64 random(seed);
+    std::uniform_real_distribution<double> real(-1e6, 1e6);
+    std::vector<double> all(static_cast<std::size_t>(n));
+    for (double& x : all) x = real(random) * std::pow(10.0, double(random() % 20) - 10);
+    return all;
+}
+
+std::int32_t append(WeldTask* t, WeldAppender* a, auto x) {
+    if (a->size == a->capacity)
+        if (weld_rt_appender_grow(t, a, 1, sizeof x, 0)) return 1;
+    static_cast<decltype(x)*>(a->data)[a->size++] = x;
+    return 0;
+}
+
+}  // namespace
+
+TEST_CASE("a float sum has the same bits on any number of threads, and in a serial loop") {
+    Types types;
+    const std::vector<double> xs = noise(1'000'003);
+    auto sum = [&](int threads, bool parallel) {
+        double total = 0.25;
+        Loop loop(types.merger(types.f64(), kWeldAdd), 2,
+                  [&](WeldTask*, void* s, std::int64_t lo, std::int64_t hi) {
+                      for (std::int64_t i = lo; i < hi; ++i) *static_cast<double*>(s) += xs[std::size_t(i)];
+                      return 0;
+                  });
+        loop.loop.parallel = parallel;
+        CHECK(run(threads, [&](WeldTask* t) { return loop(t, &total, std::int64_t(xs.size())); }).good);
+        return total;
+    };
+    const double first = on_all_threads([&](int threads) { return sum(threads, true); });
+    CHECK(sum(4, false) == first);
+    long double exact = 0.25;
+    double magnitude = 0;
+    for (double x : xs) exact += x, magnitude += std::abs(x);
+    CHECK(std::abs(double(exact - first)) < 1e-12 * magnitude);
+}
+
+TEST_CASE("chunks cover the range, begin at multiples, and do not depend on threads") {
+    Types types;
+    for (std::int64_t n : {1, 16, 1000, 100'000, 1'234'567}) {
+        auto chunks = [&](int threads) {
+            std::set<std::pair<std::int64_t, std::int64_t>> seen;
+            std::mutex mutex;
+            Loop loop(types.merger(types.f64(), kWeldAdd), 50,
+                      [&](WeldTask*, void*, std::int64_t lo, std::int64_t hi) {
+                          const std::lock_guard lock(mutex);
+                          seen.insert({lo, hi});
+                          return 0;
+                      });
+            loop.loop.multiple = 16;
+            double state = 0;
+            run(threads, [&](WeldTask* t) { return loop(t, &state, n); });
+            return seen;
+        };
+        const auto seen = on_all_threads(chunks);
+        CHECK(seen.size() <= 1024);
+        CHECK((n < 600) == (seen.size() == 1));
+        std::int64_t at = 0;
+        for (auto [lo, hi] : seen) {
+            CHECK(lo == at);
+            CHECK(lo % 16 == 0);
+            CHECK(hi > lo);
+            at = hi;
+        }
+        CHECK(at == n);
+    }
+    double state = 3;
+    Loop none(types.merger(types.f64(), kWeldAdd), 50,
+              [](WeldTask*, void*, std::int64_t, std::int64_t) { return 1; });
+    CHECK(run(2, [&](WeldTask* t) { return none(t, &state, 0); }).good);
+    CHECK(state == 3);
+}
+
+TEST_CASE("appenders keep the order: placed, collected, and behind what was there") {
+    Types types;
+    const std::int64_t n = 300'000;
+    for (bool exact : {false, true}) {
+        const std::int32_t appends[] = {exact ? 3 : -1, -1};
+        auto make = [&](int threads) {
+            struct {
+                WeldAppender all, odd;
+                double sum;
+            } state{};
+            const WeldType* type = types.tuple({types.appender(types.i64()), types.appender(types.f64()),
+                                                types.merger(types.f64(), kWeldAdd)});
+            Loop loop(
+                type, 5,
+                [&](WeldTask* t, void* s, std::int64_t lo, std::int64_t hi) {
+                    auto* mine = static_cast<decltype(state)*>(s);
+                    for (std::int64_t i = lo; i < hi; ++i) {
+                        for (std::int64_t k = 0; k < 3; ++k)
+                            if (append(t, &mine->all, i * 3 + k)) return 1;
+                        if (i * 2654435761 % 7 < 2 && append(t, &mine->odd, double(i))) return 1;
+                        mine->sum += 1.0 / double(i + 1);
+                    }
+                    return 0;
+                },
+                appends);
+            std::vector<std::int64_t> all;
+            std::vector<double> rest;
+            const Ran ran = run(threads, [&](WeldTask* t) {
+                append(t, &state.all, std::int64_t(-1));
+                append(t, &state.odd, -0.5);
+                if (loop(t, &state, n) || loop(t, &state, 10)) return 1;
+                all = copy_of<std::int64_t>(state.all);
+                rest = copy_of<double>(state.odd);
+                rest.push_back(state.sum);
+                return 0;
+            });
+            CHECK(ran.good);
+            CHECK(ran.account->used() == ran.blocks.bytes());
+            return std::pair(all, rest);
+        };
+        const auto [all, rest] = on_all_threads(make);
+        REQUIRE(all.size() == std::size_t(1 + 3 * n + 30));
+        CHECK(all[0] == -1);
+        for (std::int64_t i = 0; i < 3 * n; ++i) REQUIRE(all[std::size_t(i + 1)] == i);
+        CHECK(all.back() == 29);
+        CHECK(std::is_sorted(rest.begin(), rest.end() - 6));
+        CHECK(rest[0] == -0.5);
+    }
+}
+
+TEST_CASE("an appender that promised another number of elements is found out") {
+    Types types;
+    const std::int32_t appends[] = {1};
+    Loop loop(
+        types.appender(types.i64()), 100, [](WeldTask*, void*, std::int64_t, std::int64_t) { return 0; },
+        appends);
+    WeldAppender a{};
+    CHECK_FALSE(run(2, [&](WeldTask* t) { return loop(t, &a, 100'000); }).good);
+}
+
+TEST_CASE("dictmergers, exact and not, are the same on all threads") {
+    Types types;
+    const std::int64_t n = 400'000;
+    const std::vector<double> xs = noise(n);
+    for (std::int64_t keys : {1, 10, 5000, 300'000}) {
+        auto make = [&](int threads) {
+            struct {
+                WeldDict *counts, *sums, *least;
+            } state{};
+            const WeldType *i64 = types.i64(), *f64 = types.f64();
+            const WeldType* type =
+                types.tuple({types.dictmerger(i64, i64, kWeldAdd), types.dictmerger(i64, f64, kWeldAdd),
+                             types.dictmerger(i64, f64, kWeldMin)});
+            Loop loop(type, 60, [&](WeldTask* t, void* s, std::int64_t lo, std::int64_t hi) {
+                auto* mine = static_cast<decltype(state)*>(s);
+                for (std::int64_t i = lo; i < hi; ++i) {
+                    const std::int64_t key = i * 7919 % keys - 3, one = 1;
+                    const double x = xs[std::size_t(i)];
+                    if (weld_rt_dict_merge(t, mine->counts, &key, &one, kWeldAdd, 0) ||
+                        weld_rt_dict_merge(t, mine->sums, &key, &x, kWeldAdd, 0) ||
+                        weld_rt_dict_merge(t, mine->least, &key, &x, kWeldMin, 0))
+                        return 1;
+                    if (t->debt > 0) weld_rt_collect(t, mine, type);
+                }
+                return 0;
+            });
+            std::vector<std::pair<std::int64_t, std::int64_t>> counts;
+            std::vector<std::pair<std::int64_t, double>> sums, least;
+            const Ran ran = run(threads, [&](WeldTask* t) {
+                state = {weld_rt_dict_new(t, i64, i64, 0), weld_rt_dict_new(t, i64, f64, 0),
+                         weld_rt_dict_new(t, i64, f64, 0)};
+                const std::int64_t key = 0, hundred = 100;
+                weld_rt_dict_merge(t, state.counts, &key, &hundred, kWeldAdd, 0);
+                if (loop(t, &state, n)) return 1;
+                WeldVec v;
+                auto take = [&](WeldDict* d, const WeldType* value, auto& out) {
+                    REQUIRE(weld_rt_dict_entries(t, d, types.tuple({i64, value}), &v, 0) == 0);
+                    out = copy_of<typename std::decay_t<decltype(out)>::value_type>(v);
+                };
+                take(weld_rt_dict_result(t, state.counts, 0), i64, counts);
+                take(weld_rt_dict_result(t, state.sums, 0), f64, sums);
+                take(weld_rt_dict_result(t, state.least, 0), f64, least);
+                for (const auto& [k, c] : counts)
+                    REQUIRE(*static_cast<const std::int64_t*>(weld_rt_dict_find(t, state.counts, &k)) == c);
+                return 0;
+            });
+            CHECK(ran.good);
+            return std::tuple(counts, sums, least);
+        };
+        const auto [counts, sums, least] = on_all_threads(make);
+        std::map<std::int64_t, std::int64_t> expected{{0, 100}};
+        std::map<std::int64_t, double> expected_least;
+        for (std::int64_t i = 0; i < n; ++i) {
+            const std::int64_t key = i * 7919 % keys - 3;
+            ++expected[key];
+            auto [at, added] = expected_least.try_emplace(key, xs[std::size_t(i)]);
+            if (!added) at->second = std::min(at->second, xs[std::size_t(i)]);
+        }
+        CHECK(std::map(counts.begin(), counts.end()) == expected);
+        CHECK(std::map(least.begin(), least.end()) == expected_least);
+        CHECK(counts.size() == expected.size());
+        CHECK(std::is_sorted(counts.begin(), counts.end()));
+        CHECK(std::is_sorted(sums.begin(), sums.end()));
+    }
+}
+
+TEST_CASE("groupmergers keep the order of iterations for each key") {
+    Types types;
+    const std::int64_t n = 300'000;
+    for (std::int64_t keys : {1, 77, 100'000}) {
+        auto make = [&](int threads) {
+            const WeldType *i32 = types.i32(), *i64 = types.i64();
+            const WeldType* type = types.groupmerger(i32, i64);
+            Loop loop(type, 40, [&](WeldTask* t, void* s, std::int64_t lo, std::int64_t hi) {
+                for (std::int64_t i = lo; i < hi; ++i) {
+                    const std::int32_t key = std::int32_t(i * 7919 % keys);
+                    if (weld_rt_group_merge(t, *static_cast<WeldDict**>(s), &key, &i, 0)) return 1;
+                }
+                return 0;
+            });
+            std::vector<std::vector<std::int64_t>> groups;
+            const Ran ran = run(threads, [&](WeldTask* t) {
+                WeldDict* d = weld_rt_group_new(t, i32, i64, 0);
+                const std::int32_t key = 0;
+                const std::int64_t before = -5;
+                weld_rt_group_merge(t, d, &key, &before, 0);
+                if (loop(t, &d, n)) return 1;
+                weld_rt_collect(t, &d, type);
+                d = weld_rt_group_result(t, d, 0);
+                const WeldType* dict = types.dict(i32, types.vec(i64));
+                weld_rt_collect(t, &d, dict);
+                WeldVec entries;
+                weld_rt_dict_entries(t, d, types.tuple({i32, types.vec(i64)}), &entries, 0);
+                struct Entry {
+                    std::int32_t key;
+                    WeldVec values;
+                };
+                for (const Entry& e : copy_of<Entry>(entries)) {
+                    CHECK(std::size_t(e.key) == groups.size());
+                    groups.push_back(copy_of<std::int64_t>(e.values));
+                }
+                return 0;
+            });
+            CHECK(ran.good);
+            return groups;
+        };
+        const auto groups = on_all_threads(make);
+        std::vector<std::vector<std::int64_t>> expected(static_cast<std::size_t>(keys));
+        expected[0].push_back(-5);
+        for (std::int64_t i = 0; i < n; ++i) expected[std::size_t(i * 7919 % keys)].push_back(i);
+        CHECK(groups == expected);
+    }
+}
+
+TEST_CASE("vecmergers of all sizes") {
+    Types types;
+    const std::int64_t n = 500'000;
+    const std::vector<double> xs = noise(n);
+    for (std::int64_t len : {1, 1000, 100'000, 2'000'000}) {
+        for (int op : {kWeldAdd, kWeldMax}) {
+            auto make = [&](int threads) {
+                struct State {
+                    WeldVec floats, ints;
+                } state{};
+                const WeldType* type =
+                    types.tuple({types.vecmerger(types.f64(), op), types.vecmerger(types.i64(), op)});
+                Loop loop(type, 10, [&](WeldTask*, void* s, std::int64_t lo, std::int64_t hi) {
+                    State* mine = static_cast<State*>(s);
+                    double* floats = static_cast<double*>(mine->floats.data);
+                    std::int64_t* ints = static_cast<std::int64_t*>(mine->ints.data);
+                    for (std::int64_t i = lo; i < hi; ++i) {
+                        const std::int64_t at = i * 7919 % len;
+                        const double x = xs[std::size_t(i)];
+                        floats[at] = op == kWeldAdd ? floats[at] + x : std::max(floats[at], x);
+                        ints[at] = op == kWeldAdd ? ints[at] + i : std::max(ints[at], i);
+                    }
+                    return 0;
+                });
+                std::vector<double> floats(std::size_t(len), 1);
+                std::vector<std::int64_t> ints(std::size_t(len), 2);
+                state = {view(floats), view(ints)};
+                CHECK(run(threads, [&](WeldTask* t) { return loop(t, &state, n); }).good);
+                return std::pair(floats, ints);
+            };
+            const auto [floats, ints] = on_all_threads(make);
+            std::vector<std::int64_t> expected(std::size_t(len), 2);
+            for (std::int64_t i = 0; i < n; ++i) {
+                std::int64_t& x = expected[std::size_t(i * 7919 % len)];
+                x = op == kWeldAdd ? x + i : std::max(x, i);
+            }
+            CHECK(ints == expected);
+        }
+    }
+}
+
+TEST_CASE("the lowest failing chunk is the one reported") {
+    Types types;
+    const std::int64_t n = 200'000;
+    for (int threads : {1, 2, 4, 16})
+        for (int round = 0; round < 20; ++round) {
+            std::atomic<std::int64_t> done{0};
+            const std::int64_t first = 31'000 + round * 3000;
+            Loop loop(types.merger(types.f64(), kWeldAdd), 100,
+                      [&](WeldTask* t, void*, std::int64_t lo, std::int64_t hi) {
+                          for (std::int64_t i = lo; i < hi; ++i) {
+                              if (i == first || (i > first && i % 5000 == 0)) {
+                                  weld_rt_alloc(t, 1000, 8, 0);
+                                  weld_rt_region_enter(t);
+                                  weld_rt_alloc(t, 1000, 8, 0);
+                                  weld_rt_fail_at(t, kWeldArrayOutOfBounds, std::int32_t(i), i, 3);
+                                  return 1;
+                              }
+                          }
+                          done += hi - lo;
+                          return 0;
+                      });
+            double state = 0;
+            const Ran ran = run(threads, [&](WeldTask* t) { return loop(t, &state, n); });
+            CHECK_FALSE(ran.good);
+            CHECK(ran.failure.code == kWeldArrayOutOfBounds);
+            CHECK(ran.failure.loc == first);
+            CHECK(ran.failure.message ==
+                  "index " + std::to_string(first) + " is out of bounds for a vector of length 3");
+            CHECK(ran.account->used() == 0);
+            CHECK(done < n);
+        }
+}
+
+TEST_CASE("a run can be cancelled") {
+    Types types;
+    for (int threads : {1, 4}) {
+        volatile std::int32_t stop = 0;
+        std::atomic<int> chunks{0};
+        Loop loop(types.merger(types.f64(), kWeldAdd), 1000,
+                  [&](WeldTask*, void*, std::int64_t, std::int64_t) {
+                      if (++chunks == 5) stop = 1;
+                      return 0;
+                  });
+        double state = 0;
+        const Ran ran = run(
+            threads, [&](WeldTask* t) { return loop(t, &state, 1'000'000); }, nullptr, nullptr,
+            MemoryAccount::kUnlimited, &stop);
+        CHECK_FALSE(ran.good);
+        CHECK(ran.failure.code == kWeldCancelled);
+        CHECK(ran.failure.loc == 7);
+        CHECK(ran.failure.message == "cancelled");
+        CHECK(chunks < 5 + threads);
+    }
+}
+
+TEST_CASE("loops nest, and inner ones are cut the same way everywhere") {
+    Types types;
+    const std::int64_t rows = 60, n = 20'000;
+    const std::vector<double> xs = noise(rows * n);
+    auto make = [&](int threads) {
+        const WeldType* sum = types.merger(types.f64(), kWeldAdd);
+        const WeldType* rows_type = types.appender(types.f64());
+        Loop outer(rows_type, 20'000, [&](WeldTask* t, void* s, std::int64_t lo, std::int64_t hi) {
+            for (std::int64_t r = lo; r < hi; ++r) {
+                Loop inner(sum, 20, [&](WeldTask*, void* s2, std::int64_t lo2, std::int64_t hi2) {
+                    for (std::int64_t i = lo2; i < hi2; ++i)
+                        *static_cast<double*>(s2) += xs[std::size_t(r * n + i)];
+                    return 0;
+                });
+                double total = 0;
+                if (inner(t, &total, n) || append(t, static_cast<WeldAppender*>(s), total)) return 1;
+            }
+            return 0;
+        });
+        std::vector<double> sums;
+        CHECK(run(threads, [&](WeldTask* t) {
+                  WeldAppender a{};
+                  const std::int32_t status = outer(t, &a, rows);
+                  sums = copy_of<double>(a);
+                  return status;
+              }).good);
+        return sums;
+    };
+    const auto sums = on_all_threads(make);
+    REQUIRE(sums.size() == std::size_t(rows));
+    for (std::int64_t r = 0; r < rows; ++r) {  // and as in a program without an outer loop
+        Loop alone(types.merger(types.f64(), kWeldAdd), 20,
+                   [&](WeldTask*, void* s, std::int64_t lo, std::int64_t hi) {
+                       for (std::int64_t i = lo; i < hi; ++i)
+                           *static_cast<double*>(s) += xs[std::size_t(r * n + i)];
+                       return 0;
+                   });
+        double total = 0;
+        run(1, [&](WeldTask* t) { return alone(t, &total, n); });
+        CHECK(total == sums[std::size_t(r)]);
+    }
+}
+
+TEST_CASE("loops that make garbage run in constant memory") {
+    Types types;
+    const WeldType* type = types.tuple(
+        {types.appender(types.vec(types.i64())), types.dictmerger(types.str(), types.i64(), kWeldAdd)});
+    struct State {
+        WeldAppender kept;
+        WeldDict* names;
+    };
+    for (int threads : {1, 2, 4}) {
+        State state{};
+        Loop loop(type, 300, [&](WeldTask* t, void* s, std::int64_t lo, std::int64_t hi) {
+            State* mine = static_cast<State*>(s);
+            for (std::int64_t i = lo; i < hi; ++i) {
+                WeldVec v{weld_rt_alloc(t, 100, 8, 0), 100};
+                if (!v.data) return 1;
+                for (int k = 0; k < 100; ++k) static_cast<std::int64_t*>(v.data)[k] = i;
+                if (i % 1000 == 0 && append(t, &mine->kept, v)) return 1;
+                WeldVec name{weld_rt_alloc(t, 6, 1, 0), 6};
+                if (!name.data) return 1;
+                std::memcpy(name.data, std::to_string(100'000 + i % 5000).data(), 6);
+                const std::int64_t one = 1;
+                if (weld_rt_dict_merge(t, mine->names, &name, &one, kWeldAdd, 0)) return 1;
+                if (t->debt > 0) weld_rt_collect(t, s, type);
+            }
+            return 0;
+        });
+        const Ran ran = run(
+            threads,
+            [&](WeldTask* t) {
+                state.names = weld_rt_dict_new(t, types.str(), types.i64(), 0);
+                return loop(t, &state, 300'000);
+            },
+            type, &state, 24 << 20);  // of the 240 MB that are allocated in all
+        CHECK(ran.failure.message == "");
+        REQUIRE(ran.good);
+        REQUIRE(state.kept.size == 300);
+        for (int i = 0; i < 300; ++i) {
+            const std::vector<std::int64_t> v =
+                copy_of<std::int64_t>(static_cast<WeldVec*>(state.kept.data)[i]);
+            CHECK(v == std::vector<std::int64_t>(100, i * 1000));
+        }
+        CHECK(weld_rt_dict_len(state.names) == 5000);
+        CHECK(ran.blocks.bytes() < 4 << 20);
+    }
+}
+
+TEST_CASE("runs of several host threads do not disturb each other") {
+    Types types;
+    const std::vector<double> xs = noise(200'000);
+    const WeldType* type = types.merger(types.f64(), kWeldAdd);
+    std::vector<std::thread> threads;
+    std::vector<double> sums(6);
+    for (int k = 0; k < 6; ++k)
+        threads.emplace_back([&, k] {
+            for (int round = 0; round < 20; ++round) {
+                double total = 0;
+                Loop loop(type, 10, [&](WeldTask*, void* s, std::int64_t lo, std::int64_t hi) {
+                    for (std::int64_t i = lo; i < hi; ++i) *static_cast<double*>(s) += xs[std::size_t(i)];
+                    return 0;
+                });
+                run(1 + k % 3, [&](WeldTask* t) { return loop(t, &total, std::int64_t(xs.size())); });
+                sums[std::size_t(k)] = total;
+            }
+        });
+    for (std::thread& t : threads) t.join();
+    for (double s : sums) CHECK(s == sums[0]);
+}
+
+TEST_CASE("nditer positions") {
+    const std::vector<std::int64_t> shape{2, 3, 4}, strides{100, 10, 1}, none, huge{INT64_MAX, 1, 1};
+    const WeldVec s = view(shape), st = view(strides), empty = view(none), big = view(huge);
+    CHECK(weld_rt_nd_position(&s, &st, 0) == 0);
+    CHECK(weld_rt_nd_position(&s, &st, 5) == 11);
+    CHECK(weld_rt_nd_position(&s, &st, 23) == 123);
+    CHECK(weld_rt_nd_position(&s, &st, 24) == -1);
+    CHECK(weld_rt_nd_position(&s, &st, -1) == -1);
+    CHECK(weld_rt_nd_position(&s, &empty, 0) == -1);
+    CHECK(weld_rt_nd_position(&big, &big, 2) == -1);
+    CHECK(weld_rt_nd_position(&empty, &empty, 0) == 0);
+}
