@@ -19,7 +19,9 @@
 // bodies, loops with effects, `@(fuse:false)`, more results than registers.
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
 #include "weldir/passes/vectorize.h"
@@ -31,12 +33,14 @@ namespace {
 constexpr std::size_t kMostResults = 6;
 constexpr std::uint32_t kMostNodes = 400;
 
-/// `let name = result(loop)`.
+/// `let name = result(loop)`, or `let name = loop` where the loop builds several things.
 struct Member {
     std::size_t at;  ///< its let in the block
     const Symbol* name;
     For loop;
     Loc loc;
+    std::size_t num_builders() const { return is_joint() ? loop.builder()->num_args : 1; }
+    bool is_joint() const { return loop.builder()->op == Op::MakeStruct; }
 };
 
 /// Loops that will be one, at the place of the let `at`.
@@ -44,6 +48,7 @@ struct Group {
     std::size_t at;
     std::vector<Member> members;
     std::vector<const Expr*> data;
+    std::size_t num_builders;
     std::uint32_t size = 0;
     bool on_lanes = false;
     bool may_be_told = false;  ///< somebody could tell if it moved past an effect
@@ -51,7 +56,13 @@ struct Group {
 
 class HorizontalFuser {
   public:
-    HorizontalFuser(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
+    HorizontalFuser(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda), uses_(lambda) {
+        visit(lambda, [&](const Expr* e) {
+            if (e->op != Op::For) return;
+            for (const Expr* d : e->as<For>().data())
+                if (d->op == Op::Var) is_datum_.insert(d->attr.symbol);
+        });
+    }
 
     const Expr* fused(const Expr* e) {
         const Block block = e->as<Block>();
@@ -102,26 +113,48 @@ class HorizontalFuser {
 
     // ---- groups
 
+    /// The loop that a let runs: it makes new builders, and nothing else touches them.
+    static For loop_in(const Expr* value) {
+        const Result result = value->as<Result>();
+        const For loop = (result ? result.builder() : value)->as<For>();
+        if (!loop) return {};
+        const Expr* start = loop.builder();
+        if (result) return start->op == Op::NewBuilder ? loop : For{};
+        const bool all_new =
+            start->op == Op::MakeStruct && std::all_of(start->args().begin(), start->args().end(),
+                                                       [](const Expr* b) { return b->op == Op::NewBuilder; });
+        return all_new ? loop : For{};
+    }
+
+    /// Vertical fusion will take care of it.
+    bool has_one_consumer(const Symbol* s, For loop) {
+        const Type* b = loop.node->type;
+        return b->is_builder() && info(b->builder).lists_merges && uses_.count(s) == 1 && is_datum_.count(s);
+    }
+
     void consider(Block block, std::size_t i) {
-        const Result result = block.value(i)->as<Result>();
-        const For loop = result ? result.builder()->as<For>() : For{};
-        if (!loop || loop.builder()->op != Op::NewBuilder || loop.node->says(AttrKey::Fuse, false)) return;
-        const Traits& t = facts_.traits(result.node);
-        if (t.ordered || t.builds || t.size > kMostNodes) return;
+        const For loop = loop_in(block.value(i));
+        if (!loop || loop.node->says(AttrKey::Fuse, false) || has_one_consumer(block.symbol(i), loop)) return;
+        const Traits& t = facts_.traits(block.value(i));
+        if (t.ordered || t.size > kMostNodes) return;
         for (const Expr* d : loop.data())
             if (!is_path(d)) return;
-        const Member member = {i, block.symbol(i), loop, result.node->loc};
+        const Member member = {i, block.symbol(i), loop, block.value(i)->loc};
         const bool on_lanes = can_vectorize(m_, facts_, loop.node);
         for (Group& g : groups_)
             if (joins(g, member, t, on_lanes)) return;
-        groups_.push_back(
-            {i, {member}, {loop.data().begin(), loop.data().end()}, t.size, on_lanes, t.fails || t.calls});
+        groups_.push_back({i,
+                           {member},
+                           {loop.data().begin(), loop.data().end()},
+                           member.num_builders(),
+                           t.size,
+                           on_lanes,
+                           t.fails || t.calls});
     }
 
     bool joins(Group& g, const Member& one, const Traits& t, bool on_lanes) {
-        if (g.members.size() == kMostResults || g.size + t.size > kMostNodes || g.on_lanes != on_lanes)
-            return false;
-        if (!shares_datum(g, one.loop)) return false;
+        if (g.num_builders + one.num_builders() > kMostResults || g.size + t.size > kMostNodes) return false;
+        if (g.on_lanes != on_lanes || !shares_datum(g, one.loop)) return false;
         const bool may_be_told = g.may_be_told || t.fails || t.calls;
         if (may_be_told && effects_[g.at] != effects_[one.at]) return false;
         if (!may_stand_at(g.at, one.at)) {
@@ -131,6 +164,7 @@ class HorizontalFuser {
         for (const Expr* d : one.loop.data())
             if (position(g.data, d) == g.data.size()) g.data.push_back(d);
         g.members.push_back(one);
+        g.num_builders += one.num_builders();
         g.size += t.size;
         g.may_be_told = may_be_told;
         for (const Member& any : g.members) place_[any.at] = g.at;
@@ -167,13 +201,31 @@ class HorizontalFuser {
 
     void join(const Group& g, Lets& lets) {
         std::vector<const Expr*> builders;
-        for (const Member& one : g.members) builders.push_back(one.loop.builder());
+        for (const Member& one : g.members) {
+            if (one.is_joint())
+                builders.insert(builders.end(), one.loop.builder()->args().begin(),
+                                one.loop.builder()->args().end());
+            else builders.push_back(one.loop.builder());
+        }
         const Expr* start = make_struct(m_, builders);
         const Expr* all = loop(m_, g.data, start, joint_body(g, start->type), g.members[0].loop.node->loc);
         const Symbol* bs = m_.symbol("bs", all->type);
         lets.emplace_back(bs, all);
-        for (std::size_t k = 0; k < g.members.size(); ++k)
-            lets.emplace_back(g.members[k].name, result(m_, get_field(m_, var(m_, bs), k), g.members[k].loc));
+        std::size_t first = 0;
+        for (const Member& one : g.members) {
+            const Expr* own = own_builders(one, bs, first);
+            lets.emplace_back(one.name, one.is_joint() ? own : result(m_, own, one.loc));
+            first += one.num_builders();
+        }
+    }
+
+    /// The builders of `one` among all of them: those from `first` on.
+    const Expr* own_builders(const Member& one, const Symbol* all, std::size_t first) {
+        if (!one.is_joint()) return get_field(m_, var(m_, all), first);
+        std::vector<const Expr*> own;
+        for (std::size_t k = 0; k < one.num_builders(); ++k)
+            own.push_back(get_field(m_, var(m_, all), first + k));
+        return make_struct(m_, own);
     }
 
     const Expr* joint_body(const Group& g, const Type* builders) {
@@ -184,14 +236,15 @@ class HorizontalFuser {
         const Symbol* z = m_.symbol("x", types.size() == 1 ? types[0] : m_.types.structure(types));
         Lets lets;
         std::vector<const Expr*> results;
-        for (std::size_t k = 0; k < g.members.size(); ++k) {
-            const For one = g.members[k].loop;
-            lets.emplace_back(one.builder_param(), get_field(m_, var(m_, b), k));
+        for (const Member& member : g.members) {
+            const For one = member.loop;
+            lets.emplace_back(one.builder_param(), own_builders(member, b, results.size()));
             lets.emplace_back(one.index_param(), var(m_, i));
             lets.emplace_back(one.elem_param(), own_element(g, one, z));
             const Symbol* n = m_.symbol("n", one.node->type);
             lets.emplace_back(n, one.body().body());
-            results.push_back(var(m_, n));
+            for (std::size_t k = 0; k < member.num_builders(); ++k)
+                results.push_back(member.is_joint() ? get_field(m_, var(m_, n), k) : var(m_, n));
         }
         return lambda(m_, {b, i, z}, weld::block(m_, lets, make_struct(m_, results)));
     }
@@ -205,6 +258,8 @@ class HorizontalFuser {
 
     Module& m_;
     Facts facts_;
+    Uses uses_;
+    std::unordered_set<const Symbol*> is_datum_;
     std::vector<Group> groups_;
     std::unordered_map<const Symbol*, std::size_t> first_read_;
     std::vector<std::vector<std::size_t>> reads_;  // of each let: earlier lets

@@ -36,14 +36,19 @@ static constexpr Name kStraighten[] = {
 };
 
 static constexpr Name kChooseMeans[] = {
-    "sizes",          // before vectorize, which hides the counts
-    "short-circuit",  // before predicate: conditions without branches
-    "predicate",      // before vectorize: fewer branches to mask
-    "vectorize",      //
-    "flatten",        // vectorize names what both loops read
-    "inline-lets",    //
-    "drop-dead",      //
-    "parallelize",    // last: marks the loops that are left
+    "lookups-to-iters",  // after hoist, which makes offsets plain; before vectorize, which stops at lookups
+    "flatten",           //
+    "inline-lets",       //
+    "simplify",          // elements that are structs of one another
+    "fuse-zip",          // ranges that only lookups read
+    "sizes",             // before vectorize, which hides the counts
+    "short-circuit",     // before predicate: conditions without branches
+    "predicate",         // before vectorize: fewer branches to mask
+    "vectorize",         //
+    "flatten",           // vectorize names what both loops read
+    "inline-lets",       //
+    "drop-dead",         //
+    "parallelize",       // last: marks the loops that are left
 };
 
 static constexpr Stage kPipeline[] = {

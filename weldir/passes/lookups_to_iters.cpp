@@ -1,0 +1,270 @@
+// A lookup that walks along with its loop becomes a datum of the loop.
+//
+//     for(rangeiter(0L, n, 1L), B, |b, i, x| merge(b, lookup(u, x) * lookup(v, k + x)))
+// becomes, where `u` has `n` elements for sure and nothing is known of `v`,
+//     let end = k + n;
+//     if(k >= 0L & k <= end & end <= len(v),
+//       for(zip(rangeiter(0L, n, 1L), u, iter(v, k, end, 1L)), B, |b, i, z| merge(b, z.$1 * z.$2)),
+//       for(zip(rangeiter(0L, n, 1L), u), B, |b, i, z| merge(b, z.$1 * lookup(v, k + z.$0))))
+//
+// so that the check of the index is made once, and the loop can run on lanes. The second loop runs only if
+// some index might lie outside, and fails where the program said. Two loops are made only if the first can be
+// vectorised.
+//
+// The index must be a loop's index, or the element of a range with stride 1, plus what does not change in the
+// loop. Lookups in vectors that the loop makes itself, in dictionaries, and inside inner functions are left
+// alone.
+#include <unordered_set>
+
+#include "weldir/ir/walk.h"
+#include "weldir/passes/normal_form.h"
+#include "weldir/passes/vectorize.h"
+
+namespace weld {
+
+namespace {
+
+/// Lookups in `vec` at counter + `offset` (null: 0).
+struct Walk {
+    const Expr* vec;
+    const Expr* counter_start;  ///< where the counter begins
+    const Expr* offset;
+    bool is_whole;  ///< it yields all of `vec` for sure
+};
+
+class WalkFinder {
+  public:
+    WalkFinder(Module& m, Facts& facts, For loop) : m_(m), facts_(facts), loop_(loop) {
+        visit(loop.body().node,
+              [&](const Expr* e) { inside_.insert(e->symbols().begin(), e->symbols().end()); });
+        look(loop.body().body());
+    }
+
+    const std::vector<Walk>& walks() const { return walks_; }
+    bool all_whole() const {
+        return std::all_of(walks_.begin(), walks_.end(), [](const Walk& w) { return w.is_whole; });
+    }
+
+    /// The number of the walk that a lookup belongs to, or -1.
+    int walk_of(const Expr* lookup) {
+        const std::optional<Walk> w = as_walk(lookup);
+        return w ? position(*w) : -1;
+    }
+
+  private:
+    void look(const Expr* e) {
+        if (e->op == Op::Lambda) return;
+        for (const Expr* a : e->args()) look(a);
+        const std::optional<Walk> w = as_walk(e);
+        if (w && position(*w) < 0) walks_.push_back(*w);
+    }
+
+    int position(const Walk& w) {
+        for (std::size_t i = 0; i < walks_.size(); ++i)
+            if (same(walks_[i].vec, w.vec) && is_same(walks_[i].offset, w.offset) &&
+                same(walks_[i].counter_start, w.counter_start))
+                return int(i);
+        return -1;
+    }
+    static bool is_same(const Expr* a, const Expr* b) { return a && b ? same(a, b) : a == b; }
+
+    std::optional<Walk> as_walk(const Expr* e) {
+        const Lookup at = e->as<Lookup>();
+        if (!at || !is_path(at.of()) || inside_.count(base_of(at.of()))) return {};
+        if (!at.of()->type->is_vec() || !at.of()->type->elem()->is_scalar()) return {};
+        Walk w = {at.of(), nullptr, nullptr, false};
+        if (!take_apart(at.key(), w) || !w.counter_start) return {};
+        w.is_whole = !w.offset && is_int(w.counter_start, 0) &&
+                     facts_.iterations(loop_.node) == facts_.length(w.vec) && facts_.length(w.vec);
+        return w;
+    }
+
+    static bool is_int(const Expr* e, std::int64_t value) {
+        const Literal l = e->as<Literal>();
+        return l && l.as_int() == value;
+    }
+
+    /// Reads `key` as the counter plus an offset that is the same in every round.
+    bool take_apart(const Expr* key, Walk& w) {
+        if (const Expr* start = counter_start(key)) {
+            if (w.counter_start) return false;
+            w.counter_start = start;
+            return true;
+        }
+        if (is_the_same_always(key)) {
+            add_offset(w, Op::Add, key);
+            return true;
+        }
+        if (key->op == Op::Add) return take_apart(key->arg(0), w) && take_apart(key->arg(1), w);
+        if (key->op != Op::Sub || !is_the_same_always(key->arg(1)) || !take_apart(key->arg(0), w))
+            return false;
+        add_offset(w, Op::Sub, key->arg(1));
+        return true;
+    }
+
+    void add_offset(Walk& w, Op op, const Expr* by) {
+        if (!w.offset && op == Op::Add) w.offset = by;
+        else w.offset = scalar_op(m_, op, {w.offset ? w.offset : int_literal(m_, by->type, 0), by});
+    }
+
+    bool is_the_same_always(const Expr* e) {
+        if (!facts_.traits(e).free_to_repeat() || facts_.traits(e).heavy) return false;
+        const std::vector<const Symbol*> read = free_symbols(e);
+        return std::none_of(read.begin(), read.end(), [&](const Symbol* s) { return inside_.count(s) > 0; });
+    }
+
+    /// The first value of a counter of the loop; null if `e` is none.
+    const Expr* counter_start(const Expr* e) {
+        e = facts_.root(e);
+        if (e->op == Op::Var && e->attr.symbol == loop_.index_param())
+            return int_literal(m_, m_.types.i64(), 0);
+        if (!is_path(e) || base_of(e) != loop_.elem_param()) return nullptr;
+        std::size_t datum = 0;
+        if (loop_.data().size() > 1) {
+            if (e->op != Op::GetField || e->arg(0)->op != Op::Var) return nullptr;
+            datum = e->attr.index;
+        } else if (e->op != Op::Var) {
+            return nullptr;
+        }
+        const Iter range = loop_.data()[datum]->as<Iter>();
+        if (!range || !range.shape().range || range.shape().kind != IterKind::Scalar) return nullptr;
+        return is_int(range.stride(), 1) ? range.start() : nullptr;
+    }
+
+    Module& m_;
+    Facts& facts_;
+    For loop_;
+    std::unordered_set<const Symbol*> inside_;
+    std::vector<Walk> walks_;
+};
+
+class Converter {
+  public:
+    Converter(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
+
+    const Expr* converted(const Expr* e) {
+        const For loop = e->as<For>();
+        if (!loop) return nullptr;
+        for (const Expr* d : loop.data())
+            if (Iter it = d->as<Iter>(); it && it.shape().kind != IterKind::Scalar) return nullptr;
+        WalkFinder finder(m_, facts_, loop);
+        if (finder.walks().empty()) return nullptr;
+        if (finder.all_whole()) {
+            std::vector<const Expr*> data(loop.data().begin(), loop.data().end());
+            for (const Walk& w : finder.walks()) data.push_back(w.vec);
+            return with_data(loop, data, finder);
+        }
+        return in_two_ways(loop, finder);
+    }
+
+  private:
+    using Pair = std::pair<const Symbol*, const Expr*>;
+
+    const Expr* name(const Expr* e, std::string_view as, Lets& lets) {
+        if (is_atom(e)) return e;
+        const Symbol* s = m_.symbol(as, e->type);
+        lets.emplace_back(s, e);
+        return var(m_, s);
+    }
+
+    const Expr* in_two_ways(For loop, WalkFinder& finder) {
+        for (const Expr* d : loop.data())
+            if (!is_consecutive(d)) return nullptr;
+        Lets lets;
+        const Expr* n = name(trip_count(loop.data()[0], lets), "n", lets);
+        std::vector<const Expr*> data(loop.data().begin(), loop.data().end());
+        const Expr* fits = nullptr;
+        for (const Walk& w : finder.walks()) {
+            if (w.is_whole) data.push_back(w.vec);
+            else data.push_back(checked(w, n, lets, fits));
+        }
+        const Expr* builder = loop.builder();
+        if (builder->op != Op::NewBuilder && builder->op != Op::Var && !all_new(builder))
+            builder = name(builder, "b", lets);
+        const Expr* fast = with_builder(with_data(loop, data, finder), builder);
+        if (!can_vectorize(m_, facts_, fast)) return nullptr;
+        const Expr* slow = with_builder(fresh(m_, loop.node), builder);
+        return block(m_, lets, if_(m_, fits, fast, slow, loop.node->loc), loop.node->loc);
+    }
+
+    static bool all_new(const Expr* b) {
+        return b->op == Op::MakeStruct && std::all_of(b->args().begin(), b->args().end(),
+                                                      [](const Expr* f) { return f->op == Op::NewBuilder; });
+    }
+
+    const Expr* trip_count(const Expr* datum, Lets& lets) {
+        const Iter it = datum->as<Iter>();
+        if (!it || !it.shape().bounded) {
+            const Expr* v = it ? it.data() : datum;
+            return len(m_, is_path(v) ? v : name(v, "d", lets));
+        }
+        const Literal start = it.start()->as<Literal>();
+        return start && start.as_int() == 0 ? it.end() : scalar_op(m_, Op::Sub, {it.end(), it.start()});
+    }
+
+    static bool is_consecutive(const Expr* datum) {
+        const Iter it = datum->as<Iter>();
+        if (!it || !it.shape().bounded) return true;
+        const Literal stride = it.stride()->as<Literal>();
+        return stride && stride.as_int() == 1;
+    }
+
+    /// The part of the vector that the loop walks along; `fits` learns that it must be there.
+    const Expr* checked(const Walk& w, const Expr* n, Lets& lets, const Expr*& fits) {
+        const Type* i64 = m_.types.i64();
+        const Literal zero = w.counter_start->as<Literal>();
+        const bool from_zero = zero && zero.as_int() == 0;
+        const Expr* start = w.counter_start;
+        if (w.offset) start = from_zero ? w.offset : scalar_op(m_, Op::Add, {w.counter_start, w.offset});
+        start = name(start, "start", lets);
+        const bool at_zero = start->op == Op::Literal && start->as<Literal>().as_int() == 0;
+        const Expr* end = at_zero ? n : name(scalar_op(m_, Op::Add, {start, n}), "end", lets);
+        auto demand = [&](Op op, const Expr* a, const Expr* b) {
+            const Expr* holds = scalar_op(m_, op, {a, b});
+            fits = fits ? scalar_op(m_, Op::BitAnd, {fits, holds}) : holds;
+        };
+        if (!at_zero) demand(Op::Ge, start, int_literal(m_, i64, 0));
+        demand(Op::Le, start, end);
+        demand(Op::Le, end, len(m_, w.vec));
+        const Expr* bounds[] = {start, end, int_literal(m_, i64, 1)};
+        return iter(m_, IterKind::Scalar, w.vec, bounds);
+    }
+
+    const Expr* with_builder(const Expr* loop, const Expr* builder) {
+        std::vector<const Expr*> args(loop->args().begin(), loop->args().end());
+        args[0] = builder;
+        return with_args(m_, loop, args);
+    }
+
+    /// The loop over more data, with lookups replaced by their elements.
+    const Expr* with_data(For loop, const std::vector<const Expr*>& data, WalkFinder& finder) {
+        const std::size_t own = loop.data().size();
+        std::vector<const Type*> types;
+        for (const Expr* d : data) types.push_back(d->type->elem());
+        const Symbol* z = m_.symbol("z", m_.types.structure(types));
+        std::vector<const Expr*> parts;
+        for (std::size_t i = 0; i < own; ++i) parts.push_back(get_field(m_, var(m_, z), i));
+        const Expr* body = rewrite(m_, loop.body().body(), [&](const Expr* e) -> const Expr* {
+            const int k = e->op == Op::Lookup ? finder.walk_of(e) : -1;
+            return k < 0 ? nullptr : get_field(m_, var(m_, z), own + std::size_t(k), e->loc);
+        });
+        body = let(m_, loop.elem_param(), own == 1 ? parts[0] : make_struct(m_, parts), body);
+        const Expr* f =
+            lambda(m_, {loop.builder_param(), loop.index_param(), z}, body, loop.body().node->loc);
+        std::vector<const Expr*> args = {loop.builder(), f};
+        args.insert(args.end(), data.begin(), data.end());
+        return with_args(m_, loop.node, args);
+    }
+
+    Module& m_;
+    Facts facts_;
+};
+
+}  // namespace
+
+const Expr* lookups_to_iters(Module& m, const Expr* lambda) {
+    Converter converter(m, lambda);
+    return rewrite(m, lambda, [&](const Expr* e) { return converter.converted(e); });
+}
+
+}  // namespace weld
