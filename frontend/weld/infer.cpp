@@ -508,7 +508,7 @@ class Inference {
     // ---- builders
 
     Term* new_builder(Node* n) {
-        Term* builder = t_.of(n->type_node);
+        Term* builder = t_.of(n->type_node, n->start);
         if (n->args.empty()) return builder;
         infer(n->args[0]);
         switch (n->type_node->builder) {

@@ -121,7 +121,8 @@ class Names {
     static bool may_be_function(const Node* n) {
         if (n->form == Form::Name)
             return n->callee == Node::Callee::Definition || (n->binding && n->binding->is_function);
-        return n->is(Op::Lambda) || (n->form == Form::Apply && n->callee == Node::Callee::Macro);
+        const bool macro = n->form == Form::Apply && n->callee == Node::Callee::Macro;
+        return (macro ? n->macro->body : n)->is(Op::Lambda);
     }
 
     void block(Node* n) {

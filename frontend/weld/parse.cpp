@@ -379,15 +379,20 @@ Node* Parser::postfix(Node* of) {
         if (at(kDot)) {
             of = field(of);
         } else if (at(kLParen)) {
-            advance();
-            std::vector<Node*> args = list(kRParen);
-            args.insert(args.begin(), of);
-            of = make(Form::Apply, of->start, of->loc, args);
+            of = application(of);
         } else {
             break;
         }
     }
     return of;
+}
+
+/// `f(a, b)`
+Node* Parser::application(Node* of) {
+    advance();
+    std::vector<Node*> args = list(kRParen);
+    args.insert(args.begin(), of);
+    return make(Form::Apply, of->start, of->loc, args);
 }
 
 /// `.$n`
@@ -461,7 +466,7 @@ Node* Parser::parenthesised() {
     return inside;
 }
 
-/// `@(key: value, ...) leaf`; several in a row count as one.
+/// `@(key: value, ...) leaf`, the leaf with its arguments if it is a function; several in a row count as one.
 Node* Parser::annotated() {
     const Nesting nesting(*this);
     const Loc start = current().loc;
@@ -469,6 +474,7 @@ Node* Parser::annotated() {
     std::vector<Annotation> found;
     while (at(kAt) && !panic_) annotations(found);
     Node* of = leaf();
+    while (of->form != Form::Op && at(kLParen) && !panic_) of = application(of);  // a call is one thing
     of->start = start;
     if (found.empty() || panic_) return of;
     if (of->annotations) found.insert(found.end(), of->annotations->begin(), of->annotations->end());

@@ -80,6 +80,7 @@ class Parser {
     Node* unary();
     Node* prefixed(Op op);
     Node* postfix(Node* of);
+    Node* application(Node* of);
     Node* field(Node* of);
     Node* leaf();
     Node* parenthesised();

@@ -103,7 +103,9 @@ class Printer {
 
     /// `n`, in parentheses if it binds looser than `level`.
     void print(const Node* n, int level) {
-        const bool parentheses = level_of(n) < level || (n->annotations && level_of(n) < kLeaf);
+        const bool long_form =
+            level_of(n) < kLeaf || n->is(Op::GetField);  // an annotation would go to a part of it
+        const bool parentheses = level_of(n) < level || (n->annotations && long_form);
         if (n->annotations) annotations(*n->annotations);
         if (parentheses) out_ += '(';
         bare(n);

@@ -85,12 +85,12 @@ Term* Terms::simd(Term* elem, Lanes* lanes) {
     return t;
 }
 
-Term* Terms::of(const TypeNode* n) {
+Term* Terms::of(const TypeNode* n, Loc use) {
     if (n->known) return n->known;
-    if (n->kind == TypeNode::Unknown) return variable(n->loc);
+    if (n->kind == TypeNode::Unknown) return variable(module_.sources.internal(n->loc) ? use : n->loc);
     if (n->kind == TypeNode::Scalar) return n->known = scalar(n->scalar);
     std::vector<Term*> args;
-    for (const TypeNode* a : n->args) args.push_back(of(a));
+    for (const TypeNode* a : n->args) args.push_back(of(a, use));
     Term* t = nullptr;
     switch (n->kind) {
         case TypeNode::Simd: t = simd(args[0], lanes(n->lanes)); break;

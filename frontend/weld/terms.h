@@ -57,8 +57,9 @@ class Terms {
     Term* function(std::span<Term* const> params, Term* result);
     Term* simd(Term* elem, Lanes* lanes);
     Lanes* lanes(std::uint32_t count);
-    /// What a written type means; new variables for its unknown parts.
-    Term* of(const TypeNode* type);
+    /// What a written type means; new variables for its unknown parts. `use`: where to complain about these
+    /// if the type is written in a standard macro.
+    Term* of(const TypeNode* type, Loc use = {});
 
     // ---- looking
     /// The term that `t` stands for, so far.
