@@ -33,8 +33,8 @@ static constexpr double erf_far[] = {0x1.3d2ba0c980742p-18, 0x1.a0bbc11f39249p0,
 static constexpr double ln2_hi = 0x1.62e42fefa39efp-1, ln2_lo = 0x1.abc9e3b39803fp-56;
 static constexpr double log2_0_hi = 0x1.71547652b82fep1, log2_0_lo = 0x1.777d0ffda0d24p-55;
 static constexpr double log2_1_hi = 0x1.ec709dc3a03fdp-1, log2_1_lo = 0x1.d27f05548af0cp-55;
-// z <= 0.0401, error relative to log2_0; error 2^-65.625
-static constexpr double log2_rest[] = {0x1.2776c50ef9bfep-1, 0x1.a61762a7ae788p-2, 0x1.484b13d6b960cp-2, 0x1.0c9a855e3dd3p-2, 0x1.c68ec3a5a24b2p-3, 0x1.8a118e7252364p-3, 0x1.583f9309473b9p-3, 0x1.68ae737394df4p-3};
+// z <= 0.0296, error relative to log2_0; error 2^-71.25
+static constexpr double log2_rest[] = {0x1.2776c50ef9bfep-1, 0x1.a61762a7ae41dp-2, 0x1.484b13d735fcep-2, 0x1.0c9a84ffec58p-2, 0x1.c68f051925138p-3, 0x1.8a0619c07a2f7p-3, 0x1.593bbff1748aap-3, 0x1.6034d8e2e4bfbp-3};
 };
 
 template <> struct Poly<float> {

@@ -41,7 +41,7 @@ WELD_VM_INLINE Sum sum(F64 a, Sum b) {
 /// log2(x) with a relative error of 2^-64, x >= 0. Infinite for 0 and infinity; then `lo` is NaN.
 WELD_VM_INLINE Sum log2_sum(F64 x) {
     using P = Poly<double>;
-    Parts<F64> p = split(x);
+    Parts<F64> p = split_evenly(x);
     F64 f = p.m - 1.0, g = p.m + 1.0, g_lo = p.m - (g - 1.0), inverse = 1.0 / g;
     F64 s_hi = f * inverse;
     Sum back = product(s_hi, g);

@@ -47,4 +47,6 @@ WELD_VM_INLINE Parts<V> split(V x) {
     return {m, e};
 }
 
+WELD_VM_INLINE Parts<F64> split_evenly(F64 x) { return split(x); }
+
 }  // namespace
