@@ -332,6 +332,8 @@ class VerticalFuser {
 
 }  // namespace
 
-const Expr* fuse_vertical(Module& m, const Expr* lambda) { return VerticalFuser(m, lambda).rewrite(lambda); }
+const Expr* fuse_vertical(Module& m, const Expr* lambda) {
+    return in_normal_form(m, lambda, VerticalFuser(m, lambda).rewrite(lambda));
+}
 
 }  // namespace weld

@@ -3,9 +3,9 @@
 //     def square(x: f64): f64 = x * x;
 //     |a: f64, b: f64| square(a) + square(b + 1.0)
 // becomes
-//     |a: f64, b: f64| (let x = a; x * x) + (let x = b + 1.0; x * x)
+//     |a: f64, b: f64| let x = a; let y = b + 1.0; x * x + y * y
 //
-// (flatten then lifts the blocks). Arguments are bound first, so they are evaluated once and always, as for a
+// Arguments are bound first, so they are evaluated once and always, as for a
 // call. Functions that call themselves, directly or through others, stay; what nobody calls any more goes.
 // Callees are done before callers, so a chain of small functions collapses at once; a body that has grown is
 // no longer small.
@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "weldir/ir/walk.h"
+#include "weldir/passes/normal_form.h"
 
 namespace weld {
 
@@ -76,7 +77,7 @@ class FunctionInliner {
             return grown > kLargest ? nullptr : body_of(call);
         });
         changed_ |= now != lambda;
-        return now;
+        return in_normal_form(m_, lambda, now);
     }
 
     bool is_wanted(const Function* f) {

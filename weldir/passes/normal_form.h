@@ -46,4 +46,12 @@ inline bool is_lazy_arg(const Expr* e, std::size_t i) {
     }
 }
 
+/// The pass of that name (flatten.cpp).
+const Expr* flatten(Module& m, const Expr* lambda);
+
+/// The end of a pass that nests blocks: `now`, in normal form again if it isn't what the pass began with.
+inline const Expr* in_normal_form(Module& m, const Expr* before, const Expr* now) {
+    return now == before ? before : flatten(m, now);
+}
+
 }  // namespace weld

@@ -8,10 +8,10 @@ using Name = std::string_view;
 
 static constexpr Name kPrepare[] = {
     "inline-functions",  // first: everything after it sees through calls
+    "flatten",           // before all that looks for loops in blocks; the others keep the form
 };
 
 static constexpr Name kReduce[] = {
-    "flatten",          // before all that looks for loops in blocks; again, since rewrites nest blocks
     "inline-lets",      // `result(l)` meets the loop `l` that it ends
     "fold",             //
     "simplify",         // after fold: constants are bare
@@ -24,12 +24,10 @@ static constexpr Name kReduce[] = {
 
 static constexpr Name kStraighten[] = {
     "unroll",       // after fusion: loops over fused short vectors
-    "flatten",      //
     "inline-lets",  // unrolled bodies are chains of lets
     "fold",         // and full of constants
     "simplify",     //
     "hoist",        // after fusion, which would lose loops that have moved apart
-    "flatten",      //
     "cse",          // hoisting brings equal things together
     "inline-lets",  // after cse, whose names of names it resolves
     "drop-dead",    //
@@ -37,7 +35,6 @@ static constexpr Name kStraighten[] = {
 
 static constexpr Name kChooseMeans[] = {
     "lookups-to-iters",  // after hoist, which makes offsets plain; before vectorize, which stops at lookups
-    "flatten",           //
     "inline-lets",       //
     "simplify",          // elements that are structs of one another
     "fuse-zip",          // ranges that only lookups read
@@ -45,7 +42,6 @@ static constexpr Name kChooseMeans[] = {
     "short-circuit",     // before predicate: conditions without branches
     "predicate",         // before vectorize: fewer branches to mask
     "vectorize",         //
-    "flatten",           // vectorize names what both loops read
     "inline-lets",       //
     "drop-dead",         //
     "parallelize",       // last: marks the loops that are left

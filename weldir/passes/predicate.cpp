@@ -66,7 +66,8 @@ class Predicator {
 
 const Expr* predicate(Module& m, const Expr* lambda) {
     Predicator predicator(m, lambda);
-    return rewrite(m, lambda, [&](const Expr* e) { return predicator.predicated(e); });
+    const Expr* now = rewrite(m, lambda, [&](const Expr* e) { return predicator.predicated(e); });
+    return in_normal_form(m, lambda, now);
 }
 
 }  // namespace weld

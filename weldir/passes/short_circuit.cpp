@@ -15,11 +15,12 @@ constexpr std::uint32_t kMostNodes = 8;
 
 const Expr* short_circuit(Module& m, const Expr* lambda) {
     Facts facts(m, lambda);
-    return rewrite(m, lambda, [&](const Expr* e) -> const Expr* {
+    const Expr* now = rewrite(m, lambda, [&](const Expr* e) -> const Expr* {
         if (e->op != Op::And && e->op != Op::Or) return nullptr;
         if (!is_cheap(facts, e->arg(1)) || facts.traits(e->arg(1)).size > kMostNodes) return nullptr;
         return scalar_op(m, e->op == Op::And ? Op::BitAnd : Op::BitOr, e->args(), e->loc);
     });
+    return in_normal_form(m, lambda, now);
 }
 
 }  // namespace weld

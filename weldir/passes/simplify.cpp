@@ -244,7 +244,8 @@ class Simplifier {
 
 const Expr* simplify(Module& m, const Expr* lambda) {
     Simplifier simplifier(m, lambda);
-    return rewrite(m, lambda, [&](const Expr* e) { return simplifier.simpler(e); });
+    const Expr* simple = rewrite(m, lambda, [&](const Expr* e) { return simplifier.simpler(e); });
+    return in_normal_form(m, lambda, simple);
 }
 
 }  // namespace weld

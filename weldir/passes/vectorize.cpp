@@ -511,10 +511,11 @@ bool can_vectorize(Module& m, Facts& facts, const Expr* loop) {
 const Expr* vectorize(Module& m, const Expr* lambda) {
     Facts facts(m, lambda);
     Vectorizer vectorizer(m, facts);
-    return rewrite(m, lambda, [&](const Expr* e) -> const Expr* {
+    const Expr* now = rewrite(m, lambda, [&](const Expr* e) -> const Expr* {
         const For loop = e->as<For>();
         return loop ? vectorizer.pair(loop) : nullptr;
     });
+    return in_normal_form(m, lambda, now);
 }
 
 }  // namespace weld
