@@ -15,6 +15,7 @@ inline bool is_atom(const Expr* e) { return e->op == Op::Var || e->op == Op::Lit
 /// `e` is to be the value of a `let` (or the result of a block), not an argument. Chains of builders nest;
 /// what ends them, makes collections or calls stands alone.
 inline bool stands_alone(Facts& facts, const Expr* e) {
+    if (e->op == Op::Lambda) return false;  // no value
     if (facts.traits(e).ordered) return true;
     switch (e->op) {
         case Op::Block:
