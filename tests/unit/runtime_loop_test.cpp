@@ -156,7 +156,7 @@ TEST_CASE("appenders keep the order: placed, collected, and behind what was ther
         const auto [all, rest] = on_all_threads(make);
         REQUIRE(all.size() == std::size_t(1 + 3 * n + 30));
         CHECK(all[0] == -1);
-        for (std::int64_t i = 0; i < 3 * n; ++i) REQUIRE(all[std::size_t(i + 1)] == i);
+        for (std::int64_t i = 0; i < 3 * n; ++i) MUST(all[std::size_t(i + 1)] == i);
         CHECK(all.back() == 29);
         CHECK(std::is_sorted(rest.begin(), rest.end() - 6));
         CHECK(rest[0] == -0.5);
@@ -209,14 +209,14 @@ TEST_CASE("dictmergers, exact and not, are the same on all threads") {
                 if (loop(t, &state, n)) return 1;
                 WeldVec v;
                 auto take = [&](WeldDict* d, const WeldType* value, auto& out) {
-                    REQUIRE(weld_rt_dict_entries(t, d, types.tuple({i64, value}), &v, 0) == 0);
+                    MUST(weld_rt_dict_entries(t, d, types.tuple({i64, value}), &v, 0) == 0);
                     out = copy_of<typename std::decay_t<decltype(out)>::value_type>(v);
                 };
                 take(weld_rt_dict_result(t, state.counts, 0), i64, counts);
                 take(weld_rt_dict_result(t, state.sums, 0), f64, sums);
                 take(weld_rt_dict_result(t, state.least, 0), f64, least);
                 for (const auto& [k, c] : counts)
-                    REQUIRE(*static_cast<const std::int64_t*>(weld_rt_dict_find(t, state.counts, &k)) == c);
+                    MUST(*static_cast<const std::int64_t*>(weld_rt_dict_find(t, state.counts, &k)) == c);
                 return 0;
             });
             CHECK(ran.good);

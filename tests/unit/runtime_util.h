@@ -16,6 +16,12 @@
 #include "runtime/entry.h"
 #include "runtime/task.h"
 
+/// REQUIRE for inner loops: costs nothing when it holds.
+#define MUST(condition)                     \
+    do {                                    \
+        if (!(condition)) FAIL(#condition); \
+    } while (0)
+
 namespace weld::runtime::test {
 
 /// Makes descriptions of types; they live as long as it.

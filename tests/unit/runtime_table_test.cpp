@@ -1,0 +1,404 @@
+// Tables: keys of all kinds, merging, finding, order of entries, what collections keep.
+#include <cmath>
+#include <limits>
+#include <map>
+#include <random>
+#include <unordered_map>
+
+#include "runtime/hash_table.h"
+#include "tests/unit/runtime_util.h"
+
+using namespace weld::runtime;
+using namespace weld::runtime::test;
+
+namespace {
+
+/// Runs `body` as a program with its task.
+void with_task(const std::function<void(WeldTask*)>& body) {
+    CHECK(run(2, [&](WeldTask* t) {
+              body(t);
+              return 0;
+          }).good);
+}
+
+std::vector<std::string> some_strings(std::size_t n, unsigned seed) {
+    std::mt19937 random(seed);
+    std::vector<std::string> all(n);
+    for (std::string& s : all) {
+        s.resize(random() % (random() % 10 ? 12 : 80));
+        for (char& c : s) c = char(random() % 4 ? 'a' + random() % 3 : random());
+    }
+    return all;
+}
+
+/// Merges random keys of a scalar type and compares with a map. `order` is the natural order of keys.
+template <class K>
+void scalar_keys(int kind, std::uint64_t range, std::int64_t n) {
+    Types types;
+    const WeldType *key = types.scalar(kind), *value = types.i64();
+    std::mt19937_64 random(kind);
+    std::map<K, std::int64_t> expected;
+    with_task([&](WeldTask* t) {
+        WeldDict* d = weld_rt_dict_new(t, key, value, 0);
+        for (std::int64_t i = 0; i < n; ++i) {
+            const K k = K(random() % range * 0x9e3779b97f4a7c15u);
+            expected[k] += i;
+            MUST(weld_rt_dict_merge(t, d, &k, &i, kWeldAdd, 0) == 0);
+        }
+        CHECK(weld_rt_dict_len(d) == std::int64_t(expected.size()));
+        std::int64_t wrong = 0;
+        for (const auto& [k, v] : expected) {
+            const void* found = weld_rt_dict_find(t, d, &k);
+            wrong += !found || *static_cast<const std::int64_t*>(found) != v;
+        }
+        CHECK(wrong == 0);
+        for (int i = 0; i < 1000; ++i) {
+            const K k = K(random());
+            wrong += (weld_rt_dict_find(t, d, &k) != nullptr) != (expected.count(k) > 0);
+        }
+        CHECK(wrong == 0);
+        WeldVec out;
+        MUST(weld_rt_dict_entries(t, d, types.tuple({key, value}), &out, 0) == 0);
+        struct Entry {
+            K key;
+            std::int64_t value;
+        };
+        auto next = expected.begin();
+        for (const Entry& e : copy_of<Entry>(out)) {
+            wrong += e.key != next->first || e.value != next->second;
+            ++next;
+        }
+        CHECK(wrong == 0);
+        CHECK(next == expected.end());
+    });
+}
+
+}  // namespace
+
+TEST_CASE("scalar keys, few and many") {
+    scalar_keys<std::uint8_t>(kWeldU8, 1000, 5000);
+    scalar_keys<std::int8_t>(kWeldI8, 1000, 5000);
+    scalar_keys<std::int16_t>(kWeldI16, 100'000, 200'000);
+    scalar_keys<std::uint32_t>(kWeldU32, 5'000'000, 50'000);
+    for (std::uint64_t range : {1, 7, 1000, 200'000}) scalar_keys<std::int64_t>(kWeldI64, range, 300'000);
+    scalar_keys<std::uint64_t>(kWeldU64, 1u << 30, 20'000);
+    scalar_keys<float>(kWeldF32, 10'000, 50'000);
+    scalar_keys<double>(kWeldF64, 10'000, 50'000);
+}
+
+TEST_CASE("keys in patterns do not pile up") {
+    Types types;
+    with_task([&](WeldTask* t) {
+        for (int shift : {0, 8, 20, 32, 44}) {
+            WeldDict* d = weld_rt_dict_new(t, types.i64(), types.i64(), 0);
+            const std::int64_t one = 1, n = 1 << 17;
+            for (std::int64_t i = 0; i < n; ++i) {
+                const std::int64_t key = i << shift;
+                MUST(weld_rt_dict_merge(t, d, &key, &one, kWeldAdd, 0) == 0);
+            }
+            REQUIRE(d->count == n);
+            std::int64_t probes = 0;
+            const std::uint64_t mask = (std::uint64_t(1) << d->bits) - 1;
+            for (std::uint64_t i = 0; i <= mask; ++i)
+                if (d->index[i])
+                    probes += std::int64_t((i - first_slot(d, std::uint32_t(d->index[i] >> 32))) & mask) + 1;
+            CHECK(double(probes) / double(n) < 3);
+        }
+    });
+}
+
+TEST_CASE("zeros are one key and NaNs are one key, alone and inside") {
+    Types types;
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const std::vector<double> keys{0.0, -0.0, nan, -nan, 1.5, std::nan("7"), -0.0};
+    with_task([&](WeldTask* t) {
+        const std::int64_t one = 1;
+        const WeldType* inside = types.vec(types.f64());
+        const WeldType* pair = types.tuple({types.i32(), types.f64()});
+        struct Pair {
+            std::int32_t a;
+            double b;
+        };
+        WeldDict* alone = weld_rt_dict_new(t, types.f64(), types.i64(), 0);
+        WeldDict* vectors = weld_rt_dict_new(t, inside, types.i64(), 0);
+        WeldDict* pairs = weld_rt_dict_new(t, pair, types.i64(), 0);
+        for (const double& k : keys) {
+            const WeldVec v{const_cast<double*>(&k), 1};
+            Pair p;
+            std::memset(&p, int(&k - keys.data()) + 1, sizeof p);  // padding differs
+            p.a = 4;
+            p.b = k;
+            weld_rt_dict_merge(t, alone, &k, &one, kWeldAdd, 0);
+            weld_rt_dict_merge(t, vectors, &v, &one, kWeldAdd, 0);
+            weld_rt_dict_merge(t, pairs, &p, &one, kWeldAdd, 0);
+        }
+        for (WeldDict* d : {alone, vectors, pairs}) CHECK(weld_rt_dict_len(d) == 3);
+        WeldVec out;
+        weld_rt_dict_entries(t, alone, types.tuple({types.f64(), types.i64()}), &out, 0);
+        const auto entries = copy_of<std::pair<double, std::int64_t>>(out);
+        CHECK(entries[0] == std::pair(0.0, std::int64_t(3)));
+        CHECK(!std::signbit(entries[0].first));
+        CHECK(entries[1] == std::pair(1.5, std::int64_t(1)));
+        CHECK(std::isnan(entries[2].first));
+        CHECK(entries[2].second == 3);
+    });
+}
+
+TEST_CASE("strings, structs of strings, and nested vectors are keys by content") {
+    Types types;
+    const auto strings = some_strings(60'000, 3);
+    const WeldType* both = types.tuple({types.str(), types.i32(), types.vec(types.str())});
+    struct Both {
+        WeldVec name;
+        std::int32_t number;
+        WeldVec more;
+    };
+    with_task([&](WeldTask* t) {
+        std::map<std::string, std::int64_t> expected;
+        std::map<std::tuple<std::string, int, std::string>, std::int64_t> expected_both;
+        WeldDict* names = weld_rt_dict_new(t, types.str(), types.i64(), 0);
+        WeldDict* structs = weld_rt_dict_new(t, both, types.i64(), 0);
+        const std::int64_t one = 1;
+        for (std::size_t i = 0; i < strings.size(); ++i) {
+            const WeldVec name = view(strings[i]);
+            ++expected[strings[i]];
+            MUST(weld_rt_dict_merge(t, names, &name, &one, kWeldAdd, 0) == 0);
+            const std::string& other = strings[i * 7 % 50];
+            WeldVec* more = static_cast<WeldVec*>(weld_rt_alloc(t, 1, 16, 0));
+            *more = view(other);
+            const Both key{view(strings[i % 2000]), int(i % 3), {more, 1}};
+            ++expected_both[{strings[i % 2000], int(i % 3), other}];
+            MUST(weld_rt_dict_merge(t, structs, &key, &one, kWeldAdd, 0) == 0);
+        }
+        CHECK(weld_rt_dict_len(names) == std::int64_t(expected.size()));
+        CHECK(weld_rt_dict_len(structs) == std::int64_t(expected_both.size()));
+        struct Entry {
+            WeldVec key;
+            std::int64_t count;
+        };
+        WeldVec out;
+        MUST(weld_rt_dict_entries(t, names, types.tuple({types.str(), types.i64()}), &out, 0) == 0);
+        std::int64_t wrong = 0;
+        std::vector<std::string> order;
+        for (const Entry& e : copy_of<Entry>(out)) {
+            wrong += expected[text(e.key)] != e.count;
+            order.push_back(text(e.key));
+        }
+        CHECK(wrong == 0);
+        CHECK(std::is_sorted(order.begin(), order.end(), [](const std::string& a, const std::string& b) {
+            return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
+                return std::int8_t(x) < std::int8_t(y);
+            });
+        }));
+        for (const auto& [key, count] : expected_both) {
+            const WeldVec more = view(std::get<2>(key));
+            const Both k{view(std::get<0>(key)), std::get<1>(key), {const_cast<WeldVec*>(&more), 1}};
+            const void* found = weld_rt_dict_find(t, structs, &k);
+            wrong += !found || *static_cast<const std::int64_t*>(found) != count;
+        }
+        CHECK(wrong == 0);
+    });
+}
+
+TEST_CASE("16-byte keys, bools from users, empty keys") {
+    Types types;
+    with_task([&](WeldTask* t) {
+        const std::int64_t one = 1;
+        using Two = std::pair<std::int64_t, std::int64_t>;
+        WeldDict* d = weld_rt_dict_new(t, types.tuple({types.i64(), types.i64()}), types.i64(), 0);
+        CHECK(d->kind == KeyKind::Plain16);
+        for (std::int64_t i = 0; i < 30'000; ++i) {
+            const Two key{i % 100, i % 70};
+            weld_rt_dict_merge(t, d, &key, &one, kWeldAdd, 0);
+        }
+        CHECK(weld_rt_dict_len(d) == 700);
+        const WeldType* flag = types.scalar(kWeldBool);
+        WeldDict* flags = weld_rt_dict_new(t, types.vec(flag), types.i64(), 0);
+        const std::string yes("\x01\x00", 2), also("\xff\x00", 2);
+        for (const std::string& s : {yes, also}) {
+            const WeldVec key = view(s);
+            weld_rt_dict_merge(t, flags, &key, &one, kWeldAdd, 0);
+        }
+        CHECK(weld_rt_dict_len(flags) == 1);
+        WeldDict* empty = weld_rt_dict_new(t, types.tuple({}), types.i64(), 0);
+        for (int i = 0; i < 5; ++i) weld_rt_dict_merge(t, empty, &one, &one, kWeldAdd, 0);
+        CHECK(weld_rt_dict_len(empty) == 1);
+        CHECK(weld_rt_dict_len(nullptr) == 0);
+        CHECK(weld_rt_dict_find(t, nullptr, &one) == nullptr);
+        WeldVec out{&out, 5};
+        CHECK(weld_rt_dict_entries(t, nullptr, types.tuple({types.i64(), types.i64()}), &out, 0) == 0);
+        CHECK(out.len == 0);
+    });
+}
+
+TEST_CASE("values are merged field by field, by each operator") {
+    Types types;
+    struct Value {
+        std::int8_t a;
+        float b;
+        std::uint64_t c;
+    };
+    const WeldType* value =
+        types.tuple({types.scalar(kWeldI8), types.scalar(kWeldF32), types.scalar(kWeldU64)});
+    with_task([&](WeldTask* t) {
+        const std::int32_t key = 1;
+        auto merged = [&](int op) {
+            WeldDict* d = weld_rt_dict_new(t, types.i32(), value, 0);
+            for (const Value v : {Value{100, -0.0f, 5}, Value{50, 0.0f, 7}, Value{-3, NAN, 2}})
+                weld_rt_dict_merge(t, d, &key, &v, op, 0);
+            return *static_cast<const Value*>(weld_rt_dict_find(t, d, &key));
+        };
+        const Value sum = merged(kWeldAdd), product = merged(kWeldMul), least = merged(kWeldMin),
+                    most = merged(kWeldMax);
+        CHECK(sum.a == std::int8_t(147));
+        CHECK(std::isnan(sum.b));
+        CHECK(sum.c == 14);
+        CHECK(product.a == std::int8_t(100 * 50 * -3));
+        CHECK(product.c == 70);
+        CHECK(least.a == -3);
+        CHECK(std::signbit(least.b));
+        CHECK(least.c == 2);
+        CHECK(most.a == 100);
+        CHECK(most.b == 0);
+        CHECK(!std::signbit(most.b));
+        CHECK(most.c == 7);
+    });
+}
+
+TEST_CASE("collections keep tables and what their keys and values point to") {
+    Types types;
+    const WeldType* key = types.tuple({types.str(), types.i64()});
+    const WeldType* groups = types.groupmerger(types.str(), types.vec(types.i64()));
+    const WeldType* state = types.tuple({types.dictmerger(key, types.i64(), kWeldAdd), groups});
+    struct Key {
+        WeldVec name;
+        std::int64_t n;
+    };
+    struct {
+        WeldDict *counts, *groups;
+    } s{};
+    with_task([&](WeldTask* t) {
+        s = {weld_rt_dict_new(t, key, types.i64(), 0),
+             weld_rt_group_new(t, types.str(), types.vec(types.i64()), 0)};
+        auto fresh = [&](const std::string& text) {
+            WeldVec v{weld_rt_alloc(t, std::int64_t(text.size()), 1, 0), std::int64_t(text.size())};
+            std::memcpy(v.data, text.data(), text.size());
+            return v;
+        };
+        for (std::int64_t i = 0; i < 20'000; ++i) {
+            const Key k{fresh("key" + std::to_string(i % 300)), i % 7};
+            MUST(weld_rt_dict_merge(t, s.counts, &k, &i, kWeldAdd, 0) == 0);
+            WeldVec v{weld_rt_alloc(t, 3, 8, 0), 3};
+            for (int j = 0; j < 3; ++j) static_cast<std::int64_t*>(v.data)[j] = i + j;
+            const WeldVec name = fresh("group" + std::to_string(i % 11));
+            MUST(weld_rt_group_merge(t, s.groups, &name, &v, 0) == 0);
+            if (i % 1000 == 999) weld_rt_collect(t, &s, state);
+        }
+        WeldDict* grouped = weld_rt_group_result(t, s.groups, 0);
+        struct {
+            WeldDict *counts, *groups;
+        } results{s.counts, grouped};
+        const WeldType* results_type = types.tuple(
+            {types.dict(key, types.i64()), types.dict(types.str(), types.vec(types.vec(types.i64())))});
+        weld_rt_collect(t, &results, results_type);
+        CHECK(weld_rt_dict_len(s.counts) == 2100);
+        std::int64_t sum = 0, wrong = 0;
+        for (std::int64_t i = 0; i < 2100; ++i) {
+            const std::string name = "key" + std::to_string(i % 300);
+            const Key k{view(name), i % 7};
+            const void* found = weld_rt_dict_find(t, s.counts, &k);
+            MUST(found);
+            sum += *static_cast<const std::int64_t*>(found);
+        }
+        CHECK(sum == std::int64_t(20'000) * 19'999 / 2);
+        for (std::int64_t g = 0; g < 11; ++g) {
+            const std::string name = "group" + std::to_string(g);
+            const WeldVec k = view(name);
+            const WeldVec* rows = static_cast<const WeldVec*>(weld_rt_dict_find(t, grouped, &k));
+            REQUIRE(rows);
+            for (std::int64_t r = 0; r < rows->len; ++r)
+                wrong += static_cast<std::int64_t*>(static_cast<WeldVec*>(rows->data)[r].data)[2] !=
+                         g + 11 * r + 2;
+        }
+        CHECK(wrong == 0);
+    });
+}
+
+TEST_CASE("tables merge in order, large and small, of all kinds of key") {
+    Types types;
+    const auto strings = some_strings(40'000, 5);
+    for (std::int64_t n : {10, 3000, 200'000}) {
+        for (bool text_keys : {false, true}) {
+            const WeldType* key = text_keys ? types.str() : types.i64();
+            auto make = [&](int threads) {
+                std::vector<double> values;
+                const Ran ran = run(threads, [&](WeldTask* task) {
+                    std::vector<WeldDict*> parts;
+                    std::map<std::string, double> by_text;
+                    std::map<std::int64_t, double> by_number;
+                    for (int p = 0; p < 5; ++p) {
+                        parts.push_back(weld_rt_dict_new(task, key, types.f64(), 0));
+                        std::map<std::string, double> part_text;
+                        std::map<std::int64_t, double> part_number;
+                        for (std::int64_t i = 0; i < n; ++i) {
+                            const double x = 1.0 / double(i + p + 1);
+                            const std::int64_t number = (i * 31 + p * 1000) % (2 * n);
+                            const std::string& s = strings[std::size_t(number) % strings.size()];
+                            const WeldVec v = view(s);
+                            if (weld_rt_dict_merge(task, parts.back(),
+                                                   text_keys ? static_cast<const void*>(&v) : &number, &x,
+                                                   kWeldAdd, 0))
+                                return 1;
+                            text_keys ? part_text[s] += x : part_number[number] += x;
+                        }
+                        for (const auto& [k, x] : part_text) by_text[k] += x;
+                        for (const auto& [k, x] : part_number) by_number[k] += x;
+                    }
+                    WeldDict* whole = merge_tables(task_of(task), {parts.data(), 5, kWeldAdd}, 0);
+                    std::int64_t wrong = 0;
+                    for (const auto& [k, x] : by_text) {
+                        const WeldVec v = view(k);
+                        const void* found = weld_rt_dict_find(task, whole, &v);
+                        wrong += !found || *static_cast<const double*>(found) != x;
+                        values.push_back(x);
+                    }
+                    for (const auto& [k, x] : by_number) {
+                        const void* found = weld_rt_dict_find(task, whole, &k);
+                        wrong += !found || *static_cast<const double*>(found) != x;
+                        values.push_back(x);
+                    }
+                    CHECK(wrong == 0);
+                    CHECK(whole->count == std::int64_t(values.size()));
+                    // And it can go on growing.
+                    for (std::int64_t i = 0; !text_keys && i < n; ++i) {
+                        const std::int64_t k = -1 - i;
+                        const double x = 1;
+                        weld_rt_dict_merge(task, whole, &k, &x, kWeldAdd, 0);
+                        wrong += !weld_rt_dict_find(task, whole, &k);
+                    }
+                    CHECK(wrong == 0);
+                    return 0;
+                });
+                CHECK(ran.good);
+                return values;
+            };
+            on_all_threads(make);
+        }
+    }
+}
+
+TEST_CASE("a table that outgrows the limit is a failure") {
+    Types types;
+    const Ran ran = run(
+        1,
+        [&](WeldTask* t) {
+            WeldDict* d = weld_rt_dict_new(t, types.i64(), types.i64(), 3);
+            for (std::int64_t i = 0;; ++i)
+                if (weld_rt_dict_merge(t, d, &i, &i, kWeldAdd, 4)) return 1;
+        },
+        nullptr, nullptr, 4 << 20);
+    CHECK_FALSE(ran.good);
+    CHECK(ran.failure.code == kWeldOutOfMemory);
+    CHECK(ran.failure.loc == 4);
+    CHECK(ran.account->used() == 0);
+}
