@@ -5,6 +5,7 @@
 // Floats are mostly multiples of 1/8, so that sums are exact in any order and most results compare by bits.
 #include "tests/driver/generate.h"
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <map>
@@ -48,7 +49,8 @@ class Generator {
         for (std::size_t i = 0; i < num_functions; ++i) function();
         std::vector<const Symbol*> params;
         for (std::size_t i = 0, n = r_.below(5); i < n; ++i) params.push_back(symbol("p", param_type()));
-        m_.main = lambda(m_, params, within(params, [&] { return expr(data_type(2)); }));
+        m_.main = lambda(m_, params,
+                         within(params, [&] { return r_.percent(65) ? pipeline() : expr(data_type(2)); }));
     }
 
   private:
@@ -99,7 +101,8 @@ class Generator {
             for (std::size_t i = 0; i < s->type->args.size(); ++i)
                 if (s->type->args[i] == t) found.push_back(get_field(m_, var(m_, s), i));
         }
-        return found.empty() ? nullptr : found[r_.below(found.size())];
+        if (found.empty()) return nullptr;
+        return found[std::max(r_.below(found.size()), r_.below(found.size()))];  // rather what was made last
     }
 
     // ---- types
@@ -201,6 +204,43 @@ class Generator {
     }
     MergeOp merge_op() { return r_.percent(50) ? MergeOp::Add : MergeOp(r_.below(4)); }
 
+    // ---- whole programs
+
+    /// As people write them: loop after loop, each over what came before, and some of it in the result.
+    const Expr* pipeline() {
+        std::vector<std::pair<const Symbol*, const Expr*>> lets;
+        const std::size_t before = scope_.size();
+        for (std::size_t i = 0, n = 2 + r_.below(5); i < n; ++i) {
+            fuel_ = int(r_.between(5, options_.size / 3));
+            const Expr* value = expr(step_type());
+            lets.emplace_back(symbol("v", value->type), value);
+            scope_.push_back(lets.back().first);
+        }
+        std::vector<const Expr*> out;
+        for (std::size_t i = 0, n = 1 + r_.below(3); i < n; ++i)
+            out.push_back(
+                var(m_, scope_[scope_.size() - 1 - r_.below(std::min<std::size_t>(3, scope_.size()))]));
+        const Expr* e = block(m_, lets, out.size() == 1 ? out[0] : make_struct(m_, out));
+        scope_.resize(before);
+        return e;
+    }
+    const Type* step_type() {
+        switch (r_.below(12)) {
+            case 0:
+            case 1: return number_type();
+            case 2: return mergeable_type();
+            case 3:
+                return m_.types.dict(key_type(),
+                                     r_.percent(70) ? mergeable_type() : m_.types.vec(scalar_type()));
+            case 4:
+                return struct_of(
+                    2, [&] { return r_.percent(50) ? number_type() : m_.types.vec(scalar_type()); });
+            case 5: return m_.types.vec(struct_of(1 + r_.below(3), [&] { return scalar_type(); }));
+            case 6: return data_type(2);
+            default: return m_.types.vec(scalar_type());
+        }
+    }
+
     // ---- expressions
 
     bool spend() { return --fuel_ > 0; }
@@ -212,7 +252,12 @@ class Generator {
         if (!t->is_simd()) add_general(choices, t);
         return maybe_annotated(choose(choices));
     }
-    const Expr* boolean() { return expr(m_.types.boolean()); }
+    /// A condition; mostly one that can go either way.
+    const Expr* boolean() {
+        if (r_.percent(35)) return expr(m_.types.boolean());
+        const Type* t = scalar_type();
+        return scalar_op(m_, comparison_op(), {expr(t), leaf(t)});
+    }
 
     const Expr* maybe_annotated(const Expr* e) {
         if (!r_.percent(6)) return e;
@@ -307,8 +352,8 @@ class Generator {
     // ---- scalars
 
     std::vector<Choice> scalar_forms(const Type* t) {
-        std::vector<Choice> c = {{8, [=, this] { return lanes_op(t); }},
-                                 {2, [=, this] { return cast(m_, t->scalar, expr(scalar_type())); }}};
+        std::vector<Choice> c = {{16, [=, this] { return lanes_op(t); }},
+                                 {3, [=, this] { return cast(m_, t->scalar, expr(scalar_type())); }}};
         if (is_number(t->scalar)) c.push_back({5, [=, this] { return reduction(t); }});
         if (t->is_scalar(Scalar::I64)) {
             c.push_back({2, [this] { return len(m_, expr(m_.types.vec(data_type(1)))); }});
@@ -414,8 +459,8 @@ class Generator {
             {2, [=, this] { return sliced(t); }}};
         if (is_comparable(elem)) c.push_back({2, [=, this] { return sorted(t); }});
         if (is_mergeable(elem)) c.push_back({3, [=, this] { return vec_merged(t); }});
-        if (elem->is_struct() && elem->args.size() == 2 && is_key(elem->args[0]) &&
-            is_comparable(elem->args[0]))
+        if (elem->is_struct() && elem->args.size() == 2 && is_comparable(elem->args[0]) &&
+            (elem->args[1]->is_vec() || is_mergeable(elem->args[1])))
             c.push_back({3, [=, this] { return entries(t); }});
         if (elem->is_scalar(Scalar::U8))
             c.push_back({3, [this] {
@@ -511,12 +556,10 @@ class Generator {
         if (kind == 0) return counted_loop(builder);
         if (kind == 1) return nd_loop(builder);
         const Type* elem = r_.percent(75) ? scalar_type() : data_type(1);
-        if (const Expr* v = some_vector()) elem = r_.percent(70) ? v->type->elem() : elem;
-        // The builder is made after the data, so it may be bound only below.
-        return named("xs", expr(m_.types.vec(elem)), [&](const Symbol* v) -> const Expr* {
+        const Expr* data = r_.percent(70) ? some_vector() : nullptr;
+        return named("xs", data ? data : expr(m_.types.vec(elem)), [&](const Symbol* v) -> const Expr* {
             if (kind == 2 && v->type->elem()->is_scalar()) return simd_loops(v, builder);
-            const std::vector<const Expr*> data = data_over(v);
-            return loop_over(data, builder);
+            return loop_over(data_over(v), builder);
         });
     }
     const Expr* some_vector() {
@@ -551,6 +594,7 @@ class Generator {
         const Symbol *b = symbol("b", builder->type), *i = symbol("i", m_.types.i64()),
                      *x = symbol("x", yields.size() == 1 ? yields[0] : m_.types.structure(yields));
         ++depth_;
+        fuel_ = std::max(fuel_, int(r_.between(2, 10)) / depth_);  // bodies are what it is all about
         const Expr* body = within({i, x}, [&] { return grow(var(m_, b)); });
         --depth_;
         const Expr* e = loop(m_, data, builder, lambda(m_, {b, i, x}, body));
