@@ -108,8 +108,12 @@ std::string check_compiled(const std::vector<Config>& configs, const std::vector
         // Without passes, what fails first is what is written first.
         const bool exact = options.exact_failures || i == 0;
         for (int threads : {1, 4}) {
+            reset_notes();
             const Ran ran = programs[i].run(args, threads);
-            const std::string wrong = compare_ran(ran, m, expected, exact, options.unordered);
+            std::string wrong = compare_ran(ran, m, expected, exact, options.unordered);
+            if (wrong.empty() && ran.done && notes() != options.notes && !expected.decided)
+                wrong = fmt::format("weld_test_note is called {} times, not {}, or with other numbers",
+                                    notes().calls, options.notes.calls);
             if (!wrong.empty()) return fmt::format("{}, {} threads: {}", configs[i].name(), threads, wrong);
         }
     }
@@ -122,12 +126,15 @@ std::string check_everything(const std::string& text, std::span<const interp::Va
     if (!read.ok()) return "it is rejected: " + read.error;
     const Module& m = read.module;
     if (std::string wrong = check_text(m); !wrong.empty()) return wrong;
+    reset_notes();
     const interp::Outcome expected = interp::run(m, args, limits);
     if (expected.kind == interp::Outcome::GaveUp) return {};
+    CheckOptions options;
+    options.notes = notes();
     const std::vector<Config> configs = configs_for(std::nullopt);
     std::vector<Compiled> programs;
     for (const Config& c : configs) programs.emplace_back(text, c);
-    return check_compiled(configs, programs, m, args, expected, {});
+    return check_compiled(configs, programs, m, args, expected, options);
 }
 
 }  // namespace weld::driver

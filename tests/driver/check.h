@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/driver/compiled.h"
+#include "tests/driver/functions.h"
 #include "tests/interp/interp.h"
 #include "weldir/ir/module.h"
 
@@ -36,6 +37,7 @@ std::vector<Config> configs_for(const std::optional<std::vector<std::string>>& p
 struct CheckOptions {
     bool unordered = false;       ///< vectors in results are multisets
     bool exact_failures = false;  ///< a failure must have this code and place however the program is compiled
+    Notes notes;                  ///< what weld_test_note was called with when the program was interpreted
 };
 
 /// Where running `m`, which was read from `text`, differs from `expected`, by the interpreter (skipped if it

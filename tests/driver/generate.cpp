@@ -354,6 +354,17 @@ class Generator {
     std::vector<Choice> scalar_forms(const Type* t) {
         std::vector<Choice> c = {{16, [=, this] { return lanes_op(t); }},
                                  {3, [=, this] { return cast(m_, t->scalar, expr(scalar_type())); }}};
+        if (t->is_scalar(Scalar::I64) && options_.functions_of_test) {
+            c.push_back({1, [=, this] {
+                             const Expr* arg = expr(t);
+                             return kernel(m_, {"weld_test_note"}, t, std::span(&arg, 1));
+                         }});
+        }
+        if (t->is_scalar(Scalar::F64) && options_.functions_of_test)
+            c.push_back({1, [=, this] {
+                             const Expr* args[] = {expr(t), expr(t)};
+                             return kernel(m_, {"weld_test_mix", r_.percent(50)}, t, args);
+                         }});
         if (is_number(t->scalar)) c.push_back({5, [=, this] { return reduction(t); }});
         if (t->is_scalar(Scalar::I64)) {
             c.push_back({2, [this] { return len(m_, expr(m_.types.vec(data_type(1)))); }});

@@ -10,10 +10,11 @@
 namespace weld::driver {
 
 struct GenerateOptions {
-    int size = 80;          ///< about so many nodes
-    bool math = true;       ///< exp, sin, ...: only if the interpreter has the runtime's routines
-    bool functions = true;  ///< module functions
-    bool failures = true;   ///< divisions, lookups and iterators that may fail
+    int size = 80;                  ///< about so many nodes
+    bool math = true;               ///< exp, sin, ...: only if the interpreter has the runtime's routines
+    bool functions = true;          ///< module functions
+    bool functions_of_test = true;  ///< `cudf`: see functions.h
+    bool failures = true;           ///< divisions, lookups and iterators that may fail
 };
 
 /// Fills an empty module with a program.

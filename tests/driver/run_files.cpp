@@ -111,12 +111,14 @@ class CaseRunner {
               const std::vector<Compiled>& programs) {
         std::vector<interp::Value> args;
         if (!read_args(c, m, args)) return;
+        reset_notes();
         const interp::Outcome out = interp::run(m, args, interpreter_options());
         if (const std::string wrong = compare_expected(c, m, out); !wrong.empty())
             return void(check(c.line, "interpreted: " + wrong));
         CheckOptions options;
         options.unordered = case_.unordered;
         options.exact_failures = true;
+        options.notes = notes();
         if (const std::string wrong = check_interpreted(rewritten, args, out, m.sources, options);
             !wrong.empty())
             check(c.line, "interpreted after the passes: " + wrong);
