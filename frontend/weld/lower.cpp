@@ -69,7 +69,7 @@ class Lowering {
     /// the same in the same order, and no tree gets deep.
     const Expr* infix(Node* top, Lets& lets) {
         const std::vector<Node*> spine = left_spine(top);
-        const Expr* left = flat(spine.back()->args[0], lets);  // it comes first in any case
+        const Expr* left = lower(spine.back()->args[0]);
         for (auto at = spine.rbegin(); at != spine.rend(); ++at) {
             Node* n = *at;
             const Expr* right = lower(n->args[1]);

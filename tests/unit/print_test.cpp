@@ -115,6 +115,9 @@ TEST_CASE_FIXTURE(Fixture, "loops, iterators and builders") {
     CHECK(print(new_builder(m, m.types.builder(BuilderKind::Appender, std::span(&f64, 1)), longer(3))) ==
           "appender[f64](3L)");
     CHECK(print(kernel(m, {"f", true}, f64, std::span(bounds))) == "@(pure:true) cudf[f,f64](0L, 8L, 2L)");
+    const Expr* field = get_field(m, make_struct(m, {num(1)}), 0);
+    CHECK(print(annotate(m, field, AttrKey::Size, "1")) == "@(size:1) ({1}.$0)");
+    CHECK(print(op(Op::Add, annotate(m, field, AttrKey::Size, "1"), num(2))) == "(@(size:1) ({1}.$0)) + 2");
     CHECK(print(annotate(m, sum_of(var(m, xs), f64), AttrKey::Fuse, "false")).substr(0, 21) ==
           "@(fuse:false) result(");
 }

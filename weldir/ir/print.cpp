@@ -321,13 +321,20 @@ class Writer {
         return e->op == Op::Iter && e->attr.iter.kind == IterKind::Fringe;
     }
 
+    /// Prints as one piece: a name, a literal, `name(arguments)`.
+    static bool is_leaf(const Expr* e) {
+        if (is_scalar_op(e->op)) return info(e->op).level == 0;
+        return e->op != Op::GetField && e->op != Op::Block;
+    }
+
     void spell(const Expr* e, int level) {
         const bool parentheses = strength(e) < level && e->op != Op::Block;
         if (parentheses) text("(");
         if (has_annotations(e)) annotations(e);
-        const bool inner = has_annotations(e) && is_scalar_op(e->op) && info(e->op).level;
+        const bool inner =
+            has_annotations(e) && !is_leaf(e);  // an annotation belongs to the leaf that follows
         if (inner) text("(");
-        if (e->op == Op::Block) block(e->as<Block>(), level > kBody);
+        if (e->op == Op::Block) block(e->as<Block>(), level > kBody && !inner);
         else if (is_scalar_op(e->op)) scalar_op(e);
         else plain(e);
         if (inner) text(")");
