@@ -113,8 +113,11 @@ void enter_region(Task* task, Region* region);
 void exit_region(Task* task, Region* region);
 /// Gives what a finished task holds to the innermost region of `to`.
 void hand_over(Task* from, Task* to);
-/// Makes pages that belong to no task, `bytes` in all, pages of the innermost region.
-void adopt_pages(Task* task, Page* pages, std::int64_t bytes);
+/// Takes the memory of a task that has ended, and how to go on in it, out of the only region that it has
+/// left. Afterwards the pages in `at` belong to no task.
+void rest_region(Task* task, Region* at);
+/// Gives such memory to a task that has only one region: it goes on where the other ended.
+void resume_region(Task* task, Region* from);
 /// Bytes of the blocks in the innermost region.
 std::int64_t bytes_held(const Task* task);
 /// Frees everything in the innermost region.

@@ -356,11 +356,29 @@ void hand_over(Task* from, Task* to) {
     }
 }
 
-void adopt_pages(Task* task, Page* pages, std::int64_t bytes) {
-    Region from{};
-    from.pages = pages;
-    from.page_bytes = bytes;
-    splice_pages(&from, task->region);
+void rest_region(Task* task, Region* at) {
+    *at = *task->region;
+    at->task = nullptr;
+    at->outer_debt = task->debt;
+    for (Page* page = at->pages; page; page = page->next) page->owner = nullptr;
+    task->region->pages = nullptr;
+}
+
+void resume_region(Task* task, Region* from) {
+    Region* r = task->region;
+    if (!r->pages) {
+        *r = *from;
+        r->task = task;
+        task->debt = from->outer_debt;
+        for (Page* page = r->pages; page; page = page->next) page->owner = r;
+        return;
+    }
+    task->debt += from->live + from->outer_debt + from->allowance;
+    splice_pages(from, r);
+    for (int i = 0; i < kLanes; ++i) {
+        splice_holes(&from->lanes[i], &r->lanes[i]);
+        add_hole(&r->lanes[i], from->lanes[i].cursor, from->lanes[i].limit);
+    }
 }
 
 void free_pages(MemoryAccount* account, Page* pages) {

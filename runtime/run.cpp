@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/describe.h"
 #include "runtime/entry.h"
 #include "runtime/parallel.h"
 #include "runtime/task.h"
@@ -62,6 +63,7 @@ void Blocks::swap(Blocks& other) noexcept {
     std::swap(account_, other.account_);
     std::swap(pages_, other.pages_);
     std::swap(bytes_, other.bytes_);
+    std::swap(region_, other.region_);
 }
 
 Blocks::~Blocks() {
@@ -70,27 +72,34 @@ Blocks::~Blocks() {
 
 class BlocksAccess {
   public:
-    /// Moves the pages of a task that has ended well to `blocks`.
-    static void take(Task* task, Blocks* blocks) {
-        Region* r = task->region;
+    /// Moves the memory of a task that has ended well to `blocks`.
+    static void take(Task* task, bool goes_on, Blocks* blocks) {
         Blocks taken;
+        Region region;
+        rest_region(task, &region);
         taken.account_ = task->run->account;
-        taken.bytes_ = r->page_bytes;
-        taken.pages_ = std::exchange(r->pages, nullptr);
-        for (Page* page = taken.pages_; page; page = page->next) page->owner = nullptr;
+        taken.bytes_ = region.page_bytes;
+        taken.pages_ = region.pages;
+        if (goes_on) taken.region_ = std::make_unique<Region>(region);
         *blocks = std::move(taken);
     }
-    /// The other way round: makes them memory of a task.
+    /// The other way round.
     static void give(Blocks&& blocks, Task* task) {
-        adopt_pages(task, std::exchange(blocks.pages_, nullptr), std::exchange(blocks.bytes_, 0));
+        if (blocks.region_) resume_region(task, blocks.region_.get());
+        blocks.pages_ = nullptr;
+        blocks.bytes_ = 0;
+        blocks.region_.reset();
     }
 };
+
+static bool is_builder(const WeldType* t) { return t->kind >= kWeldAppender; }
 
 bool execute(EntryFn entry, const void* args, void* result, const WeldType* result_type,
              const RunOptions& options, Blocks* blocks, Failure* failure) {
     WeldRun run;
     run.account = options.account ? options.account : std::make_shared<MemoryAccount>();
     run.threads = std::max(1, options.threads);
+    run.serialize_header = options.serialize_header;
     bool good;
     {
         Task task(&run, options.stop ? options.stop : &never_stop);
@@ -99,8 +108,10 @@ bool execute(EntryFn entry, const void* args, void* result, const WeldType* resu
         good = entry(&task, args, result) == kOk;
         if (good) {
             while (task.region->outer) exit_region(&task, task.region);
-            weld_rt_collect(&task, result, result_type);
-            BlocksAccess::take(&task, blocks);
+            // A builder that goes from run to run is not looked through each time.
+            const bool goes_on = any_part(result_type, is_builder);
+            if (!goes_on || task.debt > 0) weld_rt_collect(&task, result, result_type);
+            BlocksAccess::take(&task, goes_on, blocks);
         } else if (!task.failed()) {
             task.fail(kWeldUnknown, 0, "the program failed");
         }

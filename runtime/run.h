@@ -40,14 +40,18 @@ class Blocks {
     std::shared_ptr<MemoryAccount> account_;
     Page* pages_ = nullptr;
     std::int64_t bytes_ = 0;
+    std::unique_ptr<WeldRegion>
+        region_;  ///< where a later run can go on, if there is something to go on with
 };
 
 struct RunOptions {
     int threads = 1;
     std::shared_ptr<MemoryAccount> account;  ///< null: an account of its own without limit
     volatile std::int32_t* stop = nullptr;   ///< set it to 1 to cancel the run
-    /// Memory of the same account that the run takes over: what the result does not reach is freed.
+    /// Memory of the same account, of results that hold builders: the run takes it over and goes on in it.
+    /// Afterwards or some runs later, what the result does not reach is freed.
     std::vector<Blocks>* adopted = nullptr;
+    bool serialize_header = false;  ///< bytes of values begin with magic, version and a hash of the type
 };
 
 /// As weld::EntryFn.
