@@ -97,6 +97,12 @@ std::unique_ptr<orc::LLJIT> make_jit(llvm::TargetMachine& machine, const Resolve
     return std::move(*jit);
 }
 
+void print_to(std::string* text, const llvm::Module& module) {
+    if (!text) return;
+    llvm::raw_string_ostream out(*text);
+    module.print(out, nullptr);
+}
+
 std::string assembly_of(llvm::Module& module, llvm::TargetMachine& machine) {
     llvm::SmallString<0> text;
     llvm::raw_svector_ostream out(text);
@@ -134,11 +140,9 @@ struct Part {
 #else
         (void)error;
 #endif
+        print_to(options.llvm_input_text, *module);
         codegen::optimize(*module, *machine, level);
-        if (options.llvm_text) {
-            llvm::raw_string_ostream out(*options.llvm_text);
-            module->print(out, nullptr);
-        }
+        print_to(options.llvm_text, *module);
         if (options.asm_text) *options.asm_text += assembly_of(*module, *machine);
         return true;
     }

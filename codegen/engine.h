@@ -18,10 +18,11 @@ namespace weld {
 using EntryFn = std::int32_t (*)(WeldTask* task, const void* args, void* result);
 
 struct CodeOptions {
-    int level = 2;                     ///< 0: no LLVM optimisation, fast selection; 1...3
-    bool bounds_checks = true;         ///< checks of lookups, slices, iterators, zips, vecmerger indices
-    std::string* llvm_text = nullptr;  ///< if set, receives the LLVM IR after optimisation
-    std::string* asm_text = nullptr;   ///< if set, receives the assembly
+    int level = 2;              ///< 0: no LLVM optimisation, fast selection; 1...3
+    bool bounds_checks = true;  ///< checks of lookups, slices, iterators, zips, vecmerger indices
+    std::string* llvm_input_text = nullptr;  ///< if set, receives the LLVM IR before optimisation
+    std::string* llvm_text = nullptr;        ///< if set, receives the LLVM IR after optimisation
+    std::string* asm_text = nullptr;         ///< if set, receives the assembly
 };
 
 struct CodeTimes {

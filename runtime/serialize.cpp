@@ -1,6 +1,7 @@
-// weld_rt_serialize and weld_rt_deserialize: values as bytes, packed and without any header. Scalars are
-// their bytes in little endian (bool one byte, NaN the canonical one), structs their fields, vectors a count
-// in 8 bytes and their elements, dictionaries a count and their keys and values in the order of `tovec`.
+// weld_rt_serialize and weld_rt_deserialize: values as bytes, packed. Scalars are their bytes in little
+// endian (bool one byte, NaN the canonical one), structs their fields, vectors a count in 8 bytes and their
+// elements, dictionaries a count and their keys and values in the order of `tovec`. Nothing says what type it
+// is, unless the run is told to have a header: then `WELD`, a version and a hash of the type come first.
 //
 // Deserializing believes nothing: counts must fit the bytes that are left, a bool must be 0 or 1, a
 // dictionary may hold a key once, and all bytes must be used.
@@ -39,6 +40,24 @@ std::int64_t least_bytes(const WeldType* t, bool* fixed) {
 
 /// The bytes of values of type `t` in memory are those that are written.
 bool copies(const WeldType* t) { return bytes_decide(t); }
+
+// ---- header -----------------------------------------------------------------------------------------------
+
+struct Header {
+    char magic[4] = {'W', 'E', 'L', 'D'};
+    std::uint32_t version = 1;
+    std::uint64_t type;
+};
+static_assert(sizeof(Header) == 16);
+
+/// The same for equal types in all programs and on all machines: FNV-1a over the kinds, depth first.
+std::uint64_t hash_of(const WeldType* t, std::uint64_t hash = 0xcbf29ce484222325) {
+    const auto mix = [&](std::uint64_t x) { hash = (hash ^ x) * 0x100000001b3; };
+    mix(t->kind);
+    mix(t->kind == kWeldSimd ? std::uint64_t(lanes_of(t)) : t->num_args);
+    for (std::uint32_t i = 0; i < t->num_args; ++i) hash = hash_of(t->args[i], hash);
+    return hash;
+}
 
 // ---- writing ----------------------------------------------------------------------------------------------
 
@@ -168,6 +187,7 @@ class Reader {
     Reader(Task* task, const WeldVec& bytes, std::int32_t loc)
         : task_(task), at_(static_cast<const char*>(bytes.data)), left_(bytes.len), loc_(loc) {}
 
+    std::int32_t header(const WeldType* t);
     std::int32_t read(const WeldType* t, char* out);
     std::int32_t end() {
         return left_ ? fail(fmt::format("deserialize: {} bytes are left over after the value", left_)) : kOk;
@@ -198,6 +218,18 @@ class Reader {
     std::int64_t left_;
     std::int32_t loc_;
 };
+
+std::int32_t Reader::header(const WeldType* t) {
+    const Header expected{.type = hash_of(t)};
+    Header found;
+    if (take(&found, sizeof found)) return kFailed;
+    if (std::memcmp(found.magic, expected.magic, sizeof found.magic))
+        return fail("deserialize: the bytes do not begin with the header of a serialized value");
+    if (found.version != expected.version)
+        return fail(
+            fmt::format("deserialize: the bytes are of version {}, not {}", found.version, expected.version));
+    return found.type == expected.type ? kOk : fail("deserialize: the bytes are a value of another type");
+}
 
 /// A count of things that take at least `least` bytes each.
 std::int32_t Reader::count(std::int64_t least, std::int64_t* out) {
@@ -288,16 +320,20 @@ extern "C" {
 std::int32_t weld_rt_serialize(WeldTask* t, const WeldType* type, const void* value, WeldVec* out,
                                std::int32_t loc) noexcept {
     Task* task = task_of(t);
-    const std::int64_t bytes = bytes_of(type, value);
+    const std::int64_t begin = task->run->serialize_header ? sizeof(Header) : 0;
+    const std::int64_t bytes = begin + bytes_of(type, value);
     char* data = static_cast<char*>(allocate_array(task, bytes, 1, loc));
     if (!data) return kFailed;
     *out = {data, bytes};
-    return Writer(task, data, loc).write(type, static_cast<const char*>(value));
+    const Header header{.type = begin ? hash_of(type) : 0};
+    if (begin) std::memcpy(data, &header, sizeof header);
+    return Writer(task, data + begin, loc).write(type, static_cast<const char*>(value));
 }
 
 std::int32_t weld_rt_deserialize(WeldTask* t, const WeldType* type, const WeldVec* bytes, void* out,
                                  std::int32_t loc) noexcept {
     Reader reader(task_of(t), *bytes, loc);
+    if (t->run->serialize_header && reader.header(type)) return kFailed;
     return reader.read(type, static_cast<char*>(out)) ? kFailed : reader.end();
 }
 }

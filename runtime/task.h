@@ -17,6 +17,7 @@ class Arena;
 struct WeldRun {
     std::shared_ptr<weld::runtime::MemoryAccount> account;
     int threads = 1;
+    bool serialize_header = false;
     weld::runtime::Arena* arena = nullptr;  ///< made by the first parallel loop
 };
 

@@ -168,10 +168,11 @@ class Compilation {
     }
 
     bool generate() {
-        std::string error, llvm_text, asm_text;
+        std::string error, input_text, llvm_text, asm_text;
         CodeTimes times;
         const CodeOptions code{.level = options_.llvm_level.value_or(options_.level),
                                .bounds_checks = options_.bounds_checks,
+                               .llvm_input_text = explains("llvm-input") ? &input_text : nullptr,
                                .llvm_text = explains("llvm") ? &llvm_text : nullptr,
                                .asm_text = explains("asm") ? &asm_text : nullptr};
         const auto resolve = [libraries = program_->libraries_](std::string_view name) {
@@ -180,10 +181,12 @@ class Compilation {
             return libraries->find(name);
         };
         program_->code_ = weld::generate(*program_->module_, code, resolve, &times, &error);
+        if (code.llvm_input_text) options_.explain("llvm-input", input_text);
         if (code.llvm_text) options_.explain("llvm", llvm_text);
         if (code.asm_text) options_.explain("asm", asm_text);
         report_.times.llvm_optimize = times.optimize_ms;
         report_.times.llvm_emit = times.emit_ms;
+        program_->serialize_header_ = options_.serialize_header;
         return program_->code_ || fail("internal error: no code could be made: " + error);
     }
 
@@ -232,10 +235,12 @@ static std::shared_ptr<void> room_for(const WeldType* type) {
 }
 
 RunOutcome Program::run(const void* args, const runtime::RunOptions& options) const {
+    runtime::RunOptions all = options;
+    all.serialize_header |= serialize_header_;
     RunOutcome outcome;
     outcome.value_ = room_for(result_);
     outcome.program_ = shared_from_this();
-    const bool good = runtime::execute(code_->entry, args, outcome.value_.get(), result_, options,
+    const bool good = runtime::execute(code_->entry, args, outcome.value_.get(), result_, all,
                                        &outcome.blocks_, &outcome.failure_);
     if (!good) outcome.value_.reset();
     return outcome;

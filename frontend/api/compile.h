@@ -38,8 +38,8 @@ struct CompileOptions {
     bool nul_terminated_strings = false;
     bool serialize_header = false;  ///< magic, version and hash of the type before serialized values
     std::shared_ptr<const Libraries> libraries;  ///< null: functions of the process only
-    /// Stages whose outcome `explain` receives: `parsed typed optimized vectorized llvm asm` or names of
-    /// passes.
+    /// Stages whose outcome `explain` receives: `parsed typed optimized vectorized llvm-input llvm asm` or
+    /// names of passes.
     std::vector<std::string> explained;
     std::function<void(std::string_view stage, std::string_view text)> explain;
 };
@@ -120,6 +120,7 @@ class Program : public std::enable_shared_from_this<Program> {
     const WeldType* args_ = nullptr;
     const WeldType* result_ = nullptr;
     std::shared_ptr<Code> code_;
+    bool serialize_header_ = false;
     std::shared_ptr<const Libraries> libraries_;
 };
 

@@ -2,6 +2,7 @@
 #include "frontend/api/libraries.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <ranges>
@@ -9,8 +10,9 @@
 namespace weld {
 
 bool Libraries::load(const std::string& path, std::string* error) {
-    // A name without a slash would be searched for in the system's folders; users mean a file.
-    const std::string file = path.find('/') == path.npos ? "./" + path : path;
+    // Without a slash in its name, the system would look for it in its own folders only: users mean a file.
+    const bool here = path.find('/') == path.npos && ::access(path.c_str(), F_OK) == 0;
+    const std::string file = here ? "./" + path : path;
     std::lock_guard lock(mutex_);
     if (std::ranges::any_of(loaded_, [&](const Library& l) { return l.path == file; })) return true;
     void* handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
