@@ -11,10 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/api/config.h"
-#include "frontend/api/context.h"
+#include "frontend/api/c_handles.h"
 #include "frontend/api/dump.h"
-#include "frontend/api/handles.h"
 #include "frontend/api/log.h"
 #include "frontend/api/print_value.h"
 #include "runtime/entry.h"
@@ -25,66 +23,9 @@ static_assert(int(WELD_ASSERTION_ERROR) == int(kWeldAssertionError) &&
               int(WELD_KERNEL_ERROR) == int(kWeldKernelError) &&
               int(WELD_INVALID_ARGUMENT) == int(kWeldInvalidArgument));
 
-// ---- what handles stand for
-
-struct WeldConf : Handle {
-    static constexpr HandleKind kKind = HandleKind::Conf;
-    WeldConf() : Handle(kKind) {}
-    Config config;
-};
-
-/// One reference to a context.
-struct WeldContext : Handle {
-    static constexpr HandleKind kKind = HandleKind::Context;
-    explicit WeldContext(std::shared_ptr<Context> c) : Handle(kKind), context(std::move(c)) {}
-    const std::shared_ptr<Context> context;
-};
-
-struct WeldError : Handle {
-    static constexpr HandleKind kKind = HandleKind::Error;
-    WeldError() : Handle(kKind) {}
-    std::uint64_t code = WELD_SUCCESS;
-    std::string message;
-    Finding finding;
-};
-
-struct WeldModule : Handle {
-    static constexpr HandleKind kKind = HandleKind::Module;
-    WeldModule() : Handle(kKind) {}
-    std::shared_ptr<const Program> program;
-    int most_threads = 0;
-    std::string warnings;
-    std::vector<std::string> param_names, param_types;
-    std::string return_type;
-};
-
-/// Memory of the caller, or what a run returned.
-struct WeldValue : Handle {
-    static constexpr HandleKind kKind = HandleKind::Value;
-    explicit WeldValue(const void* d) : Handle(kKind), data(const_cast<void*>(d)) {}
-    WeldValue(std::shared_ptr<Context> c, std::shared_ptr<RunResult> r)
-        : Handle(kKind),
-          data(r->outcome.value()),
-          type(name_of(r->program().result())),
-          context(std::move(c)),
-          result(std::move(r)) {}
-    ~WeldValue() {
-        if (result) context->retire(result);
-    }
-    void* const data;
-    const std::string type;
-    const std::shared_ptr<Context> context;
-    const std::shared_ptr<RunResult> result;  ///< null: memory of the caller
-};
-
 // ---- errors
 
-namespace {
-
-template <class T>
-std::shared_ptr<T> find(const void* handle) {
-    return Handles::all().find<T>(handle);
-}
+namespace weld::c_api {
 
 void succeed(weld_error_t error) {
     const auto e = find<WeldError>(error);
@@ -94,8 +35,7 @@ void succeed(weld_error_t error) {
     e->finding = {};
 }
 
-/// Returns null, for the caller to return.
-std::nullptr_t fail(weld_error_t error, std::uint64_t code, std::string message, Finding finding = {}) {
+std::nullptr_t fail(weld_error_t error, std::uint64_t code, std::string message, Finding finding) {
     while (message.ends_with('\n')) message.pop_back();
     log(LogLevel::Error, message);
     const auto e = find<WeldError>(error);
@@ -107,21 +47,11 @@ std::nullptr_t fail(weld_error_t error, std::uint64_t code, std::string message,
     return nullptr;
 }
 
-std::nullptr_t fail_argument(weld_error_t error, const char* what) {
-    return fail(error, WELD_INVALID_ARGUMENT, what);
-}
+}  // namespace weld::c_api
 
-/// What `work` returns; null with the error set if there is no memory for it.
-template <class Work>
-auto guarded(weld_error_t error, const Work& work) noexcept -> decltype(work()) {
-    try {
-        return work();
-    } catch (const std::bad_alloc&) {
-        const auto e = find<WeldError>(error);
-        if (e) e->code = WELD_OUT_OF_MEMORY;
-        return {};
-    }
-}
+using namespace weld::c_api;
+
+namespace {
 
 /// The configuration of a handle; an empty one for NULL. False: the handle is none.
 bool config_of(weld_conf_t handle, Config* config) {
