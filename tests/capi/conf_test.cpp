@@ -1,0 +1,103 @@
+// Configurations: what is set is kept, and read by those who need it.
+#include "api.h"
+
+using namespace test;
+
+TEST_CASE("values are kept as they were set") {
+    const Conf c = conf();
+    CHECK(weld_conf_get(c.get(), "weld.threads") == nullptr);
+    weld_conf_set(c.get(), "weld.threads", "3");
+    weld_conf_set(c.get(), "no.such.key", "anything at all");
+    CHECK(std::string(weld_conf_get(c.get(), "weld.threads")) == "3");
+    CHECK(std::string(weld_conf_get(c.get(), "no.such.key")) == "anything at all");
+    weld_conf_set(c.get(), "weld.threads", "rubbish");
+    CHECK(std::string(weld_conf_get(c.get(), "weld.threads")) == "rubbish");
+}
+
+TEST_CASE("a wrong value is found when it is needed, whichever key it has") {
+    CHECK_FALSE(context({{"weld.threads", "0"}}));
+    CHECK_FALSE(context({{"weld.memory.limit", "many"}}));
+    CHECK_FALSE(context({{"weld.compile.dumpCode", "True"}}));
+    const Error e = error();
+    const Conf bad = conf({{"weld.threads", "-1"}});
+    CHECK_FALSE(Module(weld_module_compile("1", bad.get(), e.get())));
+    CHECK(weld_error_code(e.get()) == WELD_COMPILE_ERROR);
+    CHECK(std::string(weld_error_message(e.get())).find("weld.threads") != std::string::npos);
+    const Conf passes = conf({{"weld.optimization.passes", "loop-fusion,no-such-pass"}});
+    CHECK_FALSE(Module(weld_module_compile("1", passes.get(), e.get())));
+    CHECK(std::string(weld_error_message(e.get())).find("no-such-pass") != std::string::npos);
+}
+
+TEST_CASE("keys of both generations are accepted") {
+    const std::initializer_list<std::pair<const char*, const char*>> all = {
+        {"weld.memory.limit", "1000000000"},
+        {"weld.threads", "2"},
+        {"weld.compile.traceExecution", "false"},
+        {"weld.compile.enableBoundsChecks", "true"},
+        {"weld.compile.dumpCode", "false"},
+        {"weld.compile.dumpCodeDir", "/nowhere"},
+        {"weld.compile.dumpCodeFilename", "x"},
+        {"weld.compile.dumpCodeFormats", "weld,sir"},
+        {"weld.compile.multithreadSupport", "false"},
+        {"weld.optimization.passes",
+         "inline-zip,inline-apply,inline-let,loop-fusion,unroll-static-loop,infer-size,algebraic,inline-"
+         "literals,"
+         "cse,short-circuit-booleans,predicate,vectorize,unroll-structs,fix-iterate"},
+        {"weld.optimization.applyExperimentalTransforms", "true"},
+        {"weld.optimization.sirOptimization", "false"},
+        {"weld.llvm.optimization.level", "1"},
+        {"weld.llvm.optimization.unroller", "false"},
+        {"weld.llvm.optimization.vectorizer", "false"},
+        {"weld.llvm.optimization.targetPasses", "false"},
+        {"weld.llvm.optimization.moduleOpts", "false"},
+        {"weld.llvm.optimization.funcOpts", "false"},
+        {"weld.llvm.runFunctionName", "main"}};
+    const Module m =
+        compile("|v: vec[i64]| result(for(map(v, |x| x + 1L), merger[i64,+], |b, i, x| merge(b, x)))", all);
+    std::vector<std::int64_t> v = {1, 2, 3};
+    CHECK(as<std::int64_t>(run(m, context(all), vec(v))) == 9);
+}
+
+TEST_CASE("string literals end in a NUL where old clients want that") {
+    CHECK(result<std::int64_t>("len(\"abc\")") == 3);
+    const Module m = compile("len(\"abc\")", {{"weld.compat.nulTerminatedStrings", "true"}});
+    CHECK(as<std::int64_t>(run(m, context())) == 4);
+}
+
+TEST_CASE("serialized values may have a header, which is then demanded") {
+    const std::initializer_list<std::pair<const char*, const char*>> header = {
+        {"weld.serialize.header", "true"}};
+    const Context c = context();
+    const Value bytes = run(compile("serialize({1, [2.0]})", header), c);
+    const auto& b = as<Vec<std::uint8_t>>(bytes);
+    REQUIRE(b.len == 16 + 4 + 8 + 8);
+    CHECK(std::string(reinterpret_cast<char*>(b.data), 4) == "WELD");
+    const Value back = run(compile("|b: vec[u8]| deserialize[{i32,vec[f64]}](b)", header), c, b);
+    CHECK(json(back) == "[1, [2.0]]");
+    std::string message;
+    CHECK(failure(compile("|b: vec[u8]| deserialize[{i32,vec[i64]}](b)", header), c, b, &message) ==
+          WELD_DESERIALIZATION_ERROR);
+    CHECK(message.find("another type") != std::string::npos);
+    const Value bare = run(compile("serialize({1, [2.0]})"), c);
+    CHECK(as<Vec<std::uint8_t>>(bare).len == 20);
+    CHECK(failure(compile("|b: vec[u8]| deserialize[{i32,vec[f64]}](b)", header), c,
+                  as<Vec<std::uint8_t>>(bare)) == WELD_DESERIALIZATION_ERROR);
+}
+
+TEST_CASE("bounds checks can be switched off") {
+    std::vector<std::int32_t> v = {1, 2, 3};
+    const std::string code = "|v: vec[i32]| lookup(v, 1L)";
+    CHECK(as<std::int32_t>(
+              run(compile(code, {{"weld.compile.enableBoundsChecks", "false"}}), context(), vec(v))) == 2);
+}
+
+TEST_CASE("every level gives the same result") {
+    for (const char* level : {"0", "1", "2", "3"})
+        for (const char* llvm : {"0", "3"}) {
+            std::vector<double> v = {1.5, 2.5};
+            const Module m =
+                compile("|v: vec[f64]| result(for(v, merger[f64,+], |b, i, x| merge(b, x * x)))",
+                        {{"weld.optimization.level", level}, {"weld.llvm.optimization.level", llvm}});
+            CHECK(as<double>(run(m, context(), vec(v))) == 8.5);
+        }
+}

@@ -1,0 +1,132 @@
+// One module from many threads, one context from many threads, and stopping.
+#include "api.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+using namespace test;
+
+namespace {
+
+template <class Work>
+void on_threads(int n, const Work& work) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < n; ++i) threads.emplace_back([&, i] { work(i); });
+    for (std::thread& t : threads) t.join();
+}
+
+/// Runs without doctest, which is for one thread. 0 if all went well.
+template <class Args>
+weld_value_t run_quietly(weld_module_t m, void* c, const Args& args) {
+    const Value input(weld_value_new(&args));
+    return weld_module_run(m, c, input.get(), nullptr);
+}
+
+}  // namespace
+
+TEST_CASE("8 threads run one module 4 times each over 10,000,001 elements") {
+    std::vector<std::int32_t> v(10'000'001);
+    for (std::size_t i = 0; i < v.size(); ++i) v[i] = std::int32_t(i % 7);
+    const Module m = compile("|v: vec[i32]| result(for(v, merger[i64,+], |b, i, x| merge(b, i64(x) * 2L)))");
+    std::int64_t expected = 0;
+    for (std::int32_t x : v) expected += 2 * x;
+    std::atomic<int> good{0};
+    on_threads(8, [&](int) {
+        for (int i = 0; i < 4; ++i) {
+            const Context c(weld_context_new(nullptr));
+            const Value out(run_quietly(m.get(), c.get(), vec(v)));
+            if (out && as<std::int64_t>(out) == expected) ++good;
+        }
+    });
+    CHECK(good == 32);
+}
+
+TEST_CASE("threads share a context") {
+    const Context c = context({{"weld.threads", "2"}});
+    const Module m = compile(
+        "|n: i64| let d = result(for(rangeiter(0L, n, 1L), dictmerger[i64,i64,+], "
+        "|b, i, x| merge(b, {x % 10L, x}))); {lookup(d, 3L), map([\"a\", \"b\"], |s| len(s))}");
+    std::atomic<int> good{0};
+    on_threads(8, [&](int thread) {
+        for (int i = 0; i < 20; ++i) {
+            const std::int64_t n = 10'000 * (thread + 1);
+            const Value out(run_quietly(m.get(), c.get(), n));
+            const std::int64_t expected = 3 * n / 10 + 10 * (n / 10) * (n / 10 - 1) / 2;
+            if (out && as<std::int64_t>(out) == expected) ++good;
+        }
+    });
+    CHECK(good == 160);
+    CHECK(weld_context_memory_usage(c.get()) == 0);
+}
+
+TEST_CASE("threads compile at the same time") {
+    std::atomic<int> good{0};
+    on_threads(4, [&](int thread) {
+        for (int i = 0; i < 5; ++i) {
+            const std::string code = "|x: i64| x + " + std::to_string(thread * 100 + i) + "L";
+            const Module m(weld_module_compile(code.c_str(), nullptr, nullptr));
+            const Context c(weld_context_new(nullptr));
+            const Value out(run_quietly(m.get(), c.get(), std::int64_t(1)));
+            if (out && as<std::int64_t>(out) == thread * 100 + i + 1) ++good;
+        }
+    });
+    CHECK(good == 20);
+}
+
+TEST_CASE("a module may be freed while it runs") {
+    weld_module_t m =
+        compile("|n: i64| result(for(rangeiter(0L, n, 1L), merger[i64,+], |b, i, x| merge(b, x)))").release();
+    const Context c = context();
+    Value out;
+    std::thread runner([&] { out.reset(run_quietly(m, c.get(), std::int64_t(100'000'000))); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    weld_module_free(m);
+    runner.join();
+    if (out)
+        CHECK(as<std::int64_t>(out) == 4'999'999'950'000'000);  // it may have been freed before the run began
+}
+
+TEST_CASE("results do not depend on the number of threads") {
+    std::vector<double> v(1'000'000);
+    for (std::size_t i = 0; i < v.size(); ++i) v[i] = 1.0 / double(i + 1);
+    const Module m = compile("|v: vec[f64]| result(for(v, merger[f64,+], |b, i, x| merge(b, x)))");
+    const double one = as<double>(run(m, context({{"weld.threads", "1"}}), vec(v)));
+    for (const char* threads : {"2", "3", "16"})
+        CHECK(as<double>(run(m, context({{"weld.threads", threads}}), vec(v))) == one);
+    const Module single = compile("|v: vec[f64]| result(for(v, merger[f64,+], |b, i, x| merge(b, x)))",
+                                  {{"weld.compile.multithreadSupport", "false"}});
+    CHECK(as<double>(run(single, context(), vec(v))) == one);
+}
+
+TEST_CASE("a run can be stopped") {
+    const Module m = compile(
+        "|n: i64| iterate({n, 0L}, |s| {{s.$0, s.$1 + result(for(rangeiter(0L, 1000L, 1L), "
+        "merger[i64,+], |b, i, x| merge(b, x ^ s.$1)))}, true}).$1");
+    for (const char* threads : {"1", "4"}) {
+        const Context c = context({{"weld.threads", threads}});
+        const Error e = error();
+        Value out;
+        std::thread runner([&] {
+            const std::int64_t n = 1;
+            const Value input(weld_value_new(&n));
+            out.reset(weld_module_run(m.get(), c.get(), input.get(), e.get()));
+        });
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        const auto begin = std::chrono::steady_clock::now();
+        weld_context_cancel(c.get());
+        runner.join();
+        CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(2));
+        CHECK_FALSE(out);
+        CHECK(weld_error_code(e.get()) == WELD_CANCELLED);
+        CHECK(weld_context_memory_usage(c.get()) == 0);
+        // and the context goes on
+        CHECK(as<std::int32_t>(run(compile("1 + 1"), c)) == 2);
+    }
+}
+
+TEST_CASE("stopping when nothing runs does nothing") {
+    const Context c = context();
+    weld_context_cancel(c.get());
+    CHECK(as<std::int32_t>(run(compile("1 + 1"), c)) == 2);
+}
