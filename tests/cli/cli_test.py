@@ -213,9 +213,8 @@ class CliTest(unittest.TestCase):
         self.assertEqual(run.code, 0)
         header = self.path("h.cpp", run.out + "int main() { return sizeof(weld_program::return_type) != 24; }\n")
         self.assertIn("struct0", run.out)
-        compiled = subprocess.run(["c++", "-std=c++17", "-fsyntax-only", "-x", "c++", header], stderr=subprocess.PIPE)
-        self.assertEqual((compiled.returncode, compiled.stderr.decode().replace("#pragma once", "")[:200]),
-                         (0, compiled.stderr.decode()[:200]))
+        compiled = subprocess.run(["c++", "-std=c++17", "-w", "-fsyntax-only", header], stderr=subprocess.PIPE)
+        self.assertEqual((compiled.returncode, compiled.stderr), (0, b""))
 
     def test_version_and_help(self):
         self.assertRegex(self.result("--version"), r"^weld-cli \d+\.\d+\.\d+$")
