@@ -312,16 +312,16 @@ struct Type<double> : detail::InPlace<double> {
 };
 template <class T>
 struct Type<Vec<T>> : detail::InPlace<Vec<T>> {
-    static std::string name() { return "vec[" + Type<T>::name() + "]"; }
+    static std::string name() { return std::string("vec[") + Type<T>::name() + "]"; }
 };
 template <class... Ts>
 struct Type<Struct<Ts...>> : detail::InPlace<Struct<Ts...>> {
-    static std::string name() { return "{" + detail::joined({Type<Ts>::name()...}) + "}"; }
+    static std::string name() { return std::string("{") + detail::joined({Type<Ts>::name()...}) + "}"; }
 };
 template <class K, class V>
 struct Type<Dict<K, V>> : detail::InPlace<Dict<K, V>> {
     static_assert(sizeof(Dict<K, V>) == sizeof(weld_dict_t));
-    static std::string name() { return "dict[" + Type<K>::name() + "," + Type<V>::name() + "]"; }
+    static std::string name() { return std::string("dict[") + Type<K>::name() + "," + Type<V>::name() + "]"; }
 };
 
 /// Vectors, arrays, spans, strings.
@@ -351,7 +351,7 @@ struct Type<char[N]> {
 template <class... Ts>
 struct Type<std::tuple<Ts...>> {
     using Memory = Struct<typename Type<Ts>::Memory...>;
-    static std::string name() { return "{" + detail::joined({Type<Ts>::name()...}) + "}"; }
+    static std::string name() { return std::string("{") + detail::joined({Type<Ts>::name()...}) + "}"; }
     static Memory to_memory(const std::tuple<Ts...>& fields) {
         return std::apply([](const Ts&... f) { return Memory(Type<Ts>::to_memory(f)...); }, fields);
     }
@@ -379,7 +379,7 @@ struct Type<std::tuple<Ts...>> {
         template <class... Fs>                                                                    \
         static std::string of(const Fs&...) {                                                     \
             static_assert(sizeof(T) == weld::detail::Layout<Fs...>::kSize, "a field is missing"); \
-            return "{" + weld::detail::joined({weld::Type<Fs>::name()...}) + "}";                 \
+            return std::string("{") + weld::detail::joined({weld::Type<Fs>::name()...}) + "}";    \
         }                                                                                         \
     };
 #define WELD_DETAIL_FIELDS(...) \
@@ -573,14 +573,14 @@ class Module {
 
     void check_count(std::size_t count) const {
         if (std::int64_t(count) != num_params())
-            detail::refuse("the program takes " + std::to_string(num_params()) + " arguments, found " +
+            detail::refuse(std::string("the program takes ") + std::to_string(num_params()) + " arguments, found " +
                            std::to_string(count));
     }
     template <class T>
     void check_param(std::int64_t i) const {
         check_type(place(i), Type<T>::name(), param_type(i));
     }
-    std::string place(std::int64_t i) const { return "parameter `" + std::string(param_name(i)) + "`"; }
+    std::string place(std::int64_t i) const { return std::string("parameter `") + param_name(i) + "`"; }
     static void check_type(const std::string& what, const std::string& found, std::string_view wanted) {
         if (found != wanted)
             detail::refuse(what + " has the type `" + std::string(wanted) + "`, found `" + found + "`");
