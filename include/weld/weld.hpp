@@ -580,7 +580,7 @@ class Module {
     void check_param(std::int64_t i) const {
         check_type(place(i), Type<T>::name(), param_type(i));
     }
-    std::string place(std::int64_t i) const { return std::string("parameter `") + param_name(i) + "`"; }
+    std::string place(std::int64_t i) const { return std::string("parameter `").append(param_name(i)) + "`"; }
     static void check_type(const std::string& what, const std::string& found, std::string_view wanted) {
         if (found != wanted)
             detail::refuse(what + " has the type `" + std::string(wanted) + "`, found `" + found + "`");
