@@ -69,6 +69,7 @@ class Numbering {
     }
 
     Number compute(const Expr* e) {
+        if (e->op == Op::Block) return number_of_block(e->as<Block>());
         Key key = {std::uint64_t(e->op), e->type->id};
         switch (e->op) {
             case Op::Literal: key.push_back(e->attr.bits); break;
@@ -95,11 +96,20 @@ class Numbering {
 
     void children(const Expr* e, Key& key) {
         if (e->op == Op::Lambda) enter(e);
-        for (std::size_t i = 0; i < e->num_args; ++i) {
-            key.push_back(of(e->arg(i)));
-            if (e->op == Op::Block && i < e->num_symbols) bind(e->attr.symbols[i], e->arg(i));
-        }
+        for (const Expr* a : e->args()) key.push_back(of(a));
         if (e->op == Op::Lambda) leave();
+    }
+
+    /// Names don't count: a block is its result, and what it evaluates besides that could be missed.
+    Number number_of_block(Block block) {
+        Key key = {std::uint64_t(Op::Block), block.node->type->id};
+        for (std::size_t i = 0; i < block.size(); ++i) {
+            bind(block.symbol(i), block.value(i));
+            if (!facts_.traits(block.value(i)).free_to_repeat()) key.push_back(of(block.value(i)));
+        }
+        if (key.size() == 2) return of(block.result());
+        key.push_back(of(block.result()));
+        return number(key);
     }
 
     std::uint64_t name_of_kernel(std::string_view name) {

@@ -10,13 +10,15 @@
 //     let q = result(bs.$1);
 //
 // so `xs` is read once; and if a loop made `xs` for these two alone, it has one reader left and fuses
-// vertically. Loops in one block that have a datum in common join, with the data of all of them: they have
-// one length, or the program fails anyway. A loop joins at the place of the first one if all that it reads is
-// there, else the first ones move down to it if nobody needs their results in between; neither past an effect
-// if it may fail.
+// vertically. Loops in one block join if one reads all that the other reads: zipped data have one length, or
+// the program fails anyway. Joint loops join again. A loop joins at the place of the first one if all that it
+// reads is there, else the first ones move down to it if nobody needs their results in between; neither past
+// an effect if it may fail.
 //
-// Kept apart: loops of which one can run on lanes and the other cannot (the joint loop could not), large
-// bodies, loops with effects, `@(fuse:false)`, more results than registers.
+// Kept apart: loops whose result only one other loop reads (they fuse vertically, which saves more), loops of
+// which one can run on lanes and the other cannot (the joint loop could not), large bodies, loops with
+// effects,
+// `@(fuse:false)`, more results than registers.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -154,7 +156,7 @@ class HorizontalFuser {
 
     bool joins(Group& g, const Member& one, const Traits& t, bool on_lanes) {
         if (g.num_builders + one.num_builders() > kMostResults || g.size + t.size > kMostNodes) return false;
-        if (g.on_lanes != on_lanes || !shares_datum(g, one.loop)) return false;
+        if (g.on_lanes != on_lanes || !reads_alike(g, one.loop)) return false;
         const bool may_be_told = g.may_be_told || t.fails || t.calls;
         if (may_be_told && effects_[g.at] != effects_[one.at]) return false;
         if (!may_stand_at(g.at, one.at)) {
@@ -177,9 +179,14 @@ class HorizontalFuser {
         return i;
     }
 
-    bool shares_datum(const Group& g, For loop) {
-        return std::any_of(loop.data().begin(), loop.data().end(),
-                           [&](const Expr* d) { return position(g.data, d) < g.data.size(); });
+    /// One of them reads all that the other reads.
+    bool reads_alike(const Group& g, For loop) {
+        const std::vector<const Expr*> own(loop.data().begin(), loop.data().end());
+        auto has_all = [&](const std::vector<const Expr*>& data, const std::vector<const Expr*>& of) {
+            return std::all_of(of.begin(), of.end(),
+                               [&](const Expr* d) { return position(data, d) < data.size(); });
+        };
+        return has_all(g.data, own) || has_all(own, g.data);
     }
 
     // ---- the joint loop
@@ -208,7 +215,7 @@ class HorizontalFuser {
             else builders.push_back(one.loop.builder());
         }
         const Expr* start = make_struct(m_, builders);
-        const Expr* all = loop(m_, g.data, start, joint_body(g, start->type), g.members[0].loop.node->loc);
+        const Expr* all = loop(m_, g.data, start, joint_body(g, start->type), loc_of(g));
         const Symbol* bs = m_.symbol("bs", all->type);
         lets.emplace_back(bs, all);
         std::size_t first = 0;
@@ -217,6 +224,14 @@ class HorizontalFuser {
             lets.emplace_back(one.name, one.is_joint() ? own : result(m_, own, one.loc));
             first += one.num_builders();
         }
+    }
+
+    /// The place of the loop that zips, where unequal lengths are reported.
+    static Loc loc_of(const Group& g) {
+        auto zips_less = [](const Member& a, const Member& b) {
+            return a.loop.data().size() < b.loop.data().size();
+        };
+        return std::max_element(g.members.begin(), g.members.end(), zips_less)->loop.node->loc;
     }
 
     /// The builders of `one` among all of them: those from `first` on.

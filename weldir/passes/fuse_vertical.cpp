@@ -287,7 +287,10 @@ class VerticalFuser {
     const Expr* fuse_plain(Splicer& splicer, For producer, For consumer) {
         const Symbol *i = producer.index_param(), *x = producer.elem_param();
         const Expr* body = splicer.body(var(m_, i), [](const Expr* value) { return value; });
-        return loop_over(producer.data(), consumer, lambda(m_, {splicer.builder(), i, x}, body));
+        const Expr* f = lambda(m_, {splicer.builder(), i, x}, body);
+        // What fails by itself is the producer: it zips, perhaps.
+        return with_annotations(m_, loop(m_, producer.data(), consumer.builder(), f, producer.node->loc),
+                                consumer.node->annotations);
     }
 
     const Expr* fuse_zip(Splicer& splicer, For producer, For consumer, std::size_t k) {
@@ -313,12 +316,7 @@ class VerticalFuser {
         const Expr* body = splicer.body(var(m_, i), element);
         body = let(m_, producer.elem_param(), x, body);
         facts_.define(producer.elem_param(), x);
-        return loop_over(data, consumer, lambda(m_, {splicer.builder(), i, z}, body));
-    }
-
-    /// The consumer with other data and body.
-    const Expr* loop_over(Args data, For consumer, const Expr* body) {
-        std::vector<const Expr*> args = {consumer.builder(), body};
+        std::vector<const Expr*> args = {consumer.builder(), lambda(m_, {splicer.builder(), i, z}, body)};
         args.insert(args.end(), data.begin(), data.end());
         return with_args(m_, consumer.node, args);
     }

@@ -13,7 +13,7 @@
 //   lookups   of a constant index in a vector literal; of what a range or a zip yields anyway
 //   indices   the index of a loop over `rangeiter(0, n, 1)` is its element
 //   keys      if(keyexists(d, k), lookup(d, k), x) looks once: let o = optlookup(d, k); if(o.$0, o.$1, x)
-//   builders  `result` of a builder that nothing was merged into
+//   builders  `result` of a builder that nothing was merged into, or of a merger without a loop
 //   asserts   of true
 // Nothing that may fail is left out, unless what stays fails alike.
 #include <unordered_map>
@@ -200,7 +200,7 @@ class Simplifier {
 
     const Expr* result_of(Result result) {
         const NewBuilder start = result.builder()->as<NewBuilder>();
-        if (!start) return nullptr;
+        if (!start) return merged_values(result);
         const BuilderInfo& builder = info(start.kind());
         const Loc loc = result.node->loc;
         if (start.arg() && builder.start_counts)
@@ -210,6 +210,24 @@ class Simplifier {
         return start.kind() == BuilderKind::Merger
                    ? identity(start.node->type->elem(), start.node->type->op, loc)
                    : nullptr;
+    }
+
+    /// A merger that only straight code merges into is arithmetic: the first value, by the operator the next,
+    /// ...
+    const Expr* merged_values(Result result) {
+        const Type* b = result.builder()->type;
+        if (!b->is_builder(BuilderKind::Merger) || !b->elem()->is_scalar()) return nullptr;
+        std::vector<Merge> merges;
+        const Expr* state = result.builder();
+        for (; state->op == Op::Merge; state = state->arg(0)) merges.push_back(state->as<Merge>());
+        const NewBuilder start = state->as<NewBuilder>();
+        if (!start) return nullptr;
+        const Expr* value = start.arg() ? start.arg() : identity(b->elem(), b->op, result.node->loc);
+        for (std::size_t i = merges.size(); i-- > 0;) {
+            if (merges[i].mask() || merges[i].value()->type != b->elem()) return nullptr;
+            value = scalar_op(m_, op_of(b->op), {value, merges[i].value()}, merges[i].node->loc);
+        }
+        return value;
     }
 
     const Expr* asserted(Assert assertion) {
