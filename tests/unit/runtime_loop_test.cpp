@@ -468,7 +468,8 @@ TEST_CASE("loops that make garbage run in constant memory") {
             CHECK(v == std::vector<std::int64_t>(100, i * 1000));
         }
         CHECK(weld_rt_dict_len(state.names) == 5000);
-        CHECK(ran.blocks.bytes() < 4 << 20);
+        // builders that a later run may continue are not looked through when the run ends
+        CHECK(ran.blocks.bytes() < 12 << 20);
     }
 }
 
