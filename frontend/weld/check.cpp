@@ -46,7 +46,7 @@ namespace {
 
 class Check {
   public:
-    explicit Check(Reader& reader) : r_(reader) {}
+    explicit Check(Reader& reader) : r_(reader), lenient_(reader.diagnostics.has_errors()) {}
 
     void run() {
         for (const auto& d : r_.program.definitions) {
@@ -54,7 +54,7 @@ class Check {
             visit(d->lambda);
         }
         visit(r_.program.main);
-        lenient_ = true;  // what nobody calls may stay unknown
+        lenient_ = true;
         for (Node* f : r_.program.unused) visit(f);
     }
 
@@ -64,6 +64,7 @@ class Check {
     /// The type of `term`, if it is one and may exist. `loc`: where it is called wrong if that is not said
     /// better by the unknown part itself.
     const Type* settle(Term* term, Loc loc, std::string_view hint) {
+        if (!term) return nullptr;  // inference did not come there, because of an error
         Term* unknown = nullptr;
         const Type* type = r_.terms.resolve(term, &unknown);
         if (type) return well_formed(type, loc, nullptr), type;
@@ -236,7 +237,7 @@ class Check {
         std::uint32_t leaves = 0;
     };
     std::vector<Seen> seen_;  // the types that have been looked at, by id
-    bool lenient_ = false;
+    bool lenient_;  // types may be unknown: because of an error, or because nobody calls the function
 };
 
 }  // namespace

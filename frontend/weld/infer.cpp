@@ -145,6 +145,7 @@ class Inference {
         if (f->bindings.size() != params.size()) {
             error_at(r_, f, "the function of `{}` has {} parameter{} ({}), this one has {}", what,
                      params.size(), params.size() == 1 ? "" : "s", names, f->bindings.size());
+            f->form = Form::Error;
             return false;
         }
         for (std::size_t i = 0; i < params.size(); ++i) {
@@ -209,7 +210,9 @@ class Inference {
             case Op::If: return choose(n);
             case Op::Serialize: return t_.vec(t_.scalar(Scalar::U8));
             case Op::Deserialize: return deserialize(n);
-            case Op::Assert: demand(n->args[0], t_.boolean(), "what `assert` takes"); return t_.boolean();
+            case Op::Assert:
+                demand(n->args[0], t_.boolean(), "the condition of `assert`");
+                return t_.boolean();
             default: return is_scalar_op(n->op) ? scalar_op(n) : attempt(n);
         }
     }
@@ -348,6 +351,7 @@ class Inference {
         if (!t_.unify(t_.arg(cond, 0), t_.boolean())) return plain_select(n);  // reports
         Term* side = same_sides(n);
         if (Terms::is_error(side)) return side;
+        t_.begin_walk();
         if (Term* unknown = match_lanes(side, t_.lanes_of(cond), n->args[1]))
             return *blocker = unknown, nullptr;
         return side;
@@ -378,7 +382,10 @@ class Inference {
     Term* sort(Node* n) {
         Term* elem = t_.variable(n->args[0]->start);
         infer(n->args[0]);
-        demand(n->args[0], t_.vec(elem), "what `sort` takes");
+        if (!t_.unify(t_.vec(elem), n->args[0]->term)) {
+            error_at(r_, n->args[0], "`sort` takes a vector, found `{}`", t_.str(n->args[0]->term));
+            elem = t_.error();
+        }
         Node* by = n->args[1];
         Term* params[] = {elem, elem};
         if (by->form == Form::Error) return t_.vec(elem);
@@ -465,6 +472,7 @@ class Inference {
             error_at(r_, d,
                      "iterators that are zipped walk alike: all plain, all `simditer` or all `fringeiter`");
             for (Term*& e : elems) e = t_.error();
+            for (Node* other : all) other->term = t_.error();
             return;
         }
         if (kind == IterKind::Scalar) {
@@ -712,7 +720,7 @@ class Inference {
     }
 
     Term* deserialize(Node* n) {
-        demand(n->args[0], t_.vec(t_.scalar(Scalar::U8)), "what `deserialize` takes");
+        demand(n->args[0], t_.vec(t_.scalar(Scalar::U8)), "the type of what `deserialize` reads");
         return t_.of(n->type_node);
     }
 

@@ -92,9 +92,14 @@ class Expander {
             out->loc = frame->call->loc;
             const bool begins_with_arg =
                 is_infix(n) || n->form == Form::Apply || n->form == Form::Ascribe || n->is(Op::GetField);
-            out->start = begins_with_arg && !args.empty() ? args[0]->start : frame->call->start;
+            out->start = begins_with_arg && !args.empty() ? args[0]->start : argument_start(frame->call);
         }
         return finish(out);
+    }
+
+    /// Where what does not fit in a standard macro is most likely written.
+    static Loc argument_start(const Node* call) {
+        return call->args.size() > 1 ? call->args[1]->start : call->start;
     }
 
     Node* finish(Node* out) {

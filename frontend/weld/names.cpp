@@ -99,11 +99,16 @@ class Names {
             n->definition = d;
             return;
         }
-        if (find(macros(), n->text))
-            error_at(reader_, n, "`{}` is a macro, not a value; call it with its arguments", n->text)
-                .note(fmt::format("where a function is expected, write `|x| {}(x)`", n->text));
+        if (const Macro* m = find(macros(), n->text)) no_value(n, *m);
         else unknown(n, n->text);
         n->form = Form::Error;
+    }
+
+    void no_value(const Node* n, const Macro& m) {
+        std::string params;
+        for (const Binding& p : m.params) (params += params.empty() ? "" : ", ") += p.name;
+        error_at(reader_, n, "`{}` is a macro, not a value; call it with its arguments", m.name)
+            .note(fmt::format("where a function is expected, write `|{}| {}({})`", params, m.name, params));
     }
 
     void unknown(const Node* n, std::string_view name) {

@@ -527,7 +527,7 @@ Node* Parser::bits() {
     const bool read = at(kNumber) && read_bits(text_of(current()), &value);
     if (!read || (size_of(scalar) < 8 && value >> (8 * size_of(scalar))) ||
         (scalar == Scalar::Bool && value > 1))
-        return fail_node(fmt::format("expected the bits of a `{}`, found {}", name_of(scalar), found()));
+        return fail_node(fmt::format("expected the bits of type `{}`, found {}", name_of(scalar), found()));
     advance();
     expect(kRParen, "`)`");
     return literal(start, scalar, value);

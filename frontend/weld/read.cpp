@@ -31,10 +31,11 @@ static bool understand(front::Reader& reader) {
     front::resolve_names(reader);
     front::expand(reader);
     front::infer(reader);
-    for (auto step : {front::check, front::check_linearity, front::lower}) {
-        if (reader.diagnostics.has_errors()) return false;
-        step(reader);
-    }
+    front::check(reader);
+    if (reader.diagnostics.has_errors()) return false;
+    front::check_linearity(reader);
+    if (reader.diagnostics.has_errors()) return false;
+    front::lower(reader);
     return true;
 }
 

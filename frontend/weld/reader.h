@@ -10,8 +10,9 @@
 
 namespace weld::front {
 
-/// One reading. Every step reports to `diagnostics`; the next step runs only if there were no errors, except
-/// that unknown names do not keep types from being checked.
+/// One reading. Every step reports to `diagnostics`. Trees that are not parsed are not looked at further, and
+/// only programs of right types are checked for linearity; names and types are all checked, as far as they
+/// are known.
 struct Reader {
     Module& module;
     const ReadOptions& options;

@@ -13,7 +13,7 @@
 #include <iterator>
 #include <map>
 #include <set>
-#include <tuple>
+#include <utility>
 
 #include "weldir/support/utf8.h"
 
@@ -137,9 +137,9 @@ std::string Diagnostics::draw(const Sources& sources, bool with_warnings) const 
     std::stable_sort(sorted.begin(), sorted.end(),
                      [](const Diagnostic* a, const Diagnostic* b) { return a->loc < b->loc; });
     std::string out;
-    std::set<std::tuple<Severity, Loc, std::string_view>> seen;  // copies of inlined code find the same again
+    std::set<std::pair<Severity, Loc>> seen;  // what else is wrong at one place follows from the first
     for (const Diagnostic* d : sorted)
-        if (seen.emplace(d->severity, d->loc, d->message).second) weld::draw(out, *d, sources);
+        if (!d->loc || seen.emplace(d->severity, d->loc).second) weld::draw(out, *d, sources);
     if (num_errors_ > kMaxErrors)
         fmt::format_to(std::back_inserter(out), "{} more errors\n", num_errors_ - kMaxErrors);
     return out;

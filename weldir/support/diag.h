@@ -53,7 +53,8 @@ class Diagnostics {
     std::size_t num_errors() const { return num_errors_; }
     const std::deque<Diagnostic>& all() const { return all_; }
 
-    /// `FILE:LINE:COL: error: ...`, the line, a caret, labels and notes; one block per finding.
+    /// `FILE:LINE:COL: error: ...`, the line, a caret, labels and notes; one block per finding, and one error
+    /// and one warning per place: further ones follow from the first.
     std::string draw(const Sources& sources, bool with_warnings = true) const;
 
   private:
