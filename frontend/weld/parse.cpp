@@ -473,7 +473,8 @@ Node* Parser::annotated() {
     if (nesting.too_deep) return give_up(start);
     std::vector<Annotation> found;
     while (at(kAt) && !panic_) annotations(found);
-    Node* of = leaf();
+    const bool negative = at(token_of(Op::Sub)) && ahead(1).kind == kNumber;
+    Node* of = negative ? prefixed(Op::Neg) : leaf();
     while (of->form != Form::Op && at(kLParen) && !panic_) of = application(of);  // a call is one thing
     of->start = start;
     if (found.empty() || panic_) return of;

@@ -162,7 +162,7 @@ TEST_CASE("annotations stay on their nodes") {
     CHECK(loop->annotation(AttrKey::Size)->number == 64);
     CHECK(loop->as<For>().builder()->annotation(AttrKey::Impl)->text == "local");
     CHECK(loop->as<For>().body().body()->says(AttrKey::Predicate, true));
-    CHECK(survives("|s: {i32}| @(size:1) (s.$0) + @(size:2) (1 + 2)") == "");
+    CHECK(survives("|s: {i32}| @(size:1) (s.$0) + @(size:2) (1 + 2) + @(size:3) -5") == "");
     // Of a macro call, on its loop.
     const Reading m("@(vectorize:false) map([1], |x| x)");
     REQUIRE(m.good);
