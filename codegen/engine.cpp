@@ -19,17 +19,6 @@
 
 namespace weld {
 
-std::uint32_t target_simd_bytes() {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-        return 64;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 32;
-#endif
-    return 16;
-}
-
 namespace {
 
 namespace orc = llvm::orc;
@@ -184,5 +173,7 @@ std::shared_ptr<Code> generate(const Module& m, const CodeOptions& options, cons
     if (times) *times = {optimized - begin, now_ms() - optimized};
     return code;
 }
+
+extern "C" decltype(&generate) const weld_codegen_generate = &generate;
 
 }  // namespace weld

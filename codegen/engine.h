@@ -45,6 +45,9 @@ using Resolve = std::function<void*(std::string_view name)>;
 std::shared_ptr<Code> generate(const Module& m, const CodeOptions& options, const Resolve& resolve,
                                CodeTimes* times, std::string* error);
 
+/// `generate`, for who loads libweld.so only when code is needed: weld-cli does.
+extern "C" decltype(&generate) const weld_codegen_generate;
+
 /// Bytes of a vector register of this machine: 64, 32 or 16. Starts no LLVM.
 std::uint32_t target_simd_bytes();
 

@@ -109,6 +109,7 @@ class Compilation {
         const Language* language = find_language(options_.language);
         if (!language)
             return fail(fmt::format("`{}` is none of the languages {}", options_.language, all_languages()));
+        if (text.size() > kMostText) return fail("the text is longer than 1 GiB");
         program_->module_ = std::make_unique<Module>();
         Module& m = *program_->module_;
         m.simd_bytes = target_simd_bytes();
@@ -207,6 +208,9 @@ class Compilation {
         report_.first_error.message = message;
         return false;
     }
+
+    static constexpr std::size_t kMostText = std::size_t(1)
+                                             << 30;  // what a Loc can count, with room for more
 
     const CompileOptions& options_;
     CompileReport& report_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <string_view>
@@ -10,12 +11,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
+#include "frontend/api/dump.h"
+#include "frontend/api/print_value.h"
 #include "frontend/cli/files.h"
 #include "frontend/cli/header.h"
 #include "frontend/cli/interrupt.h"
-#include "frontend/api/print_value.h"
 #include "frontend/cli/read_value.h"
 #include "frontend/cli/timing.h"
 #include "weldir/passes/pass.h"
@@ -51,6 +54,7 @@ int Settings::apply(const Options& options) {
     if (options.passes) config.set("weld.optimization.passes", *options.passes);
     RunSettings run;
     if (const std::string error = config.apply(&compile, &run); !error.empty()) return wrong_usage(error);
+    config.read(&values);
     if (options.level) compile.level = *options.level;
     threads = options.threads ? *options.threads : run.threads ? run.threads : default_threads();
     const std::int64_t limit = options.memory_limit ? *options.memory_limit
@@ -128,12 +132,29 @@ class Command {
     }
 
     int compile_program() {
-        settings_.compile.only_check = options_.task != Task::Run;
+        CompileOptions options = settings_.compile;
+        options.only_check = options_.task != Task::Run;
+        CodeDump dump(settings_.values);
+        show_to(dump, &options);
         CompileReport report;
-        program_ = compile(std::move(text_), settings_.compile, &report);
+        program_ = compile(std::move(text_), options, &report);
         if (!program_ || !options_.json) complain(report.diagnostics);
+        if (settings_.values.dump_code.value_or(false)) complain(dump.write());
         times_ = report.times;
         return program_ ? kRan : kRejected;
+    }
+
+    /// Has stages shown to `dump` as well, as far as it wants them.
+    static void show_to(CodeDump& dump, CompileOptions* options) {
+        CompileOptions dumped;
+        dump.watch(&dumped);
+        if (dumped.explained.empty()) return;
+        options->explain = [shown = options->explained, show = options->explain, kept = dumped.explained,
+                            keep = dumped.explain](std::string_view stage, std::string_view text) {
+            if (std::ranges::find(shown, stage) != shown.end()) show(stage, text);
+            if (std::ranges::find(kept, stage) != kept.end()) keep(stage, text);
+        };
+        options->explained.insert(options->explained.end(), dumped.explained.begin(), dumped.explained.end());
     }
 
     int answer() {
@@ -264,11 +285,21 @@ class Command {
 
 }  // namespace
 
+/// A thread that is not the first grows its heap a page at a time, with a system call each: a third of the
+/// time of a small program. So the heap is made large at once, and stays so.
+static void widen_heap() {
+    ::mallopt(M_MMAP_THRESHOLD, 8 << 20);
+    ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
+    void* volatile room = std::malloc(4 << 20);
+    std::free(room);
+}
+
 /// `work` on a deep stack; types and values of users may be deep.
 template <class Work>
 static int guarded(const Work& work) {
     int code = kFailed;
     on_deep_stack([&] {
+        widen_heap();
         try {
             code = work();
         } catch (const std::bad_alloc&) {

@@ -24,6 +24,7 @@ class Settings {
     int choose_stages(const Options& options);
 
     CompileOptions compile;
+    ConfigValues values;  ///< of `--set`
     int threads = 1;
     std::shared_ptr<runtime::MemoryAccount> account;
     std::shared_ptr<Libraries> libraries = std::make_shared<Libraries>();

@@ -1,0 +1,140 @@
+// The natural way: text, program, run.
+#include "frontend/api/compile.h"
+
+#include <atomic>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "frontend/api/config.h"
+
+using namespace weld;
+
+static std::shared_ptr<const Program> compiled(const std::string& text, CompileOptions options = {}) {
+    CompileReport report;
+    auto program = compile(text, options, &report);
+    CHECK(report.diagnostics == "");
+    REQUIRE(program);
+    return program;
+}
+
+TEST_CASE("a program runs many times, by many threads") {
+    const auto program = compiled("|v: vec[i64], k: i64| map(v, |x| x * k)");
+    CHECK(program->params().size() == 2);
+    CHECK(program->result_type()->str() == "vec[i64]");
+    CHECK(name_of(program->args()) == "{vec[i64],i64}");
+    std::int64_t data[] = {1, 2, 3};
+    std::atomic<int> right = 0;
+    const auto work = [&](std::int64_t k) {
+        const struct {
+            WeldVec v;
+            std::int64_t k;
+        } args{{data, 3}, k};
+        for (int i = 0; i < 20; ++i) {
+            const RunOutcome outcome = program->run(&args, {.threads = 2});
+            const auto* vec = static_cast<const WeldVec*>(outcome.value());
+            right += outcome.ok() && vec->len == 3 && static_cast<std::int64_t*>(vec->data)[2] == 3 * k;
+        }
+    };
+    std::vector<std::thread> threads;
+    for (std::int64_t k = 1; k <= 4; ++k) threads.emplace_back(work, k);
+    for (std::thread& t : threads) t.join();
+    CHECK(right == 80);
+}
+
+TEST_CASE("a value lives longer than its program's handle") {
+    RunOutcome outcome;
+    {
+        const auto program = compiled("\"a string that is part of the program\"");
+        outcome = program->run(nullptr, {});
+    }
+    REQUIRE(outcome.ok());
+    const auto* vec = static_cast<const WeldVec*>(outcome.value());
+    CHECK(std::string_view(static_cast<char*>(vec->data), std::size_t(vec->len)) ==
+          "a string that is part of the program");
+}
+
+TEST_CASE("failures say where and what") {
+    const auto program = compiled("|i: i64|\n  lookup([1, 2], i)", {.name = "look.weld"});
+    const std::int64_t index = 7;
+    const RunOutcome outcome = program->run(&index, {});
+    CHECK_FALSE(outcome.ok());
+    CHECK(outcome.value() == nullptr);
+    CHECK(outcome.failure().code == kWeldArrayOutOfBounds);
+    CHECK(program->position(outcome.failure()).line == 2);
+    CHECK(program->position(outcome.failure()).column == 3);
+    const std::string text = program->describe(outcome.failure());
+    CHECK(text.starts_with("look.weld:2:3: error: "));
+    CHECK(text.find("\n2 |   lookup([1, 2], i)\n  |   ^") != text.npos);
+    CHECK(program->describe({kWeldOutOfMemory, 0, "out of memory"}) == "error: out of memory\n");
+}
+
+TEST_CASE("rejected programs") {
+    CompileReport report;
+    CHECK_FALSE(compile("1 + true", {}, &report));
+    CHECK(report.diagnostics.starts_with("<expr>:1:5: error: "));
+    CHECK_FALSE(compile("1", {.language = "cobol"}, &report));
+    CHECK_FALSE(compile("1", {.passes = std::vector<std::string>{"no-such-pass"}}, &report));
+}
+
+TEST_CASE("checking makes no code") {
+    const auto program = compiled("|x: f64| {x, 1}", {.only_check = true});
+    CHECK_FALSE(program->can_run());
+    CHECK(program->result_type()->str() == "{f64,i32}");
+}
+
+TEST_CASE("stages are shown as they are reached") {
+    std::vector<std::string> seen;
+    CompileOptions options{.explained = {"typed", "optimized", "fold", "asm", "parsed"}};
+    options.explain = [&](std::string_view stage, std::string_view text) {
+        if (seen.empty() || seen.back() != stage) seen.emplace_back(stage);
+        CHECK_FALSE(text.empty());
+    };
+    compiled("1 + 2", options);
+    REQUIRE(seen.size() >= 5);
+    CHECK(seen.front() == "parsed");
+    CHECK(seen[1] == "typed");
+    CHECK(seen[2] == "fold");
+    CHECK(seen.back() == "asm");
+}
+
+TEST_CASE("times are taken") {
+    CompileReport report;
+    REQUIRE(compile("map([1], |x| x + 1)", {}, &report));
+    CHECK(report.times.parse > 0);
+    CHECK(report.times.type > 0);
+    CHECK(report.times.llvm_emit > 0);
+    CHECK_FALSE(report.times.passes.empty());
+}
+
+TEST_CASE("deep programs compile, are freed, and are refused when too deep") {
+    std::string text = "1";
+    for (int i = 0; i < 5000; ++i) text = "(" + text + " + 1)";
+    const auto program = compiled(text);
+    const RunOutcome outcome = program->run(nullptr, {});
+    REQUIRE(outcome.ok());
+    CHECK(*static_cast<const std::int32_t*>(outcome.value()) == 5001);
+    CompileReport report;
+    CHECK_FALSE(compile(std::string(1'000'000, '('), {}, &report));
+    CHECK(report.diagnostics.find("error: ") != report.diagnostics.npos);
+}
+
+TEST_CASE("work on a deep stack recurses deeply") {
+    struct Recursion {
+        static int depth_of(int n) {
+            volatile char frame[1000] = {};
+            return n == 0 ? int(frame[0]) : 1 + depth_of(n - 1);
+        }
+    };
+    int depth = 0;
+    on_deep_stack([&] { on_deep_stack([&] { depth = Recursion::depth_of(100'000); }); });
+    CHECK(depth == 100'000);
+}
+
+TEST_CASE("languages are found by their files") {
+    CHECK(knows_language("weld"));
+    CHECK_FALSE(knows_language(""));
+    CHECK(language_of_file("a/b.weld") == "weld");
+    CHECK(language_of_file("weld") == "");
+    CHECK(all_languages().find("`weld`") != std::string::npos);
+}
