@@ -1,5 +1,5 @@
-// The parser's state and the small words that its grammar is written in. parse.cpp has programs and
-// expressions, parse_types.cpp types and annotations.
+// The parser's state and the small words that its grammar is written in. parse.cpp has programs,
+// parse_expressions.cpp expressions, parse_types.cpp types and annotations.
 //
 // After a syntax error the parser is in *panic*: nothing more is reported or consumed, all functions return,
 // until a place that can go on (the next element of a list, the next `let`, the next item) has found its
