@@ -467,10 +467,12 @@ static llvm::Function* compare_function(Emitter& caller, Lambda by, const std::v
     return caller.unit.seen(fn);
 }
 
-/// A vector of the keys of `vec`, in memory.
-static llvm::Value* sort_keys(Emitter& e, Sort s, const Leaves& vec) {
+/// A vector of the keys of `vec`, in memory: `in`, which is `vec` itself, where elements are their own keys.
+static llvm::Value* sort_keys(Emitter& e, Sort s, const Leaves& vec, llvm::Value* in) {
     const Type* elem = s.of()->type->elem();
     const Type* key = s.by().body()->type;
+    const Var by = s.by().body()->as<Var>();
+    if (by && by.symbol() == s.by().param(0)) return in;
     llvm::Value* keys = e.alloc(vec[1], size_of(key), s.node->loc);
     ++e.loop_depth;
     e.counted_loop(e.c64(0), vec[1], 1, {}, {}, [&](llvm::Value* i, const Leaves&) -> Leaves {
@@ -491,7 +493,7 @@ Leaves Emitter::emit_sort(Sort s) {
     llvm::Value* in = spill(type, vec);
     llvm::Value* out = slot(16, 8);
     if (s.by().params().size() == 1) {
-        llvm::Value* keys = sort_keys(*this, s, vec);
+        llvm::Value* keys = sort_keys(*this, s, vec, in);
         call_checked("weld_rt_sort_keys", {task, in, unit.describe(type->elem()), keys,
                                            unit.describe(s.by().body()->type), out, at(s.node->loc)});
         return load(type, out);

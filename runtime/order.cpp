@@ -1,11 +1,17 @@
-// The order of keys: 64 bits per key that compare as the keys do, sorted by digits; the rest of a key is
-// looked at only where those bits are equal. A stable order is unique, so it may be found in any way and on
-// any threads.
+// The order of keys: 64 bits per key that compare as the keys do, sorted with the number of the key behind
+// them; the rest of a key is looked at only where those bits are equal. A stable order is unique, so it may
+// be found in any way and on any threads. Runs are sorted by Highway's vectorised quicksort, then merged.
 #include "runtime/order.h"
 
+#include <hwy/contrib/sort/vqsort.h>
+
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "runtime/hash_table.h"
@@ -18,14 +24,12 @@ namespace weld::runtime {
 
 namespace {
 
-struct Item {
-    std::uint64_t prefix;
-    std::uint64_t number;
-};
+/// The first 64 bits of a key (hi) and its number (lo).
+using Item = hwy::uint128_t;
 
 /// Bits of a value, the most significant ones first, that compare as unsigned numbers as the values do.
 template <class T>
-std::uint64_t ordered_bits(T x) {
+auto ordered_bits(T x) {
     if constexpr (std::is_floating_point_v<T>) {
         using Bits = decltype(key_bits(x));
         constexpr Bits sign = Bits(1) << (sizeof(T) * 8 - 1);
@@ -37,6 +41,15 @@ std::uint64_t ordered_bits(T x) {
     } else {
         return x;
     }
+}
+
+/// The value whose ordered_bits these are.
+template <class T, class Bits>
+T from_ordered_bits(Bits bits) {
+    constexpr Bits sign = Bits(Bits(1) << (sizeof(T) * 8 - 1));
+    if constexpr (std::is_floating_point_v<T>)
+        return std::bit_cast<T>(bits & sign ? Bits(bits ^ sign) : Bits(~bits));
+    else return T(std::is_signed_v<T> ? Bits(bits ^ sign) : bits);
 }
 
 /// Collects the first 64 bits of a key.
@@ -99,7 +112,7 @@ class Ordering {
         : key_(key), keys_(keys), stride_(stride), prefix_decides_(key_width(key) <= 64) {}
 
     bool operator()(const Item& a, const Item& b) const {
-        if (a.prefix != b.prefix) return a.prefix < b.prefix;
+        if (a.hi != b.hi) return a.hi < b.hi;
         return !prefix_decides_ && whole_less(a, b);
     }
 
@@ -108,8 +121,8 @@ class Ordering {
 
   private:
     bool whole_less(const Item& a, const Item& b) const {
-        return compare_totally(key_, keys_ + std::int64_t(a.number) * stride_,
-                               keys_ + std::int64_t(b.number) * stride_) < 0;
+        return compare_totally(key_, keys_ + std::int64_t(a.lo) * stride_,
+                               keys_ + std::int64_t(b.lo) * stride_) < 0;
     }
     void settle_ties(Item* items, Item* scratch, std::int64_t n) const;
 
@@ -123,51 +136,20 @@ void Ordering::fill(Item* items, std::int64_t from, std::int64_t to) const {
     if (is_scalar(key_) && key_->kind != kWeldBool) {
         with_scalar(key_->kind, [&]<class T>(T) {
             for (std::int64_t i = from; i < to; ++i)
-                items[i] = {ordered_bits(load<T>(keys_ + i * stride_)), std::uint64_t(i)};
+                items[i] = {std::uint64_t(i), ordered_bits(load<T>(keys_ + i * stride_))};
         });
         return;
     }
     for (std::int64_t i = from; i < to; ++i) {
         Prefix prefix;
         prefix.add(key_, keys_ + i * stride_);
-        items[i] = {prefix.bits, std::uint64_t(i)};
+        items[i] = {std::uint64_t(i), prefix.bits};
     }
-}
-
-/// Sorts by `width` bits of the prefix from bit `shift`, from `from` to `to`.
-void sort_by_digit(const Item* from, Item* to, std::int64_t n, int shift, int width) {
-    std::int64_t place[1 << 11] = {};
-    const std::uint64_t mask = (std::uint64_t(1) << width) - 1;
-    for (std::int64_t i = 0; i < n; ++i) ++place[from[i].prefix >> shift & mask];
-    std::int64_t sum = 0;
-    for (std::uint64_t d = 0; d <= mask; ++d) sum += std::exchange(place[d], sum);
-    for (std::int64_t i = 0; i < n; ++i) to[place[from[i].prefix >> shift & mask]++] = from[i];
-}
-
-/// Sorts by prefix, looking only at the bits that differ.
-void sort_by_prefix(Item* items, Item* scratch, std::int64_t n) {
-    std::uint64_t differ = 0;
-    bool sorted = true;
-    for (std::int64_t i = 1; i < n; ++i) {
-        differ |= items[i].prefix ^ items[0].prefix;
-        sorted &= items[i - 1].prefix <= items[i].prefix;
-    }
-    if (sorted) return;
-    const int low = std::countr_zero(differ), high = 64 - std::countl_zero(differ);
-    const int widest = n < 1 << 14 ? 8 : 11;
-    const int digits = (high - low + widest - 1) / widest, width = (high - low + digits - 1) / digits;
-    Item* from = items;
-    Item* to = scratch;
-    for (int d = 0; d < digits; ++d, std::swap(from, to)) {
-        const int shift = low + d * width;
-        sort_by_digit(from, to, n, shift, std::min(width, 64 - shift));
-    }
-    if (from != items) std::copy(from, from + n, items);
 }
 
 void Ordering::settle_ties(Item* items, Item* scratch, std::int64_t n) const {
     for (std::int64_t begin = 0, end; begin < n; begin = end) {
-        for (end = begin + 1; end < n && items[end].prefix == items[begin].prefix;) ++end;
+        for (end = begin + 1; end < n && items[end].hi == items[begin].hi;) ++end;
         if (end - begin < 2) continue;
         sort_run(items + begin, scratch + begin, end - begin,
                  [this](const Item& a, const Item& b) { return whole_less(a, b); });
@@ -177,43 +159,119 @@ void Ordering::settle_ties(Item* items, Item* scratch, std::int64_t n) const {
 void Ordering::sort(Item* items, Item* scratch, std::int64_t n) const {
     constexpr std::int64_t few = 100;
     if (n <= few) return sort_run(items, scratch, n, *this);
-    sort_by_prefix(items, scratch, n);
+    hwy::Sorter()(items, std::size_t(n), hwy::SortAscending());
     if (!prefix_decides_) settle_ties(items, scratch, n);
 }
 
+/// The length of the runs that are sorted by themselves: about one run for each worker.
+std::int64_t run_length(Task* task, std::int64_t n) {
+    constexpr std::int64_t least = 1 << 16;
+    const std::int64_t runs =
+        std::min<std::int64_t>(std::max<std::int64_t>(1, n / least), workers_for(task, INT64_MAX, true));
+    return (n + runs - 1) / runs;
+}
+
 /// Merges the sorted runs of `width` items, in parallel; the two may be exchanged.
-void merge_all(Task* task, const Ordering& ordering, std::int64_t n, std::int64_t width, Item** items,
-               Item** scratch) {
+template <class T, class Less>
+void merge_all(Task* task, const Less& less, std::int64_t n, std::int64_t width, T** items, T** scratch) {
     constexpr std::int64_t piece_size = 1 << 15;
     for (; width < n; width *= 2, std::swap(*items, *scratch)) {
         std::vector<Piece> pieces;
         std::vector<std::int64_t> begins;
         auto runs_at = [&](std::int64_t begin) {
-            return TwoRuns<Item>{*items + begin, std::min(width, n - begin), std::min(2 * width, n - begin)};
+            return TwoRuns<T>{*items + begin, std::min(width, n - begin), std::min(2 * width, n - begin)};
         };
         for (std::int64_t begin = 0; begin < n; begin += 2 * width) {
-            cut(runs_at(begin), piece_size, &pieces, ordering);
+            cut(runs_at(begin), piece_size, &pieces, less);
             begins.resize(pieces.size(), begin);
         }
         run_all(task, std::int64_t(pieces.size()), [&](Task*, std::int64_t i) {
             const std::int64_t begin = begins[std::size_t(i)];
-            merge_piece(runs_at(begin), pieces[std::size_t(i)], *scratch + begin, ordering);
+            merge_piece(runs_at(begin), pieces[std::size_t(i)], *scratch + begin, less);
         });
     }
 }
 
+/// Sorts numbers of one byte by counting them.
+void sort_bits(std::uint8_t* data, std::int64_t n) {
+    std::array<std::int64_t, 256> counts = {};
+    for (std::int64_t i = 0; i < n; ++i) ++counts[data[i]];
+    for (unsigned b = 0; b < 256; ++b) data = std::fill_n(data, counts[b], std::uint8_t(b));
+}
+
+template <class Bits>
+void sort_bits(Bits* data, std::int64_t n) {
+    hwy::Sorter()(data, std::size_t(n), hwy::SortAscending());
+}
+
+/// Floats whose order does not tell which they are: -0.0 among zeros, and NaNs.
+template <class T>
+bool is_ambiguous(T x) {
+    if constexpr (std::is_floating_point_v<T>) return x != x || (x == 0 && std::signbit(x));
+    else return false;
+}
+
+/// Puts the zeros and NaNs of `in` where `sorted` has zeros and NaNs, in the order of `in`.
+template <class T>
+void restore_ambiguous(const T* in, T* sorted, std::int64_t n) {
+    T* zero = std::partition_point(sorted, sorted + n, [](T x) { return x < 0; });
+    T* nan = std::partition_point(zero, sorted + n, [](T x) { return x == x; });
+    for (std::int64_t i = 0; i < n; ++i)
+        if (in[i] != in[i]) *nan++ = in[i];
+        else if (in[i] == 0) *zero++ = in[i];
+}
+
+/// Sorts scalars by themselves. Null after recording the failure.
+template <class T>
+T* sorted_scalars(Task* task, const T* in, std::int64_t n, std::int32_t loc) {
+    using Bits = decltype(ordered_bits(T()));
+    const std::int64_t width = run_length(task, n);
+    Bits* bits = allocate_array<Bits>(task, n, loc);
+    Bits* scratch = bits && width < n ? allocate_array<Bits>(task, n, loc) : nullptr;
+    if (!bits || (width < n && !scratch)) return nullptr;
+    std::atomic<bool> ambiguous = false;
+    const std::int32_t status =
+        run_parts(task, (n + width - 1) / width, true, loc, [&](Task*, int, std::int64_t run) {
+            const std::int64_t begin = run * width, end = std::min(begin + width, n);
+            bool any = false;
+            for (std::int64_t i = begin; i < end; ++i) {
+                bits[i] = ordered_bits(in[i]);
+                any |= is_ambiguous(in[i]);
+            }
+            if (any) ambiguous = true;
+            sort_bits(bits + begin, end - begin);
+            return kOk;
+        });
+    if (status) return nullptr;
+    merge_all(task, std::less<Bits>(), n, width, &bits, &scratch);
+    T* out = reinterpret_cast<T*>(bits);
+    for_pieces(task, n, 1 << 16, [&](std::int64_t lo, std::int64_t hi) {
+        for (std::int64_t i = lo; i < hi; ++i) {
+            const T x = from_ordered_bits<T>(load<Bits>(bits + i));
+            std::memcpy(out + i, &x, sizeof x);
+        }
+    });
+    if constexpr (std::is_floating_point_v<T>)
+        if (ambiguous) restore_ambiguous(in, out, n);
+    if (scratch) release(task, scratch);
+    return out;
+}
+
 }  // namespace
+
+void* sorted_by_value(Task* task, const WeldType* t, const void* in, std::int64_t n, std::int32_t loc) {
+    return with_scalar(t->kind, [&]<class T>(T) -> void* {
+        return sorted_scalars(task, static_cast<const T*>(in), n, loc);
+    });
+}
 
 std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, std::int64_t stride,
                             std::int64_t n, std::int32_t loc) {
-    constexpr std::int64_t least_run = 1 << 16;
     Item* items = allocate_array<Item>(task, n, loc);
     Item* scratch = items ? allocate_array<Item>(task, n, loc) : nullptr;
     if (!scratch) return nullptr;
     const Ordering ordering(key, keys, stride);
-    const std::int64_t runs =
-        std::min<std::int64_t>(std::max<std::int64_t>(1, n / least_run), workers_for(task, INT64_MAX, true));
-    const std::int64_t width = (n + runs - 1) / runs;
+    const std::int64_t width = run_length(task, n);
     const std::int32_t status =
         run_parts(task, (n + width - 1) / width, true, loc, [&](Task*, int, std::int64_t run) {
             const std::int64_t begin = run * width, end = std::min(begin + width, n);
@@ -225,7 +283,7 @@ std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, s
     merge_all(task, ordering, n, width, &items, &scratch);
     std::uint64_t* order = reinterpret_cast<std::uint64_t*>(scratch);
     for_pieces(task, n, 1 << 16, [&](std::int64_t lo, std::int64_t hi) {
-        for (std::int64_t i = lo; i < hi; ++i) order[i] = items[i].number;
+        for (std::int64_t i = lo; i < hi; ++i) order[i] = items[i].lo;
     });
     release(task, items);
     return order;

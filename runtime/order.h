@@ -15,6 +15,10 @@ int compare_totally(const WeldType* t, const void* a, const void* b);
 std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, std::int64_t stride,
                             std::int64_t n, std::int32_t loc);
 
+/// A new array of the `n` scalars of type `t` at `in`, in the same order as stable_order gives. Null after
+/// recording the failure.
+void* sorted_by_value(Task* task, const WeldType* t, const void* in, std::int64_t n, std::int32_t loc);
+
 /// Copies `n` elements of `size` bytes, out[i] = data[order[i]].
 void gather(Task* task, char* out, const char* data, const std::uint64_t* order, std::int64_t n,
             std::int64_t size);

@@ -2,14 +2,14 @@
 //
 // Both are stable merge sorts over runs that depend on the number of elements alone, so that even with a
 // comparison that contradicts itself the result is a permutation, and the same for any number of threads.
-// Keys become 64 bits in the same order (order.cpp) and are sorted by digits; whole keys are compared only
-// where those bits are equal.
+// Keys become 64 bits in the same order (order.cpp); whole keys are compared only where those bits are equal.
 #include "runtime/sort.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
+#include "runtime/describe.h"
 #include "runtime/entry.h"
 #include "runtime/order.h"
 #include "runtime/parallel.h"
@@ -188,6 +188,11 @@ std::int32_t weld_rt_sort_keys(WeldTask* t, const WeldVec* in, const WeldType* e
     Task* task = task_of(t);
     *out = {nullptr, 0};
     if (in->len <= 0) return kOk;
+    if (keys->data == in->data && is_scalar(elem) && elem->kind != kWeldBool) {
+        void* sorted = sorted_by_value(task, elem, in->data, in->len, loc);
+        *out = {sorted, sorted ? in->len : 0};
+        return sorted ? kOk : kFailed;
+    }
     char* sorted = static_cast<char*>(allocate_array(task, in->len, elem->size, loc));
     if (!sorted) return kFailed;
     const char* data = static_cast<const char*>(keys->data);

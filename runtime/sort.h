@@ -57,7 +57,12 @@ void merge_piece(const TwoRuns<Item>& runs, const Piece& piece, Item* out, const
     const Item* b = runs.items + runs.first + (piece.lo - piece.first_lo);
     const Item* b_end = runs.items + runs.first + (piece.hi - piece.first_hi);
     Item* to = out + piece.lo;
-    while (a < a_end && b < b_end) *to++ = less(*b, *a) ? *b++ : *a++;
+    while (a < a_end && b < b_end) {
+        const bool second = less(*b, *a);  // no branch: it could not be predicted
+        *to++ = second ? *b : *a;
+        b += second;
+        a += !second;
+    }
     std::copy(b, b_end, std::copy(a, a_end, to));
 }
 

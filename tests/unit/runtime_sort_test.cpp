@@ -78,6 +78,21 @@ void keys_of(int kind, const std::vector<K>& keys) {
         return out;
     };
     CHECK(on_all_threads(make) == expected);
+
+    std::vector<K> by_themselves;
+    for (std::int64_t i : expected) by_themselves.push_back(keys[std::size_t(i)]);
+    auto make_values = [&](int threads) {
+        std::vector<K> out;
+        run(threads, [&](WeldTask* t) {
+            const WeldVec in = view(keys);
+            WeldVec result;
+            MUST(weld_rt_sort_keys(t, &in, types.scalar(kind), &in, types.scalar(kind), &result, 0) == 0);
+            out = copy_of<K>(result);
+            return 0;
+        });
+        return out;
+    };
+    for (int threads : {1, 2, 4, 16}) CHECK(same_bytes(make_values(threads), by_themselves));
 }
 
 }  // namespace

@@ -165,11 +165,6 @@ const Traits& Facts::traits_of_function(const Function* f) {
 
 // ---- checks that hold
 
-static bool is_int(const Expr* e, std::int64_t value) {
-    Literal l = e->as<Literal>();
-    return l && l.as_int() == value;
-}
-
 /// Not negative for sure.
 static bool not_negative(const Count& c) { return c.factor >= 0 && (!c.of || c.of->op == Op::Len); }
 

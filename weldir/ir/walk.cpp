@@ -190,6 +190,11 @@ struct Comparison {
 
 bool same(const Expr* a, const Expr* b) { return a == b || Comparison{}.same(a, b); }
 
+bool is_int(const Expr* e, std::int64_t value) {
+    const Literal l = e->as<Literal>();
+    return l && is_integer(e->type->scalar) && l.as_int() == value;
+}
+
 std::size_t size_of_tree(const Expr* e) {
     std::size_t n = 1;
     for (const Expr* a : e->args()) n += size_of_tree(a);

@@ -51,6 +51,8 @@ bool has_effect(const Expr* e);
 bool is_movable(const Expr* e);
 /// Equal up to the names of bound symbols, places and annotations.
 bool same(const Expr* a, const Expr* b);
+/// The integer literal `value`.
+bool is_int(const Expr* e, std::int64_t value);
 /// Number of nodes.
 std::size_t size_of_tree(const Expr* e);
 

@@ -20,9 +20,9 @@ namespace {
 /// The literal that `e` is, or that all its lanes are.
 Literal constant(const Expr* e) { return (e->op == Op::Broadcast ? e->arg(0) : e)->as<Literal>(); }
 
-bool is_int(const Expr* e, std::int64_t value) {
+bool all_int(const Expr* e, std::int64_t value) {
     const Literal l = constant(e);
-    return l && !is_float(l.node->type->scalar) && l.as_int() == value;
+    return l && is_int(l.node, value);
 }
 bool is_all_ones(const Expr* e) {
     const Literal l = constant(e);
@@ -60,12 +60,12 @@ class Algebra {
             case Op::Sub: return sub();
             case Op::Mul: return mul();
             case Op::Div: return div();
-            case Op::Rem: return is_int(b_, 1) && can_go(a_) ? zero() : nullptr;
+            case Op::Rem: return all_int(b_, 1) && can_go(a_) ? zero() : nullptr;
             case Op::Neg:
             case Op::Not:
             case Op::BitNot: return twice();
             case Op::Shl:
-            case Op::Shr: return is_int(b_, 0) ? a_ : nullptr;
+            case Op::Shr: return all_int(b_, 0) ? a_ : nullptr;
             case Op::BitAnd: return bit_and();
             case Op::BitOr: return bit_or();
             case Op::BitXor: return bit_xor();
@@ -119,13 +119,13 @@ class Algebra {
     }
 
     const Expr* add() {
-        if (is_int(b_, 0) || is_float_of(b_, -0.0)) return a_;
-        if (is_int(a_, 0) || is_float_of(a_, -0.0)) return b_;
+        if (all_int(b_, 0) || is_float_of(b_, -0.0)) return a_;
+        if (all_int(a_, 0) || is_float_of(a_, -0.0)) return b_;
         return commuting();
     }
 
     const Expr* sub() {
-        if (is_int(b_, 0) || is_float_of(b_, 0.0)) return a_;
+        if (all_int(b_, 0) || is_float_of(b_, 0.0)) return a_;
         if (of_floats(e_)) return nullptr;
         if (are_same()) return zero();
         if (const Literal c = b_->as<Literal>())  // x - c = x + -c
@@ -134,15 +134,15 @@ class Algebra {
     }
 
     const Expr* mul() {
-        if (is_int(b_, 1) || is_float_of(b_, 1.0)) return a_;
-        if (is_int(a_, 1) || is_float_of(a_, 1.0)) return b_;
-        if (is_int(b_, 0) && can_go(a_)) return b_;
-        if (is_int(a_, 0) && can_go(b_)) return a_;
+        if (all_int(b_, 1) || is_float_of(b_, 1.0)) return a_;
+        if (all_int(a_, 1) || is_float_of(a_, 1.0)) return b_;
+        if (all_int(b_, 0) && can_go(a_)) return b_;
+        if (all_int(a_, 0) && can_go(b_)) return a_;
         return commuting();
     }
 
     const Expr* div() {
-        if (is_int(b_, 1) || is_float_of(b_, 1.0)) return a_;
+        if (all_int(b_, 1) || is_float_of(b_, 1.0)) return a_;
         const Literal by = constant(b_);
         if (!by || !of_floats(e_)) return nullptr;
         // A power of two whose reciprocal is normal: both ways round the same exact quotient.
@@ -189,20 +189,20 @@ class Algebra {
     const Expr* bit_and() {
         if (is_all_ones(b_) || is_bool(b_, true)) return a_;
         if (is_all_ones(a_) || is_bool(a_, true)) return b_;
-        if ((is_int(b_, 0) || is_bool(b_, false)) && can_go(a_)) return b_;
-        if ((is_int(a_, 0) || is_bool(a_, false)) && can_go(b_)) return a_;
+        if ((all_int(b_, 0) || is_bool(b_, false)) && can_go(a_)) return b_;
+        if ((all_int(a_, 0) || is_bool(a_, false)) && can_go(b_)) return a_;
         return are_same() ? a_ : commuting_bits();
     }
     const Expr* bit_or() {
-        if (is_int(b_, 0) || is_bool(b_, false)) return a_;
-        if (is_int(a_, 0) || is_bool(a_, false)) return b_;
+        if (all_int(b_, 0) || is_bool(b_, false)) return a_;
+        if (all_int(a_, 0) || is_bool(a_, false)) return b_;
         if ((is_all_ones(b_) || is_bool(b_, true)) && can_go(a_)) return b_;
         if ((is_all_ones(a_) || is_bool(a_, true)) && can_go(b_)) return a_;
         return are_same() ? a_ : commuting_bits();
     }
     const Expr* bit_xor() {
-        if (is_int(b_, 0) || is_bool(b_, false)) return a_;
-        if (is_int(a_, 0) || is_bool(a_, false)) return b_;
+        if (all_int(b_, 0) || is_bool(b_, false)) return a_;
+        if (all_int(a_, 0) || is_bool(a_, false)) return b_;
         if (is_bool(b_, true)) return scalar_op(m_, Op::Not, {a_}, e_->loc);
         if (are_same() && !of_bools(e_)) return number(0);
         return commuting_bits();

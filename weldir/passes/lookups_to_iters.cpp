@@ -79,11 +79,6 @@ class WalkFinder {
         return w;
     }
 
-    static bool is_int(const Expr* e, std::int64_t value) {
-        const Literal l = e->as<Literal>();
-        return l && l.as_int() == value;
-    }
-
     /// Reads `key` as the counter plus an offset that is the same in every round.
     bool take_apart(const Expr* key, Walk& w) {
         if (const Expr* start = counter_start(key)) {

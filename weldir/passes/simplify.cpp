@@ -148,11 +148,6 @@ class Simplifier {
 
     // ---- loops and builders
 
-    static bool is_int(const Expr* e, std::int64_t value) {
-        const Literal l = e->as<Literal>();
-        return l && l.as_int() == value;
-    }
-
     const Expr* loop_of(For loop) {
         if (const Expr* plain = without_full_iters(loop)) return plain;
         if (loop.data().size() == 1 && facts_.iterations(loop.node) == Count{} &&

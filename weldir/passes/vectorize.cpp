@@ -391,11 +391,6 @@ class Vectorizer {
     }
 
   private:
-    static bool is_int(const Expr* e, std::int64_t value) {
-        const Literal l = e->as<Literal>();
-        return l && l.as_int() == value;
-    }
-
     /// Consecutive scalars.
     bool may_be_lanes(const Expr* datum) {
         if (!datum->type->elem()->is_scalar() || facts_.traits(datum).calls) return false;

@@ -1,0 +1,136 @@
+// A comparison that compares what one function makes of each side becomes that function, the key.
+//
+//     sort(v, |a, b| if(a.$1 > b.$1, 1, if(a.$1 < b.$1, -1, 0)))
+// becomes
+//     sort(v, |a| a.$1)
+// and a second comparison, asked where the first finds no difference, becomes a second field of the key:
+//     sort(v, |a, b| let c = compare(a.$0, b.$0); if(c == 0, compare(b.$1, a.$1), c))
+// becomes, where $1 is an i64,
+//     sort(v, |a| {a.$0, -1L - a.$1})
+//
+// Keys are sorted without asking emitted code for each pair. Not done where a key may fail, or where a
+// descending one is no number.
+#include <algorithm>
+#include "weldir/ir/walk.h"
+#include "weldir/passes/pass.h"
+
+namespace weld {
+
+namespace {
+
+constexpr std::size_t kMostNodes = 400;
+
+struct Key {
+    const Expr* of;  ///< in terms of the first parameter
+    bool descending;
+};
+
+class KeyFinder {
+  public:
+    KeyFinder(Module& m, Lambda by) : m_(m), a_(by.param(0)), b_(by.param(1)) {}
+
+    /// Adds the keys by which `order` decides; false if it is not made of keys.
+    bool add(const Expr* order) {
+        if (is_int(order, 0)) return true;
+        const Choice outer = choice(order);
+        if (!outer.cond) return false;
+        if (const Expr* first = tied(outer)) {
+            const Expr* rest = outer.cond->op == Op::Eq ? outer.then : outer.otherwise;
+            return add(first) && add(rest);
+        }
+        const Choice inner = choice(outer.otherwise);
+        const int sign = sign_of(outer.then), other = inner.cond ? sign_of(inner.then) : 0;
+        if (!sign || sign != -other) return false;
+        const Key key = compared(outer.cond, sign);
+        const Key again = compared(inner.cond, other);
+        if (!key.of || !again.of || key.descending != again.descending || !same(key.of, again.of))
+            return false;
+        keys_.push_back(key);
+        return add(inner.otherwise);
+    }
+
+    /// The function that gives the keys, or null.
+    const Expr* key_function(Loc loc) {
+        std::vector<const Expr*> parts;
+        for (const Key& k : keys_) parts.push_back(k.descending ? reversed(k.of) : k.of);
+        if (parts.empty() || std::count(parts.begin(), parts.end(), nullptr)) return nullptr;
+        return lambda(m_, {a_}, parts.size() == 1 ? parts[0] : make_struct(m_, parts, loc), loc);
+    }
+
+  private:
+    struct Choice {
+        const Expr *cond, *then, *otherwise;
+    };
+    static Choice choice(const Expr* e) {
+        if (const If i = e->as<If>()) return {i.cond(), i.then(), i.otherwise()};
+        if (const Select s = e->as<Select>()) return {s.cond(), s.then(), s.otherwise()};
+        return {};
+    }
+
+    static int sign_of(const Expr* e) {
+        const Literal literal = e->as<Literal>();
+        if (!literal) return 0;
+        const std::int64_t value = literal.as_int();
+        return value > 0 ? 1 : value < 0 ? -1 : 0;
+    }
+
+    /// `if(o == 0, rest, o)` or `if(o != 0, o, rest)`: `o`.
+    static const Expr* tied(const Choice& c) {
+        if (c.cond->op != Op::Eq && c.cond->op != Op::Ne) return nullptr;
+        const Expr* order = is_int(c.cond->arg(1), 0) ? c.cond->arg(0) : nullptr;
+        return order && same(order, c.cond->op == Op::Eq ? c.otherwise : c.then) ? order : nullptr;
+    }
+
+    /// The key of `x > y` or `x < y`, where a yes stands for the order `sign`.
+    Key compared(const Expr* cond, int sign) {
+        if (cond->op != Op::Gt && cond->op != Op::Lt) return {};
+        const bool swapped = !mentions(cond->arg(0), a_);
+        const Expr* of_a = cond->arg(swapped ? 1 : 0);
+        const Expr* of_b = cond->arg(swapped ? 0 : 1);
+        if (!mentions(of_a, a_) || mentions(of_a, b_) || !mentions(of_b, b_) || mentions(of_b, a_)) return {};
+        if (!is_movable(of_a) || !same(of_a, substitute(m_, of_b, {{b_, var(m_, a_)}}))) return {};
+        return {of_a, ((cond->op == Op::Gt) == swapped) == (sign > 0)};
+    }
+
+    /// A key in the opposite order.
+    const Expr* reversed(const Expr* key) {
+        if (!key->type->is_scalar() || key->type->scalar == Scalar::Bool) return nullptr;
+        if (is_float(key->type->scalar)) return scalar_op(m_, Op::Neg, {key}, key->loc);
+        return scalar_op(m_, Op::Sub, {int_literal(m_, key->type, -1), key}, key->loc);
+    }
+
+    Module& m_;
+    const Symbol *a_, *b_;
+    std::vector<Key> keys_;
+};
+
+/// `e` with the values of its lets in their places, or null if that would be large.
+const Expr* without_lets(Module& m, const Expr* e) {
+    const Block block = e->as<Block>();
+    if (!block) return e;
+    SymbolMap values;
+    for (std::size_t i = 0; i < block.size(); ++i) {
+        const Expr* value = without_lets(m, substitute(m, block.value(i), values));
+        if (!value || size_of_tree(value) > kMostNodes || !is_movable(value)) return nullptr;
+        values[block.symbol(i)] = value;
+    }
+    return without_lets(m, substitute(m, block.result(), values));
+}
+
+const Expr* keyed(Module& m, const Expr* e) {
+    const Sort s = e->as<Sort>();
+    if (!s || s.by().params().size() != 2 || size_of_tree(s.by().body()) > kMostNodes) return nullptr;
+    const Expr* order = without_lets(m, s.by().body());
+    KeyFinder finder(m, s.by());
+    if (!order || size_of_tree(order) > kMostNodes || !finder.add(order)) return nullptr;
+    const Expr* by = finder.key_function(s.by().node->loc);
+    return by ? sort(m, s.of(), by, e->loc) : nullptr;
+}
+
+}  // namespace
+
+const Expr* sort_keys(Module& m, const Expr* lambda) {
+    return rewrite(m, lambda, [&](const Expr* e) { return keyed(m, e); });
+}
+
+}  // namespace weld
