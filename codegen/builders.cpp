@@ -264,6 +264,20 @@ static Leaves merge_into_vec(Emitter& e, Merge g, const Type* t, const Leaves& s
     return s;
 }
 
+/// Lanes for the elements from index v[0] on.
+static Leaves merge_row_into_vec(Emitter& e, Merge g, const Type* t, const Leaves& s, const Leaves& v,
+                                 std::uint32_t n) {
+    auto& ir = e.ir;
+    llvm::Value* starts_outside = ir.CreateICmpUGE(v[0], s[1]);
+    llvm::Value* ends_outside = ir.CreateICmpSLT(ir.CreateSub(s[1], v[0]), e.c64(n));
+    e.fail_if(ir.CreateOr(starts_outside, ends_outside), kWeldArrayOutOfBounds, g.node->loc,
+              ir.CreateSelect(starts_outside, v[0], s[1]), s[1]);
+    const Type* row = g.value()->type->args[1];
+    llvm::Value* at = e.element(s[0], t->elem(), v[0]);
+    e.store(row, {e.merge_op(t->op, row->scalar, e.load(row, at)[0], v[1])}, at);
+    return s;
+}
+
 static Leaves merge_into_table(Emitter& e, Merge g, const Type* t, const Leaves& s, const Leaves& v) {
     const int keys = e.num_leaves(t->key());
     llvm::Value* key = e.spill(t->key(), Leaves(v.begin(), v.begin() + keys));
@@ -305,9 +319,15 @@ Leaves Emitter::emit_merge(Merge g) {
     llvm::Value* mask = g.mask() ? emit1(g.mask()) : nullptr;
     if (t->is_builder(BuilderKind::Appender)) return append_lanes(*this, t, s, v, n, mask, g.node->loc);
     if (t->is_builder(BuilderKind::Merger)) return merge_lanes(*this, t, s, v, n, mask);
+    const bool row = t->is_builder(BuilderKind::VecMerger) && g.value()->type->args[0]->is_scalar();
+    if (row && !mask && t->elem()->is_scalar()) return merge_row_into_vec(*this, g, t, s, v, n);
     Leaves now = s;
     for (std::uint32_t k = 0; k < n; ++k) {
-        const auto one = [&] { return merge_one(*this, g, t, now, lane(*this, v, k)); };
+        const auto one = [&] {
+            Leaves value = lane(*this, v, k);
+            if (row) value[0] = ir.CreateAdd(value[0], c64(k));
+            return merge_one(*this, g, t, now, value);
+        };
         if (!mask) now = one();
         else {
             const Leaves before = now;

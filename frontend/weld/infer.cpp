@@ -583,6 +583,7 @@ class Inference {
             return t_.error();
         }
         Term *item = item_of(builder), *unused = nullptr;
+        if (is_row_merge(builder, n->args[1]->term)) return row_merge(n, item);
         const Shape shape = shape_of(n->args[1]->term, blocker);
         if (shape == Shape::Plain || shape_of(item, &unused) == Shape::Wide) return plain_merge(n, item);
         if (shape == Shape::Unknown) return nullptr;
@@ -598,6 +599,26 @@ class Inference {
         Term* unused = nullptr;
         if (n->args.size() == 3 && shape_of(item, &unused) != Shape::Wide)
             error_at(r_, n->args[2], "a `merge` has a mask only if it takes simd values");
+        return n->args[0]->term;
+    }
+
+    /// `{i, lanes}` for a vecmerger: lanes at the indices from i on.
+    bool is_row_merge(Term* builder, Term* value) {
+        Term* unused = nullptr;
+        return Terms::builder_kind(builder) == BuilderKind::VecMerger && Terms::is(value, TypeKind::Struct) &&
+               t_.num_args(value) == 2 && !Terms::is_unknown(t_.arg(value, 0)) &&
+               shape_of(t_.arg(value, 0), &unused) == Shape::Plain &&
+               shape_of(t_.arg(value, 1), &unused) == Shape::Wide &&
+               shape_of(t_.arg(builder, 0), &unused) != Shape::Wide;
+    }
+
+    Term* row_merge(Node* n, Term* item) {
+        Term* value = n->args[1]->term;
+        Lanes* lanes = t_.lanes(0);
+        widened_ = 0;
+        if (!t_.unify(t_.arg(item, 0), t_.arg(value, 0)) || !widen(t_.arg(item, 1), t_.arg(value, 1), lanes))
+            return merge_error(n, item);
+        if (n->args.size() == 3) demand(n->args[2], t_.simd(t_.boolean(), lanes), "the mask of a `merge`");
         return n->args[0]->term;
     }
 

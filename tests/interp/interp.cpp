@@ -296,8 +296,15 @@ class Interpreter {
         return value->args[1] != last;
     }
     static std::size_t lanes_in(const Type* t) {
-        while (t->is_struct()) t = t->args[0];
+        while (t->is_struct()) t = t->args.back();
         return t->lanes;
+    }
+
+    /// Lane `k` of what is merged; lanes at one index go to consecutive indices.
+    static Value lane_to_merge(const Type* builder, const Type* t, const Value& v, std::size_t k) {
+        if (!builder->is_builder(BuilderKind::VecMerger) || t->args[0]->is_simd()) return lane(t, v, k);
+        const std::int64_t index = std::int64_t(v.items()[0].bits + k);
+        return list_value({i64_value(index), lane(t->args[1], v.items()[1], k)});
     }
 
     Value merge(Merge g) {
@@ -307,7 +314,7 @@ class Interpreter {
         const bool widened = is_widened(g.node->type, t);
         for (std::size_t k = 0, n = widened ? lanes_in(t) : 1; k < n; ++k) {
             if (g.mask() && !mask.items()[k].bits) continue;
-            if (!merge_into(b.builder(), widened ? lane(t, v, k) : v, slack))
+            if (!merge_into(b.builder(), widened ? lane_to_merge(g.node->type, t, v, k) : v, slack))
                 fail(kWeldArrayOutOfBounds, g.node);
         }
         return b;

@@ -17,6 +17,7 @@ const BuilderInfo kAppender = {
     .ordered = always,
     .exact = never,
     .takes_lanes = of_scalars,
+    .indexed = false,
     .merge_fails = false,
 };
 

@@ -18,6 +18,7 @@ const BuilderInfo kDictMerger = {
     .ordered = never,
     .exact = exact,
     .takes_lanes = never,
+    .indexed = false,
     .merge_fails = false,
 };
 

@@ -16,6 +16,7 @@ const BuilderInfo kGroupMerger = {
     .ordered = always,
     .exact = never,
     .takes_lanes = never,
+    .indexed = false,
     .merge_fails = false,
 };
 

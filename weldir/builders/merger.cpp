@@ -16,6 +16,7 @@ const BuilderInfo kMerger = {
     .ordered = never,
     .exact = exact,
     .takes_lanes = always,
+    .indexed = false,
     .merge_fails = false,
 };
 

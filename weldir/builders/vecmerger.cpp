@@ -6,6 +6,7 @@ namespace weld {
 
 static const Type* indexed(Types& types, const Type* b) { return pair(types, types.i64(), b->elem()); }
 static const Type* vector(Types& types, const Type* b) { return types.vec(b->elem()); }
+static bool of_scalars(const Type* b) { return b->elem()->is_scalar(); }
 static bool exact(const Type* b) { return exact_in_any_order(b->elem(), b->op); }
 
 const BuilderInfo kVecMerger = {
@@ -17,7 +18,8 @@ const BuilderInfo kVecMerger = {
     .lists_merges = false,
     .ordered = never,
     .exact = exact,
-    .takes_lanes = never,
+    .takes_lanes = of_scalars,
+    .indexed = true,
     .merge_fails = true,
 };
 

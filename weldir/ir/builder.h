@@ -22,8 +22,11 @@ struct BuilderInfo {
     bool (*ordered)(const Type* b);
     /// Merging in another order or grouping gives the same bits (integer `+ *`, every `min max`).
     bool (*exact)(const Type* b);
-    /// `merge` takes lanes: simd values (struct fields each), with a mask or without.
+    /// `merge` takes lanes: simd values (struct fields each), with a mask or without; of a builder that is
+    /// indexed, `{i, lanes}` for the indices from i on.
     bool (*takes_lanes)(const Type* b);
+    /// A merge takes {i64 index, value}.
+    bool indexed;
     /// A merge may fail (an index outside).
     bool merge_fails;
 };

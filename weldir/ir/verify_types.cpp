@@ -312,7 +312,7 @@ bool fits(const Type* b, const Type* value, std::uint32_t* lanes) {
     if (!value->is_struct() || value->args.size() != 2) return false;
     const Type *key = value->args[0], *with = value->args[1];
     if (b->builder == BuilderKind::VecMerger) {
-        if (is_i64(key)) return with == b->elem();
+        if (is_i64(key)) return with == b->elem() || (*lanes = lanes_of_widened(with, b->elem())) > 0;
         *lanes = key->is_simd() && key->scalar == Scalar::I64 ? key->lanes : 0;
         return *lanes > 0 && lanes_of_widened(with, b->elem()) == *lanes;
     }

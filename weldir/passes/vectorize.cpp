@@ -16,6 +16,9 @@
 // both sides merge once into the same builder, the values are selected and one merge is left. Lanes merge in
 // order, so a builder that keeps the order (an appender) may be merged into at one place only.
 //
+// A vecmerger that is merged into at the index (or the index plus what stays the same) gets
+// `merge(b, {i * 8L, lanes})`: lanes for consecutive elements.
+//
 // Not done:
 //   - if anything in the body that depends on the element, or on a condition that does, may fail: lanes that
 //   the scalar
@@ -71,10 +74,14 @@ class LaneBody {
     /// Bytes of the widest scalar.
     std::uint32_t width() const { return width_; }
     bool reads_index() const { return reads_index_; }
+    /// It merges at indices that count along with the loop.
+    bool merges_at_index() const { return merges_at_index_; }
 
-    /// The body on `lanes` lanes. `elem` and `index` stand for the parameters.
-    const Expr* translated(std::uint32_t lanes, const Symbol* builder, const Expr* index, const Expr* elem) {
+    /// The body on `lanes` lanes. `elem` and `index` stand for the parameters; `lane_index` counts rounds.
+    const Expr* translated(std::uint32_t lanes, const Symbol* builder, const Symbol* lane_index,
+                           const Expr* index, const Expr* elem) {
         lanes_ = lanes;
+        lane_index_ = lane_index;
         int next = 0;
         places_[loop_.builder_param()] = whole(loop_.node->type, next);
         if (index) values_[loop_.index_param()] = index;
@@ -161,6 +168,7 @@ class LaneBody {
                 return;
             case Op::Merge:
                 ok_ &= e->num_args == 2 && !e->arg(1)->type->holds_simd;
+                if (info(e->type->builder).indexed) return scan_indexed(e, certain);
                 count_width(e->arg(1)->type);
                 scan(e->arg(0), certain);
                 scan(e->arg(1), certain);
@@ -174,6 +182,32 @@ class LaneBody {
             case Op::Block: scan_block(e->as<Block>(), certain); return;
             default: ok_ = false;
         }
+    }
+
+    /// A merge at the loop's index, plus what does not depend on the element: lanes at consecutive indices.
+    /// An index outside of the vector must fail, so it must be one that the scalar loop would reach.
+    void scan_indexed(const Expr* e, bool certain) {
+        scan(e->arg(0), certain);
+        const Expr* value = e->arg(1);
+        ok_ &= certain && value->op == Op::MakeStruct && is_index(value->arg(0));
+        if (!ok_) return;
+        merges_at_index_ = true;
+        if (const Expr* offset = offset_of(value->arg(0))) scan(offset, certain);
+        count_width(value->arg(1)->type);
+        scan(value->arg(1), certain);
+    }
+
+    bool is_index_name(const Expr* e) const {
+        return e->op == Op::Var && e->attr.symbol == loop_.index_param();
+    }
+    /// What is added to the loop's index, or null.
+    const Expr* offset_of(const Expr* index) const {
+        return index->op == Op::Add ? index->arg(is_index_name(index->arg(0)) ? 1 : 0) : nullptr;
+    }
+    bool is_index(const Expr* e) {
+        if (is_index_name(e)) return true;
+        return e->op == Op::Add && (is_index_name(e->arg(0)) || is_index_name(e->arg(1))) &&
+               !varies(offset_of(e));
     }
 
     bool is_worth_it(const Expr* branch) {
@@ -303,7 +337,7 @@ class LaneBody {
             }
             case Op::Merge: {
                 const Place place = run(e->arg(0), mask, lets, merges);
-                const Expr* v = wide(e->arg(1), lets);
+                const Expr* v = info(e->type->builder).indexed ? row(e->arg(1), lets) : wide(e->arg(1), lets);
                 if (place.leaf >= 0) merges[std::size_t(place.leaf)].push_back({v, mask});
                 else ok_ = false;
                 return place;
@@ -311,6 +345,16 @@ class LaneBody {
             case Op::If: return run_branch(e, mask, lets, merges);
             default: ok_ = false; return {};
         }
+    }
+
+    /// `{i, v}` as the index of the first lane and lanes.
+    const Expr* row(const Expr* e, Lets& lets) {
+        const Type* i64 = m_.types.i64();
+        const Expr* first =
+            scalar_op(m_, Op::Mul, {var(m_, lane_index_), int_literal(m_, i64, lanes_)}, e->loc);
+        if (const Expr* offset = offset_of(e->arg(0)))
+            first = scalar_op(m_, Op::Add, {first, value(offset, lets)}, e->loc);
+        return make_struct(m_, {first, wide(e->arg(1), lets)}, e->loc);
     }
 
     static bool merges_anything(const Expr* e) {
@@ -368,7 +412,9 @@ class LaneBody {
     SymbolMap values_;                                 // what names of the scalar body are here
     std::uint32_t lanes_ = 0;
     std::uint32_t width_ = 1;
+    const Symbol* lane_index_ = nullptr;
     bool reads_index_ = false;
+    bool merges_at_index_ = false;
     bool ok_ = true;
 };
 
@@ -450,7 +496,7 @@ class Vectorizer {
         std::vector<const Expr*> data;
         for (const Expr* d : loop.data()) data.push_back(shared(d, lets));
         const std::size_t own = data.size();
-        if (body.reads_index()) {
+        if (body.reads_index() || body.merges_at_index()) {
             const Type* i64 = m_.types.i64();
             const Expr* n = shared(trip_count(data[0]), lets);
             data.push_back(
@@ -458,6 +504,7 @@ class Vectorizer {
         }
         std::vector<const Expr*> wide, rest;
         for (const Expr* d : data) wide.push_back(iterator(d, IterKind::Simd, lanes));
+        if (!body.reads_index()) wide.resize(own);
         for (const Expr* d : data) rest.push_back(iterator(d, IterKind::Fringe, lanes));
 
         const Expr* first = lane_loop(loop, body, lanes, wide, own);
@@ -470,7 +517,7 @@ class Vectorizer {
         const Symbol* i = m_.symbol(loop.index_param()->name, m_.types.i64());
         const Symbol* x = element(data, loop.elem_param()->name);
         const Expr* index = own < data.size() ? get_field(m_, var(m_, x), own) : nullptr;
-        const Expr* made = body.translated(lanes, b, index, own_part(x, own, data.size()));
+        const Expr* made = body.translated(lanes, b, i, index, own_part(x, own, data.size()));
         if (!made) return nullptr;
         const Expr* f = lambda(m_, {b, i, x}, made, loop.body().node->loc);
         return with_annotations(m_, weld::loop(m_, data, loop.builder(), f, loop.node->loc),
