@@ -56,6 +56,7 @@ struct Place {
 struct LaneMerge {
     const Expr* value;
     const Expr* mask;
+    Loc loc;
 };
 using Merges = std::vector<std::vector<LaneMerge>>;  // by leaf
 
@@ -338,7 +339,7 @@ class LaneBody {
             case Op::Merge: {
                 const Place place = run(e->arg(0), mask, lets, merges);
                 const Expr* v = info(e->type->builder).indexed ? row(e->arg(1), lets) : wide(e->arg(1), lets);
-                if (place.leaf >= 0) merges[std::size_t(place.leaf)].push_back({v, mask});
+                if (place.leaf >= 0) merges[std::size_t(place.leaf)].push_back({v, mask, e->loc});
                 else ok_ = false;
                 return place;
             }
@@ -380,7 +381,7 @@ class LaneBody {
         for (std::size_t i = 0; i < merges.size(); ++i) {
             const std::vector<LaneMerge>&a = then[i], &b = otherwise[i];
             if (a.size() == 1 && b.size() == 1 && a[0].mask == yes && b[0].mask == no) {
-                merges[i].push_back({select(m_, c, a[0].value, b[0].value, e->loc), mask});
+                merges[i].push_back({select(m_, c, a[0].value, b[0].value, e->loc), mask, e->loc});
                 continue;
             }
             merges[i].insert(merges[i].end(), a.begin(), a.end());
@@ -393,7 +394,7 @@ class LaneBody {
     const Expr* merged(const Place& place, const Expr* state, const Merges& merges) {
         if (place.leaf >= 0) {
             for (const LaneMerge& one : merges[std::size_t(place.leaf)])
-                state = merge(m_, state, one.value, one.mask, one.value->loc);
+                state = merge(m_, state, one.value, one.mask, one.loc);
             return state;
         }
         std::vector<const Expr*> fields;
