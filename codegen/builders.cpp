@@ -81,23 +81,34 @@ static llvm::Value* fold_lanes(Emitter& e, MergeOp op, Scalar s, llvm::Value* v)
     return sum;
 }
 
+/// All accumulators combined.
+static llvm::Value* joined(Emitter& e, MergeOp op, Scalar s, Leaves vectors) {
+    for (std::size_t n = vectors.size(); n > 1; n /= 2)
+        for (std::size_t i = 0; i < n / 2; ++i)
+            vectors[i] = e.merge_op(op, s, vectors[i], vectors[i + n / 2]);
+    return vectors[0];
+}
+
 /// Leaves of a merger are: the scalars of its value; then, for each of these, `accumulators` vectors.
 static Leaves reform_merger(Emitter& e, const Type* t, const Leaves& state, Lanes from, Lanes to) {
     std::vector<Scalar> scalars;
     for_each_scalar(t->elem(), [&](Scalar s) { scalars.push_back(s); });
-    Leaves out(state.begin(), state.begin() + scalars.size());
+    const bool same_lanes = from.lanes == to.lanes && from.accumulators && to.accumulators;
+    Leaves out(state.begin(), state.begin() + scalars.size()), vectors;
     std::size_t at = scalars.size();
-    for (std::size_t k = 0; k < scalars.size() && from.accumulators; ++k) {
-        Leaves vectors(state.begin() + at, state.begin() + at + from.accumulators);
-        at += from.accumulators;
-        for (std::size_t n = vectors.size(); n > 1; n /= 2)
-            for (std::size_t i = 0; i < n / 2; ++i)
-                vectors[i] = e.merge_op(t->op, scalars[k], vectors[i], vectors[i + n / 2]);
-        out[k] = e.merge_op(t->op, scalars[k], out[k], fold_lanes(e, t->op, scalars[k], vectors[0]));
+    for (std::size_t k = 0; k < scalars.size(); ++k, at += from.accumulators) {
+        llvm::Value* first = nullptr;
+        if (from.accumulators)
+            first = joined(e, t->op, scalars[k],
+                           Leaves(state.begin() + at, state.begin() + at + from.accumulators));
+        if (first && !same_lanes) {
+            out[k] = e.merge_op(t->op, scalars[k], out[k], fold_lanes(e, t->op, scalars[k], first));
+            first = nullptr;
+        }
+        for (std::uint32_t a = 0; a < to.accumulators; ++a, first = nullptr)
+            vectors.push_back(first ? first : e.ir.CreateVectorSplat(to.lanes, e.neutral(t->op, scalars[k])));
     }
-    for (std::size_t k = 0; k < scalars.size(); ++k)
-        for (std::uint32_t a = 0; a < to.accumulators; ++a)
-            out.push_back(e.ir.CreateVectorSplat(to.lanes, e.neutral(t->op, scalars[k])));
+    out.append(vectors);
     return out;
 }
 
@@ -153,14 +164,6 @@ static Leaves lane(Emitter& e, const Leaves& v, std::uint64_t k) {
     return one;
 }
 
-static std::uint32_t lanes_in(const Type* t) {
-    if (t->is_simd()) return t->lanes;
-    if (t->is_struct())
-        for (const Type* f : t->args)
-            if (std::uint32_t n = lanes_in(f)) return n;
-    return 0;
-}
-
 /// Makes room for `extra` more values.
 static Leaves grown(Emitter& e, const Type* t, Leaves s, std::int64_t extra, Loc loc) {
     if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(s[2]); known && known->isMaxValue(true)) return s;
@@ -203,16 +206,42 @@ static llvm::Value* compressed(Emitter& e, llvm::Value* v, llvm::Value* mask) {
                                 {v, llvm::PoisonValue::get(type), mask});
 }
 
+/// Writes the first `count` lanes of a struct of lanes as elements one after the other.
+static void store_first(Emitter& e, const Type* elem, const Leaves& v, llvm::Value* count, llvm::Value* to) {
+    const llvm::DataLayout& layout = e.unit.out.getDataLayout();
+    Leaves rooms;
+    for (llvm::Value* x : v) {
+        rooms.push_back(e.slot(std::int64_t(layout.getTypeStoreSize(x->getType()).getFixedValue()) * 8, 64));
+        auto* lanes = llvm::cast<llvm::FixedVectorType>(x->getType());
+        const bool is_mask = lanes->getElementType()->isIntegerTy(1);
+        auto* bytes = llvm::FixedVectorType::get(e.unit.i8, lanes->getNumElements());
+        e.ir.CreateStore(is_mask ? e.ir.CreateZExt(x, bytes) : x, rooms.back());
+    }
+    e.counted_loop(e.c64(0), count, 1, {}, {}, [&](llvm::Value* k, const Leaves&) -> Leaves {
+        Leaves one;
+        std::size_t i = 0;
+        for_each_scalar(elem, [&](Scalar s) {
+            const Type* type = const_cast<Module&>(e.m).types.scalar(s);
+            one.push_back(e.load(type, e.element(rooms[i++], type, k))[0]);
+        });
+        e.store(elem, one, e.element(to, elem, k));
+        return {};
+    });
+}
+
 /// Appends lanes in order, all or those of `mask`.
 static Leaves append_lanes(Emitter& e, const Type* t, Leaves s, const Leaves& v, std::uint32_t n,
                            llvm::Value* mask, Loc loc) {
     s = grown(e, t, s, n, loc);
     auto& ir = e.ir;
     const bool plain = t->elem()->is_scalar();
-    if (plain && !mask) {
-        const Type* whole = const_cast<Module&>(e.m).types.simd(t->elem()->scalar, n);
-        e.store(whole, v, e.element(s[0], t->elem(), s[1]));
-        s[1] = ir.CreateAdd(s[1], e.c64(n), "", true, true);
+    if (mask == e.tail.mask &&
+        (plain || mask)) {  // all lanes, or the first ones: there may be room for no more
+        llvm::Value* to = e.element(s[0], t->elem(), s[1]);
+        if (!plain) store_first(e, t->elem(), v, e.tail.count, to);
+        else if (mask) e.store_tail(t->elem()->scalar, v[0], to);
+        else e.store(const_cast<Module&>(e.m).types.simd(t->elem()->scalar, n), v, to);
+        s[1] = ir.CreateAdd(s[1], mask ? e.tail.count : e.c64(n), "", true, true);
         return s;
     }
     if (llvm::Value* packed = plain && mask && !t->elem()->is_bool() ? compressed(e, v[0], mask) : nullptr) {
@@ -269,12 +298,16 @@ static Leaves merge_row_into_vec(Emitter& e, Merge g, const Type* t, const Leave
                                  std::uint32_t n) {
     auto& ir = e.ir;
     llvm::Value* starts_outside = ir.CreateICmpUGE(v[0], s[1]);
-    llvm::Value* ends_outside = ir.CreateICmpSLT(ir.CreateSub(s[1], v[0]), e.c64(n));
+    llvm::Value* count = e.tail.mask ? e.tail.count : e.c64(n);
+    llvm::Value* ends_outside = ir.CreateICmpSLT(ir.CreateSub(s[1], v[0]), count);
     e.fail_if(ir.CreateOr(starts_outside, ends_outside), kWeldArrayOutOfBounds, g.node->loc,
               ir.CreateSelect(starts_outside, v[0], s[1]), s[1]);
     const Type* row = g.value()->type->args[1];
     llvm::Value* at = e.element(s[0], t->elem(), v[0]);
-    e.store(row, {e.merge_op(t->op, row->scalar, e.load(row, at)[0], v[1])}, at);
+    llvm::Value* before = e.tail.mask ? e.load_tail(row, at) : e.load(row, at)[0];
+    llvm::Value* after = e.merge_op(t->op, row->scalar, before, v[1]);
+    if (e.tail.mask) e.store_tail(row->scalar, after, at);
+    else e.store(row, {after}, at);
     return s;
 }
 
@@ -316,11 +349,12 @@ Leaves Emitter::emit_merge(Merge g) {
     // order.
     const std::uint32_t n = t->holds_simd ? 0 : lanes_in(g.value()->type);
     if (n == 0) return merge_one(*this, g, t, s, v);
-    llvm::Value* mask = g.mask() ? emit1(g.mask()) : nullptr;
+    llvm::Value* mask = g.mask() ? emit1(g.mask()) : tail.mask;
+    if (g.mask() && tail.mask) mask = ir.CreateAnd(mask, tail.mask);
     if (t->is_builder(BuilderKind::Appender)) return append_lanes(*this, t, s, v, n, mask, g.node->loc);
     if (t->is_builder(BuilderKind::Merger)) return merge_lanes(*this, t, s, v, n, mask);
     const bool row = t->is_builder(BuilderKind::VecMerger) && g.value()->type->args[0]->is_scalar();
-    if (row && !mask && t->elem()->is_scalar()) return merge_row_into_vec(*this, g, t, s, v, n);
+    if (row && mask == tail.mask && t->elem()->is_scalar()) return merge_row_into_vec(*this, g, t, s, v, n);
     Leaves now = s;
     for (std::uint32_t k = 0; k < n; ++k) {
         const auto one = [&] {

@@ -311,6 +311,27 @@ llvm::Value* Emitter::address(llvm::Value* base, std::int64_t offset) {
     return offset ? ir.CreateConstInBoundsGEP1_64(unit.i8, base, std::uint64_t(offset)) : base;
 }
 
+llvm::Value* Emitter::load_tail(const Type* simd, llvm::Value* from) {
+    auto* type = llvm::FixedVectorType::get(unit.memory(simd->scalar), simd->lanes);
+    const llvm::Align align(std::uint64_t(size_of(simd->scalar)));
+    llvm::Value* v = ir.CreateMaskedLoad(type, from, align, tail.mask, llvm::Constant::getNullValue(type));
+    return simd->scalar == Scalar::Bool ? ir.CreateIsNotNull(v) : v;
+}
+
+void Emitter::store_tail(Scalar s, llvm::Value* v, llvm::Value* to) {
+    auto* type = llvm::cast<llvm::FixedVectorType>(v->getType());
+    if (s == Scalar::Bool) v = ir.CreateZExt(v, llvm::FixedVectorType::get(unit.i8, type->getNumElements()));
+    ir.CreateMaskedStore(v, to, llvm::Align(std::uint64_t(size_of(s))), tail.mask);
+}
+
+std::uint32_t lanes_in(const Type* t) {
+    if (t->is_simd()) return t->lanes;
+    if (t->is_struct())
+        for (const Type* f : t->args)
+            if (std::uint32_t n = lanes_in(f)) return n;
+    return 0;
+}
+
 llvm::Value* Emitter::element(llvm::Value* data, const Type* elem, llvm::Value* index) {
     if (elem->is_scalar()) return ir.CreateGEP(unit.memory(elem->scalar), data, index);
     return ir.CreateGEP(unit.i8, data, ir.CreateMul(index, c64(size_of(elem)), "", true, true));

@@ -74,6 +74,12 @@ struct Lanes {
     std::uint32_t accumulators = 0;
 };
 
+/// The last round of a simd loop over elements that do not fill all lanes: the first `count` of them are.
+struct TailRound {
+    llvm::Value* count = nullptr;
+    llvm::Value* mask = nullptr;  ///< null: all lanes are elements
+};
+
 /// How one datum of a loop is read at iteration i: position start + i * stride of a vector, or that number
 /// itself.
 struct Walk {
@@ -96,6 +102,7 @@ class Emitter {
     llvm::IRBuilder<> ir;
     Lanes lanes;                    ///< of the simd loop that is being emitted
     std::uint32_t accumulator = 0;  ///< which accumulator merges go to
+    TailRound tail;                 ///< merges and reads leave the other lanes alone
     int loop_depth = 0;  ///< loops around the present place, in this function and those it was cut from
     std::unordered_map<const Symbol*, Leaves> names;
 
@@ -147,6 +154,8 @@ class Emitter {
     int field_offset(const Type* t, std::size_t field) const;  ///< first leaf of a field
     Leaves load(const Type* t, llvm::Value* at);
     void store(const Type* t, const Leaves& v, llvm::Value* at);
+    llvm::Value* load_tail(const Type* simd, llvm::Value* at);   ///< the lanes of `tail`, the others are 0
+    void store_tail(Scalar s, llvm::Value* v, llvm::Value* at);  ///< the lanes of `tail`
     llvm::Value* address(llvm::Value* base, std::int64_t offset);
     llvm::Value* element(llvm::Value* data, const Type* elem, llvm::Value* index);
     llvm::Value* slot(std::int64_t bytes,
@@ -178,6 +187,9 @@ class Emitter {
     friend class LoopEmitter;
     llvm::BasicBlock* fail_exit_ = nullptr;
 };
+
+/// The lanes of the simd values in `t`, 0 if there are none.
+std::uint32_t lanes_in(const Type* t);
 
 /// An i1 (or vector of them) for each scalar leaf below a type: walks types and leaves together.
 void for_each_scalar(const Type* t, const std::function<void(Scalar s)>& fn);

@@ -142,6 +142,6 @@ static std::int64_t picoseconds(const Expr* e) {
     }
 }
 
-std::int64_t cost_of(const Expr* e) { return 1 + picoseconds(e) / 1000; }
+std::int64_t cost_of(const Expr* e) { return 1000 + picoseconds(e); }
 
 }  // namespace weld::codegen

@@ -11,8 +11,8 @@
 
 namespace weld::codegen {
 
-/// Work in nanoseconds up to which an inner loop runs in place.
-static constexpr std::int64_t kInPlaceWork = 50'000;
+/// Work in picoseconds up to which an inner loop runs in place.
+static constexpr std::int64_t kInPlaceWork = 50'000'000;
 /// Bodies up to this many nodes are repeated to give a reduction several independent accumulators.
 static constexpr std::size_t kUnrolledBody = 40;
 static constexpr std::uint32_t kAccumulators = 4;
@@ -98,6 +98,8 @@ struct Plan {
     std::vector<Walk> walks;
     llvm::Value* count = nullptr;  // iterations; a simd iteration takes `step` elements
     std::int64_t step = 1;
+    bool by_elements =
+        false;  // a simd loop with a tail: `count` is of elements, the last round may be partial
     llvm::Value* base = nullptr;  // elements before the first (fringe)
     std::vector<std::int32_t> appends;
     std::int64_t cost = 1;
@@ -116,6 +118,48 @@ struct Plan {
 };
 
 }  // namespace
+
+/// Whether a simd loop with this body can do a round on some of the lanes: no loops, calls or builders of
+/// its own, every merge on `lanes` lanes.
+static bool has_plain_lanes(const Expr* body, std::uint32_t lanes) {
+    bool plain = true;
+    visit(body, [&](const Expr* e) {
+        switch (e->op) {
+            case Op::Lambda:
+            case Op::NewBuilder:
+            case Op::Result:
+            case Op::Call:
+            case Op::Kernel: plain = false; break;
+            case Op::Merge: plain &= !e->type->holds_simd && lanes_in(e->arg(1)->type) == lanes; break;
+            case Op::Block:
+                for (const Expr* v : e->as<Block>().values()) plain &= !v->type->holds_builder;
+                break;
+            default: break;
+        }
+    });
+    return plain;
+}
+
+/// The simd loop that `f` finishes, if the two can be one loop whose last round has a mask.
+static For loop_with_tail(For f) {
+    const For lanes = f.builder()->as<For>();
+    const Annotation* tail = f.node->annotation(AttrKey::Tail);
+    if (target_simd_bytes() != 64 || !lanes || !tail || tail->text != "masked") return {};
+    if (lanes.data().size() > f.data().size()) return {};
+    std::uint32_t n = 0;
+    for (std::size_t i = 0; i < lanes.data().size(); ++i) {
+        const Iter full = lanes.data()[i]->as<Iter>(), rest = f.data()[i]->as<Iter>();
+        if (!full || !rest || full.shape().kind != IterKind::Simd || rest.shape().kind != IterKind::Fringe)
+            return {};
+        if (i > 0 && full.lanes() != n) return {};
+        n = full.lanes();
+        if (rest.lanes() != n || full.node->num_args != rest.node->num_args) return {};
+        for (std::size_t k = 0; k < full.node->num_args; ++k)
+            if (!same(full.node->arg(k), rest.node->arg(k))) return {};
+        if (full.shape().bounded && !is_int(full.stride(), 1)) return {};
+    }
+    return n <= 64 && has_plain_lanes(lanes.body().body(), n) ? lanes : For{};
+}
 
 static bool is_literal(const Expr* e, std::uint64_t bits) {
     return e->op == Op::Literal && e->attr.bits == bits;
@@ -168,8 +212,10 @@ static llvm::Value* begin_walk(Emitter& e, const Expr* data, Walk& w) {
     return bounded_count(e, w, shape.range ? nullptr : w.vec[1]);
 }
 
-static Plan make_plan(Emitter& e, For f) {
+/// `rest`: the loop over the fringe that is done with `f`, if not null.
+static Plan make_plan(Emitter& e, For f, For rest) {
     Plan plan{f};
+    plan.by_elements = bool(rest);
     llvm::Value* elements = nullptr;
     for (const Expr* data : f.data()) {
         Walk& w = plan.walks.emplace_back();
@@ -183,7 +229,7 @@ static Plan make_plan(Emitter& e, For f) {
         llvm::Value* width = e.c64(it.lanes());
         llvm::Value* steps = e.ir.CreateUDiv(elements, width);
         if (it.shape().kind == IterKind::Simd) {
-            plan.count = steps;
+            if (!rest) plan.count = steps;
             plan.step = it.lanes();
         } else {
             plan.base = e.ir.CreateMul(steps, width);
@@ -192,6 +238,12 @@ static Plan make_plan(Emitter& e, For f) {
     }
     plan.appends = merges_per_iteration(f);
     plan.cost = cost_of(f.body().body());
+    if (rest) {
+        const std::vector<std::int32_t> each = merges_per_iteration(rest);
+        for (std::size_t k = 0; k < each.size(); ++k)
+            plan.appends[k] = plan.appends[k] == each[k] * plan.step ? each[k] : -1;
+        plan.cost = std::max<std::int64_t>(1, plan.cost / plan.step);
+    }
     return plan;
 }
 
@@ -262,6 +314,7 @@ static Leaves read(Emitter& e, const Plan& plan, const Walk& w, llvm::Value* i) 
         return {simd ? ir.CreateAdd(ir.CreateVectorSplat(w.yields->lanes, at), lane_offsets) : at};
     if (!w.nd_shape.empty()) at = nd_position(e, w, at);
     const Type* elem = w.iter ? w.iter.data()->type->elem() : w.yields;
+    if (!lane_offsets && simd && e.tail.mask) return {e.load_tail(w.yields, e.element(w.vec[0], elem, at))};
     if (!lane_offsets) return e.load(w.yields, e.element(w.vec[0], elem, at));
     llvm::Value* lanes =
         llvm::PoisonValue::get(llvm::FixedVectorType::get(e.unit.lower(elem->scalar), w.yields->lanes));
@@ -293,57 +346,110 @@ static std::vector<int> roomy_appenders(const Emitter& e, const Plan& plan) {
     return at;
 }
 
-/// The loop over [lo, hi) on a state in the emitter's present form. `collect`: see Emitter::collect_check.
-static Leaves emit_range(Emitter& e, const Plan& plan, llvm::Value* lo, llvm::Value* hi, Leaves state,
-                         bool collect) {
-    const Type* type = plan.f.builder()->type;
-    const Lanes outer = e.lanes;
-    const Lanes form = plan.form(outer);
-    const bool changes = form.lanes != outer.lanes || form.accumulators != outer.accumulators;
-    if (changes) state = e.reform(type, state, outer, form);
-    e.lanes = form;
-    std::vector<bool> fixed(state.size(), false);
-    const std::vector<int> roomy = roomy_appenders(e, plan);
-    const Leaves before = state;
-    for (int leaf : roomy) {
-        fixed[std::size_t(leaf)] = fixed[std::size_t(leaf) + 2] = true;
-        state[std::size_t(leaf) + 2] = e.c64(kEnough);
-    }
-    const auto iteration = [&](llvm::Value* i, const Leaves& s) {
-        e.names[plan.f.builder_param()] = s;
-        e.names[plan.f.index_param()] = {i};
-        Leaves elem;
-        for (const Walk& w : plan.walks) elem.append(read(e, plan, w, i));
-        e.names[plan.f.elem_param()] = elem;
-        return e.emit(plan.f.body().body());
-    };
-    ++e.loop_depth;
-    if (form.accumulators > 1 && changes) {
-        const std::int64_t n = form.accumulators;
-        llvm::Value* rounds = e.ir.CreateSDiv(e.ir.CreateSub(hi, lo), e.c64(n));
-        llvm::Value* middle = e.ir.CreateAdd(lo, e.ir.CreateMul(rounds, e.c64(n)));
-        middle = e.ir.CreateSelect(e.ir.CreateICmpSLT(hi, lo), lo, middle);
-        state = e.counted_loop(lo, middle, n, state, fixed, [&](llvm::Value* i, const Leaves& s) {
-            Leaves now = s;
-            for (std::int64_t k = 0; k < n; ++k) {
-                e.accumulator = std::uint32_t(k);
-                now = iteration(e.ir.CreateAdd(i, e.c64(k), "", true, true), now);
-            }
-            e.accumulator = 0;
-            return now;
-        });
-        lo = middle;
-    }
-    state = e.counted_loop(lo, hi, 1, state, fixed, [&](llvm::Value* i, const Leaves& s) {
-        const Leaves next = iteration(i, s);
-        if (collect) e.collect_check(type, [&] { return next; });
-        return next;
-    });
-    --e.loop_depth;
-    for (int leaf : roomy) state[std::size_t(leaf) + 2] = before[std::size_t(leaf) + 2];
-    e.lanes = outer;
-    return changes ? e.reform(type, state, form, outer) : state;
+static TailRound tail_round(Emitter& e, llvm::Value* count, std::int64_t lanes) {
+    auto* bits = llvm::IntegerType::get(e.unit.ctx, unsigned(lanes));
+    llvm::Value* others = e.ir.CreateTrunc(e.ir.CreateSub(e.c64(lanes), count), bits);
+    llvm::Value* mask = e.ir.CreateLShr(llvm::Constant::getAllOnesValue(bits), others);
+    return {count, e.ir.CreateBitCast(mask, llvm::FixedVectorType::get(e.ir.getInt1Ty(), unsigned(lanes)))};
 }
+
+/// Emits the iterations of a loop, on a state that begins and ends in the emitter's present form.
+class RangeEmitter {
+  public:
+    RangeEmitter(Emitter& e, const Plan& plan) : e_(e), plan_(plan), type_(plan.f.builder()->type) {}
+
+    /// The iterations [lo, hi). `collect`: see Emitter::collect_check.
+    Leaves emit(llvm::Value* lo, llvm::Value* hi, Leaves state, bool collect) {
+        const Lanes outer = e_.lanes, widest = plan_.form(outer);
+        const bool changes = widest.lanes != outer.lanes || widest.accumulators != outer.accumulators;
+        const Lanes form = changes ? Lanes{widest.lanes, 1} : outer;
+        if (changes) state = into(form, state);
+        const Leaves before = state;
+        const std::vector<int> roomy = roomy_appenders(e_, plan_);
+        for (int leaf : roomy) state[std::size_t(leaf) + 2] = e_.c64(kEnough);
+        llvm::Value* rest = nullptr;
+        if (plan_.by_elements) {
+            rest = e_.ir.CreateURem(hi, e_.c64(plan_.step));
+            lo = e_.ir.CreateUDiv(lo, e_.c64(plan_.step));
+            hi = e_.ir.CreateUDiv(hi, e_.c64(plan_.step));
+        }
+        ++e_.loop_depth;
+        if (changes && widest.accumulators > 1) state = unrolled(widest, &lo, hi, state);
+        state = rounds(lo, hi, 1, state, [&](llvm::Value* i, const Leaves& s) {
+            const Leaves next = iteration(i, s);
+            if (collect) e_.collect_check(type_, [&] { return next; });
+            return next;
+        });
+        if (rest) state = partial_round(hi, rest, state);
+        --e_.loop_depth;
+        for (int leaf : roomy) state[std::size_t(leaf) + 2] = before[std::size_t(leaf) + 2];
+        return changes ? into(outer, state) : state;
+    }
+
+  private:
+    Leaves into(Lanes form, const Leaves& state) {
+        const Leaves reformed = e_.reform(type_, state, e_.lanes, form);
+        e_.lanes = form;
+        return reformed;
+    }
+
+    Leaves iteration(llvm::Value* i, const Leaves& state) {
+        e_.names[plan_.f.builder_param()] = state;
+        e_.names[plan_.f.index_param()] = {i};
+        Leaves elem;
+        for (const Walk& w : plan_.walks) elem.append(read(e_, plan_, w, i));
+        e_.names[plan_.f.elem_param()] = elem;
+        return e_.emit(plan_.f.body().body());
+    }
+
+    Leaves rounds(llvm::Value* lo, llvm::Value* hi, std::int64_t step, const Leaves& state,
+                  const std::function<Leaves(llvm::Value*, const Leaves&)>& body) {
+        std::vector<bool> fixed(state.size(), false);
+        for (int leaf : roomy_appenders(e_, plan_))
+            fixed[std::size_t(leaf)] = fixed[std::size_t(leaf) + 2] = true;
+        return e_.counted_loop(lo, hi, step, state, fixed, body);
+    }
+
+    /// As many iterations as are a multiple of the accumulators; `*lo` moves behind them. Short loops pass
+    /// by, and do not pay for joining accumulators.
+    Leaves unrolled(Lanes form, llvm::Value** lo, llvm::Value* hi, const Leaves& state) {
+        const std::int64_t n = form.accumulators;
+        const Lanes single = e_.lanes;
+        llvm::Value* begin = *lo;
+        llvm::Value* times = e_.ir.CreateSDiv(e_.ir.CreateSub(hi, begin), e_.c64(n));
+        llvm::Value* any = e_.ir.CreateICmpSGT(times, e_.c64(0));
+        llvm::Value* end = e_.ir.CreateAdd(begin, e_.ir.CreateMul(times, e_.c64(n)));
+        *lo = e_.ir.CreateSelect(any, end, begin);
+        const auto loop = [&] {
+            const Leaves wide = into(form, state);
+            return into(single, rounds(begin, end, n, wide, [&](llvm::Value* i, const Leaves& s) {
+                            Leaves now = s;
+                            for (std::int64_t k = 0; k < n; ++k) {
+                                e_.accumulator = std::uint32_t(k);
+                                now = iteration(e_.ir.CreateAdd(i, e_.c64(k), "", true, true), now);
+                            }
+                            e_.accumulator = 0;
+                            return now;
+                        }));
+        };
+        return e_.emit_if(any, loop, [&] { return state; });
+    }
+
+    /// The elements that do not fill all lanes, if there are any: round `at`.
+    Leaves partial_round(llvm::Value* at, llvm::Value* count, const Leaves& state) {
+        const auto partial = [&] {
+            e_.tail = tail_round(e_, count, plan_.step);
+            const Leaves after = iteration(at, state);
+            e_.tail = {};
+            return after;
+        };
+        return e_.emit_if(e_.ir.CreateIsNotNull(count), partial, [&] { return state; });
+    }
+
+    Emitter& e_;
+    const Plan& plan_;
+    const Type* type_;
+};
 
 /// Makes room in the appenders of `state` that take a fixed number of values per iteration.
 static Leaves reserve(Emitter& e, const Plan& plan, Leaves state) {
@@ -388,7 +494,7 @@ static llvm::Function* loop_function(Emitter& caller, const Plan& plan,
     const bool region = may_allocate(plan.f.body().body());
     if (region) e.call("weld_rt_region_enter", {e.task});
     const Leaves state =
-        emit_range(e, here, fn->getArg(3), fn->getArg(4), e.load(type, fn->getArg(2)), region);
+        RangeEmitter(e, here).emit(fn->getArg(3), fn->getArg(4), e.load(type, fn->getArg(2)), region);
     e.store(type, state, fn->getArg(2));
     if (region) e.call("weld_rt_region_exit", {e.task});
     e.ir.CreateRet(e.c32(0));
@@ -421,7 +527,7 @@ static llvm::Constant* loop_record(Unit& unit, const Plan& plan, llvm::Function*
     llvm::Constant* fields[] = {body,
                                 unit.describe(type),
                                 i64(plan.cost),
-                                i64(std::max<std::int64_t>(1, 64 / plan.step)),
+                                i64(plan.by_elements ? 64 : std::max<std::int64_t>(1, 64 / plan.step)),
                                 i32(plan.f.node->says(AttrKey::Parallel, true)),
                                 i32(std::int32_t(plan.f.node->loc.offset)),
                                 counts};
@@ -429,7 +535,9 @@ static llvm::Constant* loop_record(Unit& unit, const Plan& plan, llvm::Function*
 }
 
 Leaves Emitter::emit_for(For f) {
-    const Plan plan = make_plan(*this, f);
+    const For with_tail = loop_with_tail(f), rest = with_tail ? f : For{};
+    if (with_tail) f = with_tail;
+    const Plan plan = make_plan(*this, f, rest);
     const Leaves state = emit(f.builder());
     const Type* type = f.builder()->type;
     const auto outlined = [&]() -> Leaves {
@@ -446,7 +554,7 @@ Leaves Emitter::emit_for(For f) {
     if (loop_depth == 0) return outlined();
     const auto in_place = [&]() -> Leaves {
         stop_check(f.node->loc);
-        return emit_range(*this, plan, c64(0), plan.count, reserve(*this, plan, state), false);
+        return RangeEmitter(*this, plan).emit(c64(0), plan.count, reserve(*this, plan, state), false);
     };
     return emit_if(ir.CreateICmpSLE(plan.count, c64(kInPlaceWork / plan.cost)), in_place, outlined);
 }

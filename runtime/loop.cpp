@@ -16,8 +16,8 @@ namespace weld::runtime {
 
 namespace {
 
-constexpr std::int64_t kSerialWork = 30'000;  // ns; less is not worth waking a thread for
-constexpr std::int64_t kChunkWork = 50'000;
+constexpr std::int64_t kSerialWork = 30'000'000;  // ps; less is not worth waking a thread for
+constexpr std::int64_t kChunkWork = 50'000'000;
 constexpr std::int64_t kMostChunks = 1024;
 constexpr std::int64_t kGarbage = 64 << 10;  // bytes that are worth a collection at the end of a chunk
 

@@ -90,7 +90,7 @@ typedef int32_t (*WeldCompareFn)(WeldTask* task, const void* captures, const voi
 typedef struct WeldLoop {
     WeldLoopFn body;
     const WeldType* state;   // a builder, or a struct of builders
-    int64_t cost;            // estimated nanoseconds of an iteration, at least 1
+    int64_t cost;            // estimated picoseconds of an iteration, at least 1
     int64_t multiple;        // chunks begin at multiples of this (lanes of a simd loop), at least 1
     int32_t parallel;        // 0: chunks run one after the other on the calling thread
     int32_t loc;

@@ -147,11 +147,14 @@ def programs(text, path, session):
         yield 0, 'an expectation such as `# => 3`', 'the program has none'
 
 
+LANES = re.compile(r'((?:simditer|fringeiter|broadcast)\[|simd\[\w+,)\d+')
 LONG_NUMBER = re.compile(r'-?\d+\.\d{8,}(?:e[+-]?\d+)?')  # with digits that may depend on the machine
 
 
 def matches(expected, found, numbers_vary):
-    """Lines equal but for the last digits of long numbers, where `…` among the expected stands for any lines."""
+    """Lines equal but for the last digits of long numbers and how many lanes the machine has, where `…` among the
+    expected stands for any lines."""
+    expected, found = ([LANES.sub(r'\1N', l) for l in ls] for ls in (expected, found))
     if numbers_vary:
         expected, found = ([' '.join(NUMBER.sub('0', l).split()) for l in ls] for ls in (expected, found))
     pattern, numbers = '', []

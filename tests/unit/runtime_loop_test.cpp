@@ -27,7 +27,7 @@ struct Loop {
             return static_cast<const Loop*>(captures)->body(t, s, lo, hi);
         };
         loop.state = state;
-        loop.cost = cost;
+        loop.cost = 1000 * cost;
         loop.multiple = 1;
         loop.parallel = 1;
         loop.loc = 7;

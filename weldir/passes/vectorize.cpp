@@ -7,10 +7,11 @@
 //         merge(b, x * broadcast(k), x > broadcast(0.0))),
 //       |b, i, x| if(x > 0.0, merge(b, x * k), b))
 //
-// (with the lanes written out: `simditer[8]`). All values of a body have equally many lanes, as many as one
-// register of the target holds of the widest type among them. What does not depend on the element stays
-// scalar and is spread where lanes meet it. The index becomes a range that is zipped with the data, whose
-// lanes count on.
+// (with the lanes written out: `simditer[8]`, and `@(tail:masked)` before the outer loop, which says that both
+// loops compute the same: machines with masks do what is left in one round of lanes). All values of a body
+// have equally many lanes, as many as one register of the target holds of the widest type among them. What
+// does not depend on the element stays scalar and is spread where lanes meet it. The index becomes a range
+// that is zipped with the data, whose lanes count on.
 //
 // An `if` that depends on the element is evaluated on both sides: values are selected, merges get a mask. If
 // both sides merge once into the same builder, the values are selected and one merge is left. Lanes merge in
@@ -537,8 +538,8 @@ class Vectorizer {
             const Expr* same = substitute(m_, loop.body().body(), {{i, var(m_, lets[0].first)}});
             body = lambda(m_, {b, i, x}, block(m_, lets, same), body->loc);
         }
-        return with_annotations(m_, weld::loop(m_, data, builder, body, loop.node->loc),
-                                loop.node->annotations);
+        const Expr* rest = weld::loop(m_, data, builder, body, loop.node->loc);
+        return annotate(m_, with_annotations(m_, rest, loop.node->annotations), AttrKey::Tail, "masked");
     }
 
     Module& m_;
