@@ -198,12 +198,16 @@ static Leaves append_one(Emitter& e, const Type* t, Leaves s, const Leaves& v) {
 /// The lanes of `v` for which `mask` holds, moved together. Only where the instruction set has it.
 static llvm::Value* compressed(Emitter& e, llvm::Value* v, llvm::Value* mask) {
     auto* type = llvm::cast<llvm::FixedVectorType>(v->getType());
-    const unsigned bits = type->getScalarSizeInBits();
-    const unsigned n = type->getNumElements();
-    if (target_simd_bytes() != 64 || bits * n > 512 || bits * n < 128 || (bits != 32 && bits != 64))
-        return nullptr;
-    return e.ir.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_compress, {type},
-                                {v, llvm::PoisonValue::get(type), mask});
+    const unsigned n = type->getNumElements(), own_bits = type->getScalarSizeInBits();
+    if (target_simd_bytes() != 64) return nullptr;
+    unsigned bits = own_bits;  // of the lanes that are moved: 128 to 512 in all
+    while (bits < 64 && (bits * n < 128 || (bits < 32 && !target_moves_small_lanes()))) bits *= 2;
+    if (bits * n < 128 || bits * n > 512) return nullptr;
+    if (bits != own_bits)
+        v = e.ir.CreateZExt(v, llvm::FixedVectorType::get(llvm::IntegerType::get(e.unit.ctx, bits), n));
+    llvm::Value* moved = e.ir.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_compress, {v->getType()},
+                                              {v, llvm::PoisonValue::get(v->getType()), mask});
+    return bits == own_bits ? moved : e.ir.CreateTrunc(moved, type);
 }
 
 /// Writes the first `count` lanes of a struct of lanes as elements one after the other.

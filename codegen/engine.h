@@ -50,5 +50,7 @@ extern "C" decltype(&generate) const weld_codegen_generate;
 
 /// Bytes of a vector register of this machine: 64, 32 or 16. Starts no LLVM.
 std::uint32_t target_simd_bytes();
+/// AVX-512 that can move lanes of one and two bytes together (VBMI2).
+bool target_moves_small_lanes();
 
 }  // namespace weld

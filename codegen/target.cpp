@@ -14,4 +14,13 @@ std::uint32_t target_simd_bytes() {
     return 16;
 }
 
+bool target_moves_small_lanes() {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512vbmi2");
+#else
+    return false;
+#endif
+}
+
 }  // namespace weld
