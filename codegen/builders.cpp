@@ -375,6 +375,17 @@ Leaves Emitter::emit_merge(Merge g) {
     return now;
 }
 
+/// The value is written in any case, and counts if the condition holds.
+Leaves Emitter::emit_conditional_append(If choice, Merge append) {
+    llvm::Value* counts = emit1(choice.cond());
+    if (choice.then() != append.node) counts = ir.CreateNot(counts);
+    const Type* t = append.node->type;
+    Leaves s = grown(*this, t, emit(append.builder()), 1, append.node->loc);
+    store(t->elem(), emit(append.value()), element(s[0], t->elem(), s[1]));
+    s[1] = ir.CreateAdd(s[1], ir.CreateZExt(counts, unit.i64), "", true, true);
+    return s;
+}
+
 // ---- results -------------------------------------------------------------------------------------------
 
 Leaves Emitter::emit_result(Result r) {

@@ -233,6 +233,7 @@ Leaves Emitter::emit(const Expr* e) {
         case Op::Broadcast: return {ir.CreateVectorSplat(e->type->lanes, emit1(e->arg(0)))};
         case Op::If: {
             If c = e->as<If>();
+            if (Merge append = conditional_append(c)) return emit_conditional_append(c, append);
             return emit_if(
                 emit1(c.cond()), [&] { return emit(c.then()); }, [&] { return emit(c.otherwise()); });
         }

@@ -141,6 +141,7 @@ class Emitter {
 
     Leaves emit_new_builder(NewBuilder b);  // builders.cpp
     Leaves emit_merge(Merge g);
+    Leaves emit_conditional_append(If choice, Merge append);
     Leaves emit_result(Result r);
     /// Mergers in `state` (of `type`, a builder or struct of builders, maybe with data between) from form
     /// `from` to form `to`: lanes are folded into the scalar, or start neutral.

@@ -3,6 +3,8 @@
 #include <unordered_map>
 
 #include "codegen/loops.h"
+#include "weldir/ir/facts.h"
+#include "weldir/ir/layout.h"
 #include "weldir/ir/walk.h"
 
 namespace weld::codegen {
@@ -105,6 +107,46 @@ std::vector<std::int32_t> merges_per_iteration(For f) {
     const Type* t = f.builder()->type;
     counter.known[f.builder_param()] = Counts(std::size_t(num_builders(t)), 0);
     return counter.of(f.body().body());
+}
+
+// ---- branches ------------------------------------------------------------------------------------------
+
+/// A few operations on scalars that cannot fail.
+static bool is_cheap(const Expr* e, int& budget) {
+    if (--budget < 0) return false;
+    switch (e->op) {
+        case Op::Var:
+        case Op::Literal: return true;
+        case Op::GetField:
+        case Op::MakeStruct:
+        case Op::Cast:
+        case Op::Select: break;
+        case Op::Div:
+        case Op::Rem: return false;
+        default:
+            if (!is_scalar_op(e->op) || e->op >= Op::Pow || !e->arg(0)->type->is_scalar()) return false;
+    }
+    for (const Expr* a : e->args())
+        if (!is_cheap(a, budget)) return false;
+    return true;
+}
+
+Merge conditional_append(If choice) {
+    constexpr std::int64_t most_bytes = 64;
+    if (!choice.node->type->is_builder(BuilderKind::Appender) || choice.node->says(AttrKey::Predicate, false))
+        return {};
+    Merge append = choice.then()->as<Merge>();
+    const Expr* none = choice.otherwise();
+    if (!append) {
+        append = none->as<Merge>();
+        none = choice.then();
+    }
+    if (!append || append.mask() || !is_path(none) || !same(append.builder(), none)) return {};
+    int budget = 16;
+    if (size_of(append.value()->type) > most_bytes || append.value()->type->holds_simd ||
+        !is_cheap(append.value(), budget))
+        return {};
+    return append;
 }
 
 // ---- cost ----------------------------------------------------------------------------------------------

@@ -16,7 +16,11 @@ bool may_allocate(const Expr* e);
 /// into it, whatever happens; -1 where that varies.
 std::vector<std::int32_t> merges_per_iteration(For f);
 
-/// Estimated nanoseconds of one evaluation.
+/// `if(c, merge(appender, v), appender)` or the other way round, where evaluating `v` in vain costs less than
+/// a branch that cannot be predicted: the merge, or nothing.
+Merge conditional_append(If choice);
+
+/// Estimated picoseconds of one evaluation.
 std::int64_t cost_of(const Expr* e);
 
 /// `body`, outside of loops, has no loop in place: it runs once and isn't worth optimising.

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <utility>
 
 #include "runtime/hash_table.h"
@@ -109,12 +110,13 @@ std::int64_t key_width(const WeldType* t) {
 class Ordering {
   public:
     Ordering(const WeldType* key, const char* keys, std::int64_t stride)
-        : key_(key), keys_(keys), stride_(stride), prefix_decides_(key_width(key) <= 64) {}
+        : key_(key), keys_(keys), stride_(stride), width_(key_width(key)) {}
 
     bool operator()(const Item& a, const Item& b) const {
         if (a.hi != b.hi) return a.hi < b.hi;
-        return !prefix_decides_ && whole_less(a, b);
+        return !prefix_decides() && whole_less(a, b);
     }
+    bool prefix_decides() const { return width_ <= 64; }
 
     void fill(Item* items, std::int64_t from, std::int64_t to) const;
     void sort(Item* items, Item* scratch, std::int64_t n) const;
@@ -129,7 +131,7 @@ class Ordering {
     const WeldType* key_;
     const char* keys_;
     std::int64_t stride_;
-    bool prefix_decides_;
+    std::int64_t width_;  // bits of a key
 };
 
 void Ordering::fill(Item* items, std::int64_t from, std::int64_t to) const {
@@ -143,7 +145,7 @@ void Ordering::fill(Item* items, std::int64_t from, std::int64_t to) const {
     for (std::int64_t i = from; i < to; ++i) {
         Prefix prefix;
         prefix.add(key_, keys_ + i * stride_);
-        items[i] = {std::uint64_t(i), prefix.bits};
+        items[i] = {std::uint64_t(i), width_ > 0 && width_ < 64 ? prefix.bits >> (64 - width_) : prefix.bits};
     }
 }
 
@@ -160,7 +162,7 @@ void Ordering::sort(Item* items, Item* scratch, std::int64_t n) const {
     constexpr std::int64_t few = 100;
     if (n <= few) return sort_run(items, scratch, n, *this);
     hwy::Sorter()(items, std::size_t(n), hwy::SortAscending());
-    if (!prefix_decides_) settle_ties(items, scratch, n);
+    if (!prefix_decides()) settle_ties(items, scratch, n);
 }
 
 /// The length of the runs that are sorted by themselves: about one run for each worker.
@@ -271,14 +273,47 @@ std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, s
     Item* scratch = items ? allocate_array<Item>(task, n, loc) : nullptr;
     if (!scratch) return nullptr;
     const Ordering ordering(key, keys, stride);
-    const std::int64_t width = run_length(task, n);
-    const std::int32_t status =
-        run_parts(task, (n + width - 1) / width, true, loc, [&](Task*, int, std::int64_t run) {
+    const std::int64_t width = run_length(task, n), runs = (n + width - 1) / width;
+    std::mutex mutex;
+    std::uint64_t least = ~std::uint64_t(0), greatest = 0;
+    std::int32_t status = run_parts(task, runs, true, loc, [&](Task*, int, std::int64_t run) {
+        const std::int64_t begin = run * width, end = std::min(begin + width, n);
+        ordering.fill(items, begin, end);
+        const auto [low, high] = std::minmax_element(
+            items + begin, items + end, [](const Item& a, const Item& b) { return a.hi < b.hi; });
+        const std::lock_guard lock(mutex);
+        least = std::min<std::uint64_t>(least, low->hi);
+        greatest = std::max<std::uint64_t>(greatest, high->hi);
+        return kOk;
+    });
+    if (status) return nullptr;
+    const int number_bits = std::bit_width(std::uint64_t(n - 1));
+    if (ordering.prefix_decides() && std::bit_width(greatest - least) + number_bits <= 64) {
+        // A prefix and the number fit one word, which sorts faster.
+        std::uint64_t* words = reinterpret_cast<std::uint64_t*>(scratch);
+        std::uint64_t* others = words + n;
+        status = run_parts(task, runs, true, loc, [&](Task*, int, std::int64_t run) {
             const std::int64_t begin = run * width, end = std::min(begin + width, n);
-            ordering.fill(items, begin, end);
-            ordering.sort(items + begin, scratch + begin, end - begin);
+            for (std::int64_t i = begin; i < end; ++i)
+                words[i] = (items[i].hi - least) << number_bits | items[i].lo;
+            sort_bits(words + begin, end - begin);
             return kOk;
         });
+        if (status) return nullptr;
+        merge_all(task, std::less<std::uint64_t>(), n, width, &words, &others);
+        const std::uint64_t mask = (std::uint64_t(1) << number_bits) - 1;
+        std::uint64_t* order = reinterpret_cast<std::uint64_t*>(items);
+        for_pieces(task, n, 1 << 16, [&](std::int64_t lo, std::int64_t hi) {
+            for (std::int64_t i = lo; i < hi; ++i) order[i] = words[i] & mask;
+        });
+        release(task, scratch);
+        return order;
+    }
+    status = run_parts(task, runs, true, loc, [&](Task*, int, std::int64_t run) {
+        const std::int64_t begin = run * width, end = std::min(begin + width, n);
+        ordering.sort(items + begin, scratch + begin, end - begin);
+        return kOk;
+    });
     if (status) return nullptr;
     merge_all(task, ordering, n, width, &items, &scratch);
     std::uint64_t* order = reinterpret_cast<std::uint64_t*>(scratch);

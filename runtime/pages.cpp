@@ -20,7 +20,7 @@ constexpr std::int64_t kGranules = kSpanBytes / kGranule;
 constexpr std::int64_t kWords = kGranules / 64;
 constexpr std::int64_t kLargestRun = 1 << 20;  // bytes; more gets a mapping
 constexpr int kSpanBits = 21, kLeafBits = 14, kRootBits = 13;
-constexpr int kEmptySpans = 4;            // that we keep
+constexpr int kEmptySpans = 4;            // that we keep though a run did without them
 constexpr std::uint32_t kRunsToWait = 8;  // after which a waiting mapping goes
 constexpr std::int64_t kColors = 32, kColorBytes = 128;
 
@@ -219,7 +219,7 @@ Page* PageHeap::take_run(std::int64_t granules) {
     if (!span) return nullptr;
     unlink(span);
     if (span->longest == kGranules) {
-        --empty_spans_;
+        least_empty_ = std::min(least_empty_, --empty_spans_);
         waiting_ -= kSpanBytes;
     }
     std::int64_t longest;
@@ -335,7 +335,7 @@ void PageHeap::give(Page* page, std::int64_t keep) {
     if (longest < kGranules) return;
     ++empty_spans_;
     waiting_ += kSpanBytes;
-    if (empty_spans_ > 1 && (empty_spans_ > kEmptySpans || waiting_ > keep)) drop_span(span);
+    if (empty_spans_ > 1 && waiting_ > keep) drop_span(span);
 }
 
 void PageHeap::trim(std::int64_t keep) {
@@ -358,6 +358,9 @@ void PageHeap::age() {
         drop_mapping(page);
         return true;
     });
+    for (; least_empty_ > kEmptySpans && empty_spans_ > kEmptySpans; --least_empty_)
+        drop_span(spans_[kClasses - 1]);
+    least_empty_ = empty_spans_;
 }
 
 }  // namespace weld::runtime

@@ -108,6 +108,7 @@ class PageHeap {
     Span* full_ = nullptr;
     std::vector<Page*> mappings_;  ///< that wait
     int empty_spans_ = 0;
+    int least_empty_ = 0;  ///< since the last call of `age`: so many were not needed
     std::uint32_t now_ = 0;
     std::uint32_t color_ = 0;
     std::atomic<std::int64_t> waiting_{0};
