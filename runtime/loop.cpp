@@ -69,6 +69,29 @@ struct Part {
     bool handed_on;  // from chunk to chunk, instead of combined
 };
 
+/// Tells a watcher of the run how far a loop is, if it is an outermost one.
+class Watched {
+  public:
+    Watched(LoopProgress* progress, std::int64_t chunks) {
+        std::int64_t none = 0;
+        if (!progress || !progress->chunks.compare_exchange_strong(none, chunks)) return;
+        progress_ = progress;
+        progress_->done = 0;
+        ++progress_->loops;
+    }
+    ~Watched() {
+        if (progress_) progress_->chunks = 0;
+    }
+    Watched(const Watched&) = delete;
+
+    void chunk_done() {
+        if (progress_) progress_->done.fetch_add(1, std::memory_order_relaxed);
+    }
+
+  private:
+    LoopProgress* progress_ = nullptr;
+};
+
 class ChunkedLoop {
   public:
     ChunkedLoop(Task* task, const WeldLoop* loop, const void* captures, char* state, std::int64_t n)
@@ -78,8 +101,8 @@ class ChunkedLoop {
 
   private:
     void plan();
-    std::int32_t run_serial();
-    std::int32_t run_on_workers();
+    std::int32_t run_serial(Watched& watched);
+    std::int32_t run_on_workers(Watched& watched);
     std::int32_t run_part(Task* t, int worker, std::int64_t chunk);
     std::int32_t start_worker(Task* t, int worker);
     std::int32_t run_chunk(Task* t, char* state, std::int64_t chunk);
@@ -170,7 +193,7 @@ std::int32_t ChunkedLoop::run_chunk(Task* t, char* state, std::int64_t chunk) {
 
 // ---- serially ---------------------------------------------------------------------------------------------
 
-std::int32_t ChunkedLoop::run_serial() {
+std::int32_t ChunkedLoop::run_serial(Watched& watched) {
     char* piece = static_cast<char*>(allocate_array(task_, 1, stride_, loop_->loc));
     if (!piece) return kFailed;
     Region region;
@@ -181,6 +204,7 @@ std::int32_t ChunkedLoop::run_serial() {
             if (part.handed_on) copy(part, piece, state_);
         status = task_->check_stop(loop_->loc);
         if (!status) status = run_chunk(task_, piece, chunk);
+        watched.chunk_done();
         for (const Part& part : parts_) {
             void* const one = piece + part.offset;
             if (part.handed_on) copy(part, state_, piece);
@@ -264,7 +288,7 @@ std::int32_t ChunkedLoop::combine() {
     return kOk;
 }
 
-std::int32_t ChunkedLoop::run_on_workers() {
+std::int32_t ChunkedLoop::run_on_workers(Watched& watched) {
     const int workers = workers_for(task_, chunks_, true);
     started_.resize(std::size_t(workers));
     pieces_ = static_cast<char*>(allocate_array(task_, chunks_, stride_, loop_->loc));
@@ -272,8 +296,11 @@ std::int32_t ChunkedLoop::run_on_workers() {
         pieces_ ? static_cast<char*>(allocate_array(task_, workers, stride_, loop_->loc)) : nullptr;
     if (!worker_states_) return kFailed;
     std::int32_t status =
-        run_parts(task_, chunks_, true, loop_->loc,
-                  [&](Task* t, int worker, std::int64_t chunk) { return run_part(t, worker, chunk); });
+        run_parts(task_, chunks_, true, loop_->loc, [&](Task* t, int worker, std::int64_t chunk) {
+            const std::int32_t part = run_part(t, worker, chunk);
+            watched.chunk_done();
+            return part;
+        });
     if (!status) status = combine();
     release(task_, pieces_);
     release(task_, worker_states_);
@@ -283,7 +310,8 @@ std::int32_t ChunkedLoop::run_on_workers() {
 std::int32_t ChunkedLoop::run() {
     if (const std::int32_t status = set_aside(task_, loop_, state_, n_)) return status;
     plan();
-    return serial_ ? run_serial() : run_on_workers();
+    Watched watched(task_->run->progress, chunks_);
+    return serial_ ? run_serial(watched) : run_on_workers(watched);
 }
 
 }  // namespace

@@ -100,6 +100,7 @@ bool execute(EntryFn entry, const void* args, void* result, const WeldType* resu
     run.account = options.account ? options.account : std::make_shared<MemoryAccount>();
     run.threads = std::max(1, options.threads);
     run.serialize_header = options.serialize_header;
+    run.progress = options.progress;
     bool good;
     {
         Task task(&run, options.stop ? options.stop : &never_stop);

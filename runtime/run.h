@@ -1,6 +1,7 @@
 // One run of a program: what it is told, what it leaves behind, and how it failed.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -44,6 +45,13 @@ class Blocks {
         region_;  ///< where a later run can go on, if there is something to go on with
 };
 
+/// How far the outermost loop that runs now has come. Written by the run, read by another thread.
+struct LoopProgress {
+    std::atomic<std::int64_t> loops{0};   ///< that have begun so far
+    std::atomic<std::int64_t> chunks{0};  ///< of the loop; 0: none runs
+    std::atomic<std::int64_t> done{0};    ///< chunks
+};
+
 struct RunOptions {
     int threads = 1;
     std::shared_ptr<MemoryAccount> account;  ///< null: an account of its own without limit
@@ -51,7 +59,8 @@ struct RunOptions {
     /// Memory of the same account, of results that hold builders: the run takes it over and goes on in it.
     /// Afterwards or some runs later, what the result does not reach is freed.
     std::vector<Blocks>* adopted = nullptr;
-    bool serialize_header = false;  ///< bytes of values begin with magic, version and a hash of the type
+    LoopProgress* progress = nullptr;  ///< kept up to date if not null
+    bool serialize_header = false;     ///< bytes of values begin with magic, version and a hash of the type
 };
 
 /// As weld::EntryFn.

@@ -18,6 +18,7 @@ struct WeldRun {
     std::shared_ptr<weld::runtime::MemoryAccount> account;
     int threads = 1;
     bool serialize_header = false;
+    weld::runtime::LoopProgress* progress = nullptr;
     weld::runtime::Arena* arena = nullptr;  ///< made by the first parallel loop
 };
 

@@ -19,6 +19,7 @@
 #include "frontend/cli/files.h"
 #include "frontend/cli/header.h"
 #include "frontend/cli/interrupt.h"
+#include "frontend/cli/progress.h"
 #include "frontend/cli/read_value.h"
 #include "frontend/cli/timing.h"
 #include "weldir/passes/pass.h"
@@ -213,7 +214,9 @@ class Command {
 
     int run_program() {
         const Interruptible interruptible;
+        ProgressBar bar(options_.progress.value_or(::isatty(STDERR_FILENO)));
         runtime::RunOptions run;
+        run.progress = bar.watched();
         run.threads = settings_.threads;
         run.account = settings_.account;
         run.stop = interruptible.stop_flag();

@@ -287,6 +287,15 @@ class CliTest(unittest.TestCase):
         self.assertEqual((run.code, run.out, run.err), (0, "", ""))
         self.fails(3, "error: ", "--quiet", "-e", "assert(false)")
 
+    def test_progress(self):
+        long = "result(for(rangeiter(0L, 2000000000L, 1L), merger[f64,+], |b, i, x| merge(b, sin(f64(x)))))"
+        run = Run("--progress", "--quiet", "--threads", "1", "-e", long)
+        bars = run.err.split("\r\x1b[K")
+        self.assertRegex(bars[1], r"^\[#*-*\] \d+ %  \d+ s(, \d+ s left)?$")
+        self.assertEqual((run.code, run.out, bars[0], bars[-1]), (0, "", "", ""))
+        self.assertEqual(Run("--progress", "-e", "1").err, "")
+        self.assertEqual(Run("--no-progress", "--quiet", "--threads", "1", "-e", long).err, "")
+
     def test_levels_passes_settings(self):
         for options in (["-O0"], ["-O1"], ["-O2"], ["-O3"], ["--passes", ""], ["--verify"], ["--threads", "1"],
                         ["--set", "weld.threads=2"], ["--set", "weld.compile.enableBoundsChecks=false"],
