@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "codegen/emit.h"
+#include "codegen/tables.h"
 
 namespace weld::codegen {
 
@@ -284,16 +285,22 @@ static Leaves merge_lanes(Emitter& e, const Type* t, Leaves s, const Leaves& v, 
     return s;
 }
 
-static Leaves merge_into_vec(Emitter& e, Merge g, const Type* t, const Leaves& s, const Leaves& v) {
-    e.fail_if(e.ir.CreateICmpUGE(v[0], s[1]), kWeldArrayOutOfBounds, g.node->loc, v[0], s[1]);
-    llvm::Value* at = e.element(s[0], t->elem(), v[0]);
-    Leaves now = e.load(t->elem(), at);
+/// Merges `v` into the value of `type`, a scalar or struct of them, at `at`.
+static void merge_in_memory(Emitter& e, const Type* type, MergeOp op, llvm::Value* at,
+                            llvm::ArrayRef<llvm::Value*> v) {
+    Leaves now = e.load(type, at);
     std::size_t k = 0;
-    for_each_scalar(t->elem(), [&](Scalar x) {
-        now[k] = e.merge_op(t->op, x, now[k], v[k + 1]);
+    for_each_scalar(type, [&](Scalar x) {
+        now[k] = e.merge_op(op, x, now[k], v[k]);
         ++k;
     });
-    e.store(t->elem(), now, at);
+    e.store(type, now, at);
+}
+
+static Leaves merge_into_vec(Emitter& e, Merge g, const Type* t, const Leaves& s, const Leaves& v) {
+    e.fail_if(e.ir.CreateICmpUGE(v[0], s[1]), kWeldArrayOutOfBounds, g.node->loc, v[0], s[1]);
+    merge_in_memory(e, t->elem(), t->op, e.element(s[0], t->elem(), v[0]),
+                    llvm::ArrayRef<llvm::Value*>(v).drop_front(1));
     return s;
 }
 
@@ -315,15 +322,34 @@ static Leaves merge_row_into_vec(Emitter& e, Merge g, const Type* t, const Leave
     return s;
 }
 
-static Leaves merge_into_table(Emitter& e, Merge g, const Type* t, const Leaves& s, const Leaves& v) {
+/// The runtime does what is rare: keys that are new, and keys of unusual types.
+static Leaves merge_into_dict(Emitter& e, Merge g, const Type* t, const Leaves& s, const Leaves& v) {
+    const Leaves key(v.begin(), v.begin() + e.num_leaves(t->key()));
+    const Leaves value(v.begin() + std::ptrdiff_t(key.size()), v.end());
+    const auto call = [&]() -> Leaves {
+        e.call_checked("weld_rt_dict_merge",
+                       {e.task, s[0], e.spill(t->key(), key), e.spill(t->value(), value), e.c32(int(t->op)),
+                        e.at(g.node->loc)});
+        return {};
+    };
+    if (e.loop_depth == 0 || !finds_inline(t->key())) {
+        call();
+        return s;
+    }
+    const auto merge = [&](llvm::Value* entry) -> Leaves {
+        merge_in_memory(e, t->value(), t->op, e.address(entry, entry_layout(t->key(), t->value()).value_at),
+                        value);
+        return {};
+    };
+    find_entry(e, s[0], t->key(), t->value(), key, merge, call);
+    return s;
+}
+
+static Leaves merge_into_group(Emitter& e, Merge g, const Type* t, const Leaves& s, const Leaves& v) {
     const int keys = e.num_leaves(t->key());
     llvm::Value* key = e.spill(t->key(), Leaves(v.begin(), v.begin() + keys));
     llvm::Value* value = e.spill(t->value(), Leaves(v.begin() + keys, v.end()));
-    if (t->is_builder(BuilderKind::GroupMerger))
-        e.call_checked("weld_rt_group_merge", {e.task, s[0], key, value, e.at(g.node->loc)});
-    else
-        e.call_checked("weld_rt_dict_merge",
-                       {e.task, s[0], key, value, e.c32(int(t->op)), e.at(g.node->loc)});
+    e.call_checked("weld_rt_group_merge", {e.task, s[0], key, value, e.at(g.node->loc)});
     return s;
 }
 
@@ -339,8 +365,8 @@ static Leaves merge_one(Emitter& e, Merge g, const Type* t, Leaves s, const Leav
             return s;
         }
         case BuilderKind::VecMerger: return merge_into_vec(e, g, t, s, v);
-        case BuilderKind::DictMerger:
-        case BuilderKind::GroupMerger: return merge_into_table(e, g, t, s, v);
+        case BuilderKind::DictMerger: return merge_into_dict(e, g, t, s, v);
+        case BuilderKind::GroupMerger: return merge_into_group(e, g, t, s, v);
     }
     llvm_unreachable("all kinds of builders are above");
 }

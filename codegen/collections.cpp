@@ -1,5 +1,6 @@
 // Vectors and dictionaries as values: literals, look-ups, slices, and what goes through the runtime.
 #include "codegen/emit.h"
+#include "codegen/tables.h"
 
 namespace weld::codegen {
 
@@ -16,6 +17,12 @@ static bool constant_bytes(MakeVec v, std::string& bytes) {
     return true;
 }
 
+static Leaves zeros(const Leaves& like) {
+    Leaves z;
+    for (llvm::Value* v : like) z.push_back(llvm::Constant::getNullValue(v->getType()));
+    return z;
+}
+
 Leaves Emitter::emit_make_vec(MakeVec v) {
     const Type* elem = v.node->type->elem();
     const auto n = std::int64_t(v.elems().size());
@@ -30,38 +37,58 @@ Leaves Emitter::emit_make_vec(MakeVec v) {
     return {data, c64(n)};
 }
 
-Leaves Emitter::emit_lookup(Lookup l) {
-    const Leaves of = emit(l.of());
-    const Type* key = l.key()->type;
-    const Leaves k = emit(l.key());
-    if (l.of()->type->is_vec()) {
-        fail_if(ir.CreateICmpUGE(k[0], of[1]), kWeldArrayOutOfBounds, l.node->loc, k[0], of[1]);
-        const Type* elem = l.node->type;
-        return load(elem, element(of[0], elem, k[0]));
-    }
-    llvm::Value* found = call("weld_rt_dict_find", {task, of[0], spill(key, k)});
-    fail_if(ir.CreateIsNull(found), kWeldKeyNotFound, l.node->loc);
-    return load(l.node->type, found);
+/// Looks for `key` in a dictionary of type `dict` and goes on with the address of its value, or without.
+static Leaves find_value(Emitter& e, const Expr* dict, const Expr* key,
+                         const std::function<Leaves(llvm::Value* value)>& found,
+                         const std::function<Leaves()>& absent) {
+    const Type* type = dict->type;
+    llvm::Value* table = e.emit1(dict);
+    const Leaves k = e.emit(key);
+    if (e.loop_depth > 0 && finds_inline(type->key()))
+        return find_entry(
+            e, never_null(e, table), type->key(), type->value(), k,
+            [&](llvm::Value* entry) {
+                return found(e.address(entry, entry_layout(type->key(), type->value()).value_at));
+            },
+            absent);
+    llvm::Value* at = e.call("weld_rt_dict_find", {e.task, table, e.spill(type->key(), k)});
+    return e.emit_if(e.ir.CreateIsNotNull(at), [&] { return found(at); }, absent);
 }
 
-static Leaves zeros(Emitter& e, const Leaves& like) {
-    Leaves z;
-    for (llvm::Value* v : like) z.push_back(llvm::Constant::getNullValue(v->getType()));
-    (void)e;
-    return z;
+Leaves Emitter::emit_lookup(Lookup l) {
+    const Type* result = l.node->type;
+    if (l.of()->type->is_vec()) {
+        const Leaves of = emit(l.of());
+        llvm::Value* k = emit1(l.key());
+        fail_if(ir.CreateICmpUGE(k, of[1]), kWeldArrayOutOfBounds, l.node->loc, k, of[1]);
+        return load(result, element(of[0], result, k));
+    }
+    Leaves loaded;
+    return find_value(
+        *this, l.of(), l.key(), [&](llvm::Value* value) { return loaded = load(result, value); },
+        [&] {
+            fail_if(ir.getTrue(), kWeldKeyNotFound, l.node->loc);
+            return zeros(loaded);
+        });
 }
 
 Leaves Emitter::emit_opt_lookup(OptLookup l) {
-    const Leaves of = emit(l.of());
-    llvm::Value* found = call("weld_rt_dict_find", {task, of[0], spill(l.key()->type, emit(l.key()))});
-    llvm::Value* there = ir.CreateIsNotNull(found);
-    const Type* value = l.node->type->args[1];
+    const Type* value_type = l.node->type->args[1];
     Leaves loaded;
-    const Leaves v =
-        emit_if(there, [&] { return loaded = load(value, found); }, [&] { return zeros(*this, loaded); });
-    Leaves all = {there};
-    all.append(v);
-    return all;
+    return find_value(
+        *this, l.of(), l.key(),
+        [&](llvm::Value* value) {
+            loaded = {ir.getTrue()};
+            loaded.append(load(value_type, value));
+            return loaded;
+        },
+        [&] { return zeros(loaded); });
+}
+
+Leaves Emitter::emit_key_exists(KeyExists k) {
+    return find_value(
+        *this, k.of(), k.key(), [&](llvm::Value*) -> Leaves { return {ir.getTrue()}; },
+        [&]() -> Leaves { return {ir.getFalse()}; });
 }
 
 Leaves Emitter::emit_slice(Slice s) {

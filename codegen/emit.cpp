@@ -44,8 +44,7 @@ llvm::Constant* Unit::constant_array(llvm::StringRef bytes, unsigned align) {
     return global;
 }
 
-/// Equal values have equal bytes, and no byte is padding.
-static bool is_plain(const Type* t) {
+bool is_plain(const Type* t) {
     if (t->is_lanes()) return !is_float(t->scalar);
     if (!t->is_struct()) return false;
     std::int64_t bytes = 0;
@@ -246,12 +245,7 @@ Leaves Emitter::emit(const Expr* e) {
         case Op::MakeVec: return emit_make_vec(e->as<MakeVec>());
         case Op::Lookup: return emit_lookup(e->as<Lookup>());
         case Op::OptLookup: return emit_opt_lookup(e->as<OptLookup>());
-        case Op::KeyExists: {
-            KeyExists k = e->as<KeyExists>();
-            const Leaves d = emit(k.of());
-            llvm::Value* found = call("weld_rt_dict_find", {task, d[0], spill(k.key()->type, emit(k.key()))});
-            return {ir.CreateIsNotNull(found)};
-        }
+        case Op::KeyExists: return emit_key_exists(e->as<KeyExists>());
         case Op::Slice: return emit_slice(e->as<Slice>());
         case Op::Len: return emit_len(e->as<Len>());
         case Op::ToVec:

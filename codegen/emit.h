@@ -135,6 +135,7 @@ class Emitter {
     Leaves emit_make_vec(MakeVec v);  // collections.cpp
     Leaves emit_lookup(Lookup l);
     Leaves emit_opt_lookup(OptLookup l);
+    Leaves emit_key_exists(KeyExists k);
     Leaves emit_slice(Slice s);
     Leaves emit_len(Len l);
     Leaves emit_through_memory(const Expr* e);  // serialize, deserialize, tovec
@@ -194,5 +195,8 @@ std::uint32_t lanes_in(const Type* t);
 
 /// An i1 (or vector of them) for each scalar leaf below a type: walks types and leaves together.
 void for_each_scalar(const Type* t, const std::function<void(Scalar s)>& fn);
+
+/// Equal values have equal bytes, and no byte is padding.
+bool is_plain(const Type* t);
 
 }  // namespace weld::codegen

@@ -38,6 +38,8 @@ std::int32_t weld_rt_group_merge(WeldTask* task, WeldDict* dict, const void* key
 WeldDict* weld_rt_group_result(WeldTask* task, WeldDict* dict, std::int32_t loc) noexcept;
 
 const void* weld_rt_dict_find(WeldTask* task, const WeldDict* dict, const void* key) noexcept;
+std::uint64_t weld_rt_hash_bytes(const void* data, std::int64_t bytes) noexcept;
+std::int32_t weld_rt_equal_bytes(const void* a, const void* b, std::int64_t bytes) noexcept;
 std::int64_t weld_rt_dict_len(const WeldDict* dict) noexcept;
 std::int32_t weld_rt_dict_entries(WeldTask* task, const WeldDict* dict, const WeldType* pair, WeldVec* out,
                                   std::int32_t loc) noexcept;

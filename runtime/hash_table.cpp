@@ -11,10 +11,19 @@
 namespace weld::runtime {
 
 static constexpr int kFewestBits = 4;
+/// Where it still fits into the cache, the index is so many times as long as it must be: most keys are then
+/// found at the first place looked at, which a processor can guess.
+static constexpr int kRoomyBits = 15;
+static constexpr std::int64_t kRoomy = 8;
+
+std::int64_t most_entries(int bits) {
+    const std::int64_t slots = std::int64_t(1) << bits;
+    return bits < kRoomyBits ? slots / kRoomy : slots / 8 * 5;
+}
 
 int index_bits(std::int64_t entries) {
     int bits = kFewestBits;
-    while ((std::int64_t(5) << bits) < entries * 8) ++bits;
+    while (most_entries(bits) < entries) ++bits;
     return bits;
 }
 
@@ -55,8 +64,9 @@ WeldDict* new_table(Task* task, const WeldType* key, std::int64_t value_size, st
     d->value_size = value_size;
     d->kind = key_kind(key);
     if (d->kind >= KeyKind::Bytes && !(d->key = copy_type(task, key, loc))) return nullptr;
-    d->bits = kFewestBits;
-    if (!(d->index = new_index(task, d->bits, loc))) return nullptr;
+    std::uint64_t* index = new_index(task, kFewestBits, loc);
+    if (!index) return nullptr;
+    d->set_index(index, kFewestBits);
     return d;
 }
 
@@ -87,9 +97,8 @@ void release_table(Task* task, WeldDict* d) {
 
 /// Puts an entry that the index does not hold into it.
 static void note_entry(WeldDict* d, std::uint32_t tag, std::int64_t number) {
-    const std::uint64_t mask = (std::uint64_t(1) << d->bits) - 1;
     std::uint64_t at = first_slot(d, tag);
-    while (d->index[at]) at = (at + 1) & mask;
+    while (d->index[at]) at = (at + 1) & d->mask;
     d->index[at] = std::uint64_t(tag) << 32 | std::uint64_t(number + 1);
 }
 
@@ -98,8 +107,7 @@ static std::int32_t grow_index(Task* task, WeldDict* d, int bits, std::int32_t l
     const std::uint64_t slots = std::uint64_t(1) << d->bits;
     std::uint64_t* index = new_index(task, bits, loc);
     if (!index) return kFailed;
-    d->index = index;
-    d->bits = bits;
+    d->set_index(index, bits);
     for (std::uint64_t i = 0; i < slots; ++i)
         if (old[i]) note_entry(d, std::uint32_t(old[i] >> 32), std::int64_t(std::uint32_t(old[i])) - 1);
     release(task, old);
@@ -117,12 +125,11 @@ std::int32_t reserve(Task* task, WeldDict* d, std::int64_t entries, std::int32_t
         d->entries = grown;
         d->capacity = capacity;
     }
-    const int bits = index_bits(entries);
-    return bits <= d->bits ? kOk : grow_index(task, d, bits, loc);
+    return entries <= d->most ? kOk : grow_index(task, d, index_bits(entries), loc);
 }
 
 std::int64_t add_entry(Task* task, WeldDict* d, const void* key, std::uint32_t tag, std::int32_t loc) {
-    if (d->count == d->capacity || d->count * 8 >= std::int64_t(5) << d->bits)
+    if (d->count == d->capacity || d->count == d->most)
         if (reserve(task, d, d->count + 1, loc)) return -1;
     note_entry(d, tag, d->count);
     std::memcpy(d->entry(d->count), key, std::size_t(d->key_size));
@@ -165,6 +172,14 @@ const void* weld_rt_dict_find(WeldTask*, const WeldDict* d, const void* key) noe
         const std::int64_t number = find_entry<kind()>(d, key, tag_of(hash_key<kind()>(d->key, key)));
         return number < 0 ? nullptr : d->entry(number) + d->value_at;
     });
+}
+
+std::uint64_t weld_rt_hash_bytes(const void* data, std::int64_t bytes) noexcept {
+    return hash_bytes(data, bytes);
+}
+
+std::int32_t weld_rt_equal_bytes(const void* a, const void* b, std::int64_t bytes) noexcept {
+    return a == b || !bytes || std::memcmp(a, b, std::size_t(bytes)) == 0;
 }
 
 std::int64_t weld_rt_dict_len(const WeldDict* d) noexcept { return d ? d->count : 0; }

@@ -23,14 +23,16 @@ struct ScalarField {
 
 struct GroupLog;
 
+/// How many entries an index of 1 << bits slots is long enough for.
+std::int64_t most_entries(int bits);
+
 }  // namespace weld::runtime
 
-struct WeldDict {
+struct WeldDict : WeldTable {
     std::int64_t count;     ///< entries
     std::int64_t capacity;  ///< entries there is room for
-    char* entries;
-    std::uint64_t* index;  ///< tag << 32 | number + 1; 0: free
-    std::int64_t stride;   ///< of entries
+    std::int64_t most;      ///< entries the index is long enough for
+    std::int64_t stride;    ///< of entries
     std::int64_t value_at;
     std::int64_t key_size;
     std::int64_t key_align;
@@ -43,6 +45,13 @@ struct WeldDict {
     weld::runtime::GroupLog* log;              ///< groupmerger: the values, not grouped yet
 
     char* entry(std::int64_t i) const { return entries + i * stride; }
+    void set_index(std::uint64_t* slots, int number_bits) {
+        index = slots;
+        bits = number_bits;
+        mask = (std::uint64_t(1) << bits) - 1;
+        shift = 32 - bits;
+        most = weld::runtime::most_entries(bits);
+    }
 };
 
 namespace weld::runtime {
@@ -61,14 +70,14 @@ void release_table(Task* task, WeldDict* d);
 /// The number of index slots, as a power of two, for so many entries.
 int index_bits(std::int64_t entries);
 
-inline std::uint32_t tag_of(std::uint64_t hash) { return std::uint32_t(hash >> 32); }
-inline std::uint64_t first_slot(const WeldDict* d, std::uint32_t tag) { return tag >> (32 - d->bits); }
+/// Never 0, so that no key looks like a free slot.
+inline std::uint32_t tag_of(std::uint64_t hash) { return std::uint32_t(hash >> 32) | 1; }
+inline std::uint64_t first_slot(const WeldDict* d, std::uint32_t tag) { return tag >> d->shift; }
 
 /// The number of the entry of `key`, or -1.
 template <KeyKind K>
 std::int64_t find_entry(const WeldDict* d, const void* key, std::uint32_t tag) {
-    const std::uint64_t mask = (std::uint64_t(1) << d->bits) - 1;
-    for (std::uint64_t at = first_slot(d, tag);; at = (at + 1) & mask) {
+    for (std::uint64_t at = first_slot(d, tag);; at = (at + 1) & d->mask) {
         const std::uint64_t slot = d->index[at];
         if (!slot) return -1;
         if (slot >> 32 != tag) continue;

@@ -140,9 +140,10 @@ WeldDict* Merger::table_for(std::int64_t count) {
     if (!d) return nullptr;
     *d = model_;
     d->count = d->capacity = count;
-    d->bits = index_bits(count);
     d->entries = static_cast<char*>(allocate_array(task_, count, d->stride, loc_));
-    d->index = d->entries ? allocate_array<std::uint64_t>(task_, std::int64_t(1) << d->bits, loc_) : nullptr;
+    if (!d->entries) return nullptr;
+    const int bits = index_bits(count);
+    d->set_index(allocate_array<std::uint64_t>(task_, std::int64_t(1) << bits, loc_), bits);
     return d->index ? d : nullptr;
 }
 
@@ -180,11 +181,10 @@ WeldDict* Merger::run() {
     run_all(task_, count, [&](Task*, std::int64_t range) {
         place_range(d, std::uint64_t(range), offsets[std::size_t(range)]);
     });
-    const std::uint64_t mask = (std::uint64_t(1) << d->bits) - 1;
     for (Range& r : ranges_) {
         for (std::uint64_t slot : r.spilled) {
             std::uint64_t at = first_slot(d, tag_in(slot));
-            while (d->index[at]) at = (at + 1) & mask;
+            while (d->index[at]) at = (at + 1) & d->mask;
             d->index[at] = slot;
         }
         release(task_, r.entries);

@@ -26,6 +26,14 @@ typedef struct WeldVec {  // vec[T]
 typedef struct WeldDict WeldDict;  // dict[K,V] is a WeldDict*; also the state of dictmerger
                                    // and groupmerger. NULL is a dictionary without entries.
 
+// The beginning of a WeldDict, which emitted code reads to find keys. `tag` is made of the upper half of a key's hash.
+typedef struct WeldTable {
+    uint64_t* index;  // slots: tag << 32 | number of the entry + 1; 0: free
+    char* entries;    // {key, value}, as structs lie in memory
+    uint64_t mask;    // slots - 1
+    int64_t shift;    // the search for a key begins at slot tag >> shift
+} WeldTable;
+
 // States of builders, as they cross function boundaries (inside a function they live in registers):
 //   appender[T]       WeldAppender
 //   merger[T,op]      T

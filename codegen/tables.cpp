@@ -1,0 +1,251 @@
+// Hash, equality and probing in emitted code: the same as runtime/keys.cpp and runtime/hash_table.h do, for
+// keys whose parts are in registers.
+#include "codegen/tables.h"
+
+#include <llvm/IR/MDBuilder.h>
+
+namespace weld::codegen {
+
+EntryLayout entry_layout(const Type* key, const Type* value) {
+    const std::int64_t align = std::max(align_of(key), align_of(value));
+    const auto up = [](std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; };
+    const std::int64_t value_at = up(size_of(key), align_of(value));
+    return {value_at, up(value_at + size_of(value), align)};
+}
+
+// ---- kinds of keys (runtime/keys.h) --------------------------------------------------------------------
+
+namespace {
+
+constexpr std::uint64_t kMix0 = 0xa0761d6478bd642f, kMix1 = 0xe7037ed1a0b428db, kMix2 = 0x8ebc6af09c88c6e3;
+
+bool holds_bool(const Type* t) {
+    if (t->is_struct())
+        for (const Type* f : t->args)
+            if (holds_bool(f)) return true;
+    return t->is_bool();
+}
+
+/// Equal values have equal bytes, input from users included.
+bool bytes_decide(const Type* t) { return is_plain(t) && !holds_bool(t); }
+
+bool is_bytes(const Type* t) { return t->is_vec() && bytes_decide(t->elem()); }
+
+/// The key is an integer of its bytes.
+bool is_word(const Type* t) {
+    if (t->is_simd()) return false;
+    if (t->is_scalar()) return true;
+    const std::int64_t size = size_of(t);
+    return bytes_decide(t) && (size == 1 || size == 2 || size == 4 || size == 8);
+}
+
+bool is_two_words(const Type* t) { return t->is_struct() && bytes_decide(t) && size_of(t) == 16; }
+
+class KeyCode {
+  public:
+    explicit KeyCode(Emitter& emitter) : e(emitter), ir(emitter.ir) {}
+
+    llvm::Value* hash(const Type* t, const Leaves& key);
+    /// i1: the key at `at` in memory is `key`.
+    llvm::Value* equal(const Type* t, llvm::Value* at, const Leaves& key);
+
+  private:
+    llvm::Value* c(std::uint64_t v) { return llvm::ConstantInt::get(e.unit.i64, v); }
+    llvm::Value* mix(llvm::Value* a, llvm::Value* b);
+    llvm::Value* scalar_bits(Scalar s, llvm::Value* x);
+    llvm::Value* word(const Type* t, const Leaves& key, std::int64_t from, std::int64_t bytes);
+    llvm::Value* hash_bytes(const Type* vec, llvm::Value* data, llvm::Value* len);
+    llvm::Value* equal_parts(const Type* t, const Leaves& a, const Leaves& b, std::size_t& leaf);
+
+    Emitter& e;
+    llvm::IRBuilder<>& ir;
+};
+
+llvm::Value* KeyCode::mix(llvm::Value* a, llvm::Value* b) {
+    llvm::Type* wide = llvm::IntegerType::get(e.unit.ctx, 128);
+    llvm::Value* product = ir.CreateMul(ir.CreateZExt(a, wide), ir.CreateZExt(b, wide));
+    llvm::Value* high = ir.CreateTrunc(ir.CreateLShr(product, 64), e.unit.i64);
+    return ir.CreateXor(ir.CreateTrunc(product, e.unit.i64), high);
+}
+
+/// The bits that decide about a scalar, as an i64.
+llvm::Value* KeyCode::scalar_bits(Scalar s, llvm::Value* x) {
+    if (is_float(s)) {
+        llvm::Type* bits = llvm::IntegerType::get(e.unit.ctx, s == Scalar::F64 ? 64 : 32);
+        llvm::Value* own = ir.CreateBitCast(x, bits);
+        llvm::Constant* nan =
+            llvm::ConstantInt::get(bits, s == Scalar::F64 ? 0x7ff8000000000000u : 0x7fc00000u);
+        own = ir.CreateSelect(ir.CreateFCmpUNO(x, x), nan, own);
+        x = ir.CreateSelect(ir.CreateFCmpOEQ(x, llvm::Constant::getNullValue(x->getType())),
+                            llvm::Constant::getNullValue(bits), own);
+    }
+    return ir.CreateZExt(x, e.unit.i64);
+}
+
+/// `bytes` bytes of a key that consists of scalars without padding, from byte `from`.
+llvm::Value* KeyCode::word(const Type* t, const Leaves& key, std::int64_t from, std::int64_t bytes) {
+    llvm::Value* all = nullptr;
+    std::size_t leaf = 0;
+    std::int64_t at = 0;
+    for_each_scalar(t, [&](Scalar s) {
+        llvm::Value* part = key[leaf++];
+        const std::int64_t shift = at - from;
+        at += size_of(s);
+        if (shift < 0 || shift >= bytes) return;
+        part = scalar_bits(s, part);
+        if (shift) part = ir.CreateShl(part, std::uint64_t(8 * shift));
+        all = all ? ir.CreateOr(all, part) : part;
+    });
+    return all;
+}
+
+llvm::Value* KeyCode::hash_bytes(const Type* vec, llvm::Value* data, llvm::Value* len) {
+    return e.call("weld_rt_hash_bytes", {data, ir.CreateMul(len, e.c64(size_of(vec->elem())))});
+}
+
+llvm::Value* KeyCode::hash(const Type* t, const Leaves& key) {
+    if (is_word(t)) return mix(ir.CreateXor(word(t, key, 0, 8), c(kMix0)), c(kMix1));
+    if (is_two_words(t))
+        return ir.CreateMul(
+            mix(ir.CreateXor(word(t, key, 0, 8), c(kMix0)), ir.CreateXor(word(t, key, 8, 8), c(kMix1))),
+            c(kMix2));
+    if (is_bytes(t)) return hash_bytes(t, key[0], key[1]);
+    llvm::Value* h = c(kMix2);
+    std::size_t leaf = 0;
+    const std::function<void(const Type*)> add = [&](const Type* part) {
+        if (part->is_struct()) {
+            for (const Type* f : part->args) add(f);
+        } else if (part->is_vec()) {
+            llvm::Value* data = key[leaf++];
+            llvm::Value* len = key[leaf++];
+            h = mix(ir.CreateXor(h, len), c(kMix0));
+            h = mix(ir.CreateXor(h, hash_bytes(part, data, len)), c(kMix1));
+        } else {
+            h = mix(ir.CreateXor(h, scalar_bits(part->scalar, key[leaf++])), c(kMix1));
+        }
+    };
+    add(t);
+    return h;
+}
+
+llvm::Value* KeyCode::equal_parts(const Type* t, const Leaves& a, const Leaves& b, std::size_t& leaf) {
+    if (t->is_struct()) {
+        llvm::Value* all = ir.getTrue();
+        for (const Type* f : t->args) all = ir.CreateAnd(all, equal_parts(f, a, b, leaf));
+        return all;
+    }
+    const std::size_t k = leaf++;
+    if (!t->is_vec()) return ir.CreateICmpEQ(scalar_bits(t->scalar, a[k]), scalar_bits(t->scalar, b[k]));
+    ++leaf;
+    const auto bytes = [&]() -> Leaves {
+        llvm::Value* count = ir.CreateMul(a[k + 1], e.c64(size_of(t->elem())));
+        return {ir.CreateIsNotNull(e.call("weld_rt_equal_bytes", {a[k], b[k], count}))};
+    };
+    return e.emit_if(ir.CreateICmpEQ(a[k + 1], b[k + 1]), bytes,
+                     [&]() -> Leaves { return {ir.getFalse()}; })[0];
+}
+
+llvm::Value* KeyCode::equal(const Type* t, llvm::Value* at, const Leaves& key) {
+    if ((is_word(t) || is_two_words(t)) && !(t->is_scalar() && is_float(t->scalar))) {
+        const auto align = llvm::Align(std::uint64_t(align_of(t)));
+        const std::int64_t size = std::min<std::int64_t>(8, size_of(t));
+        llvm::Type* part = llvm::IntegerType::get(e.unit.ctx, unsigned(8 * size));
+        llvm::Value* same = nullptr;
+        for (std::int64_t from = 0; from < size_of(t); from += size) {
+            llvm::Value* theirs = ir.CreateAlignedLoad(part, e.address(at, from), align);
+            llvm::Value* mine = ir.CreateTrunc(word(t, key, from, size), part);
+            llvm::Value* one = ir.CreateICmpEQ(theirs, mine);
+            same = same ? ir.CreateAnd(same, one) : one;
+        }
+        return same;
+    }
+    std::size_t leaf = 0;
+    return equal_parts(t, e.load(t, at), key, leaf);
+}
+
+}  // namespace
+
+bool finds_inline(const Type* key) {
+    if (key->is_struct()) {
+        for (const Type* f : key->args)
+            if (!finds_inline(f)) return false;
+        return true;
+    }
+    return key->is_scalar() || is_bytes(key);
+}
+
+// ---- probing -------------------------------------------------------------------------------------------
+
+Leaves find_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
+                  const Leaves& key, const std::function<Leaves(llvm::Value*)>& found,
+                  const std::function<Leaves()>& absent) {
+    auto& ir = e.ir;
+    KeyCode keys(e);
+    const std::int64_t stride = entry_layout(key_type, value_type).size;
+    const auto field = [&](llvm::Type* type, int number) {  // of WeldTable
+        return ir.CreateAlignedLoad(type, e.address(table, 8 * number), llvm::Align(8));
+    };
+    llvm::Value* tag = ir.CreateOr(ir.CreateLShr(keys.hash(key_type, key), 32), 1);
+    llvm::Value* index = field(e.unit.ptr, 0);
+    llvm::Value* entries = field(e.unit.ptr, 1);
+    llvm::Value* mask = field(e.unit.i64, 2);
+    llvm::Value* first = ir.CreateLShr(tag, field(e.unit.i64, 3));
+    auto *before = ir.GetInsertBlock(), *probe = e.block("probe"), *fits = e.block("tag_fits"),
+         *differs = e.block("tag_differs"), *go_on = e.block("next_slot"), *here = e.block("found"),
+         *nowhere = e.block("absent"), *join = e.block("looked_up");
+    ir.CreateBr(probe);
+
+    ir.SetInsertPoint(probe);
+    llvm::PHINode* at = ir.CreatePHI(e.unit.i64, 2);
+    at->addIncoming(first, before);
+    llvm::Value* slot = ir.CreateAlignedLoad(e.unit.i64, ir.CreateGEP(e.unit.i64, index, at), llvm::Align(8));
+    ir.CreateCondBr(ir.CreateICmpEQ(ir.CreateLShr(slot, 32), tag), fits, differs);
+
+    ir.SetInsertPoint(fits);
+    llvm::Value* number = ir.CreateSub(ir.CreateAnd(slot, e.c64(0xffffffff)), e.c64(1));
+    llvm::Value* entry = ir.CreateGEP(e.unit.i8, entries, ir.CreateMul(number, e.c64(stride)));
+    llvm::Value* same = keys.equal(key_type, entry, key);
+    ir.CreateCondBr(same, here, go_on);
+
+    ir.SetInsertPoint(differs);
+    ir.CreateCondBr(ir.CreateIsNull(slot), nowhere, go_on);
+
+    ir.SetInsertPoint(go_on);
+    at->addIncoming(ir.CreateAnd(ir.CreateAdd(at, e.c64(1)), mask), go_on);
+    ir.CreateBr(probe);
+
+    ir.SetInsertPoint(here);
+    Leaves result = found(entry);
+    auto* after_found = ir.GetInsertBlock();
+    ir.CreateBr(join);
+    ir.SetInsertPoint(nowhere);
+    const Leaves other = absent();
+    auto* after_absent = ir.GetInsertBlock();
+    ir.CreateBr(join);
+    ir.SetInsertPoint(join);
+    for (std::size_t k = 0; k < result.size(); ++k) {
+        llvm::PHINode* phi = ir.CreatePHI(result[k]->getType(), 2);
+        phi->addIncoming(result[k], after_found);
+        phi->addIncoming(other[k], after_absent);
+        result[k] = phi;
+    }
+    return result;
+}
+
+llvm::Value* never_null(Emitter& e, llvm::Value* table) {
+    llvm::Module& out = e.unit.out;
+    llvm::Constant* empty = out.getNamedGlobal("empty_table");
+    if (!empty) {
+        const auto hidden = [&](llvm::Constant* init, const char* name) {
+            return new llvm::GlobalVariable(out, init->getType(), true, llvm::GlobalValue::PrivateLinkage,
+                                            init, name);
+        };
+        llvm::Constant* nothing = llvm::ConstantPointerNull::get(e.unit.ptr);
+        llvm::Constant* slot = hidden(e.c64(0), "empty_slot");
+        auto* shape = llvm::StructType::get(e.unit.ctx, {e.unit.ptr, e.unit.ptr, e.unit.i64, e.unit.i64});
+        empty = hidden(llvm::ConstantStruct::get(shape, {slot, nothing, e.c64(0), e.c64(32)}), "empty_table");
+    }
+    return e.ir.CreateSelect(e.ir.CreateIsNull(table), empty, table);
+}
+
+}  // namespace weld::codegen

@@ -1,0 +1,30 @@
+// Looking for keys in tables, as emitted code does it where that is worth it.
+#pragma once
+
+#include <functional>
+
+#include "codegen/emit.h"
+
+namespace weld::codegen {
+
+/// {key, value} as entries of a table have them.
+struct EntryLayout {
+    std::int64_t value_at;
+    std::int64_t size;
+};
+EntryLayout entry_layout(const Type* key, const Type* value);
+
+/// Whether emitted code can look for keys of this type by itself: scalars, vectors of integers, and structs
+/// of these.
+bool finds_inline(const Type* key);
+
+/// Looks for `key` in `table` (of `key_type` and `value_type`, not null) and goes on in one of two ways,
+/// whose results become one: with the address of the entry, or without.
+Leaves find_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
+                  const Leaves& key, const std::function<Leaves(llvm::Value* entry)>& found,
+                  const std::function<Leaves()>& absent);
+
+/// `table`, or an empty one instead of null.
+llvm::Value* never_null(Emitter& e, llvm::Value* table);
+
+}  // namespace weld::codegen
