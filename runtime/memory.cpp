@@ -53,6 +53,14 @@ Page* MemoryAccount::take_single(std::int64_t size) {
     return page;
 }
 
+Page* MemoryAccount::grow_single(Page* page, std::int64_t size) {
+    const std::int64_t more = PageHeap::bytes_of_single(size) - page->bytes;
+    if (more <= 0 || !charge(more)) return nullptr;
+    Page* grown = heap_.grow_single(page, size);
+    if (!grown) refund(more);
+    return grown;
+}
+
 void MemoryAccount::give(Page* page) {
     refund(page->bytes);
     heap_.give(page, keep());

@@ -40,6 +40,8 @@ class MemoryAccount {
     /// Pages, counted. Null if the limit or the machine has no more.
     Page* take_small(std::int64_t bytes);
     Page* take_single(std::int64_t size);
+    /// See PageHeap::grow_single.
+    Page* grow_single(Page* page, std::int64_t size);
     void give(Page* page);
     Page* find(const void* p) const { return heap_.find(p); }
     void end_of_run() { heap_.age(); }
@@ -129,6 +131,9 @@ void free_pages(MemoryAccount* account, Page* pages);
 
 /// `size` > 0 bytes in the innermost region. Null after recording the failure.
 void* allocate(Task* task, std::int64_t size, std::int32_t loc);
+/// Makes a large block of this task larger without copying it. It may move: null, and nothing has happened,
+/// if that cannot be done.
+void* grow(Task* task, void* block, std::int64_t size);
 /// `count` elements of `size` bytes; never null for none.
 void* allocate_array(Task* task, std::int64_t count, std::int64_t size, std::int32_t loc);
 template <class T>

@@ -73,6 +73,9 @@ class PageHeap {
     /// A page for one block of `size` bytes, aligned to 64, up to `room` bytes larger than need be. Null: no
     /// memory.
     Page* take_single(std::int64_t size, std::int64_t room);
+    /// Makes the page of a single block larger, so that `size` bytes have room: the block may move, the pages
+    /// of the machine behind it are not copied. Null, and nothing has happened: not a mapping, or no memory.
+    Page* grow_single(Page* page, std::int64_t size);
     /// The least that take_single takes.
     static std::int64_t bytes_of_single(std::int64_t size);
     /// Takes a page back; keeps no more than `keep` bytes waiting in all.

@@ -293,6 +293,24 @@ void release(Task* task, void* block) {
         if (owns(r, page, block)) return free_block(r, page, static_cast<char*>(block), debt);
 }
 
+void* grow(Task* task, void* block, std::int64_t size) {
+    Page* page = task->account().find(block);
+    if (!page || !page->single || !page->mapped || block != page->begin) return nullptr;
+    std::int64_t* debt = &task->debt;
+    for (Region* r = task->region; r; debt = &r->outer_debt, r = r->outer) {
+        if (page->owner != r) continue;
+        const std::int64_t before = page->bytes;
+        remove_page(r, page);
+        Page* grown = task->account().grow_single(page, size);
+        add_page(r, grown ? grown : page);
+        if (!grown) return nullptr;
+        *debt += grown->bytes - before;
+        unpoison(grown->begin, size);
+        return grown->begin;
+    }
+    return nullptr;
+}
+
 // ---- regions ----------------------------------------------------------------------------------------------
 
 std::int64_t bytes_held(const Task* task) {

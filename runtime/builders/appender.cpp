@@ -61,6 +61,14 @@ extern "C" std::int32_t weld_rt_appender_grow(WeldTask* t, WeldAppender* a, std:
     const std::int64_t least = std::max<std::int64_t>(4, 64 / std::max<std::int64_t>(1, size));
     const std::int64_t doubled = a->capacity <= INT64_MAX / 2 ? a->capacity * 2 : a->capacity;
     const std::int64_t capacity = room == 1 ? std::max({needed, doubled, least}) : std::max(needed, doubled);
+    std::int64_t bytes;
+    if (a->data && !__builtin_mul_overflow(capacity, size, &bytes)) {
+        if (void* data = grow(task, a->data, bytes)) {
+            a->data = data;
+            a->capacity = capacity;
+            return kOk;
+        }
+    }
     void* data = allocate_array(task, capacity, size, loc);
     if (!data) return kFailed;
     if (a->size && size) std::memcpy(data, a->data, std::size_t(a->size * size));

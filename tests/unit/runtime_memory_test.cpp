@@ -169,6 +169,33 @@ TEST_CASE("freeing gives room back at once") {
     CHECK(task.debt == start);
 }
 
+TEST_CASE("large blocks grow in regions of any depth, keep what they hold and are counted") {
+    Fixture f(std::int64_t(256) << 20);
+    {
+        Task task(&f.run, &go_on);
+        WeldVec v = numbers(&task, 400'000, 5);
+        const WeldVec other = numbers(&task, 400'000, 7);  // lies in the way
+        Region inner;
+        enter_region(&task, &inner);
+        for (std::int64_t n : {1'000'000, 5'000'000, 20'000'000}) {
+            void* old = v.data;
+            REQUIRE((v.data = grow(&task, old, n * 8)));
+            CHECK(holds({v.data, 400'000}, 5));
+            CHECK(f.account().find(static_cast<std::int64_t*>(v.data) + n - 1));
+            if (v.data != old) CHECK_FALSE(f.account().find(old));
+        }
+        CHECK(holds(other, 7));
+        CHECK(f.account().used() >= 160'000'000);
+        CHECK_FALSE(grow(&task, v.data, 40'000'000 * 8));  // the limit
+        CHECK(holds({v.data, 400'000}, 5));
+        CHECK_FALSE(grow(&task, weld_rt_alloc(&task, 10, 8, 0), 1000));  // small blocks don't
+        exit_region(&task, &inner);
+        release(&task, v.data);
+        CHECK(f.account().used() < 20'000'000);
+    }
+    CHECK(f.account().used() == 0);
+}
+
 TEST_CASE("the limit is a failure that says so") {
     Fixture f(1 << 20);
     Task task(&f.run, &go_on);
