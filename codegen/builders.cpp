@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "codegen/emit.h"
+#include "codegen/loops.h"
 #include "codegen/tables.h"
 
 namespace weld::codegen {
@@ -371,34 +372,43 @@ static Leaves merge_one(Emitter& e, Merge g, const Type* t, Leaves s, const Leav
     llvm_unreachable("all kinds of builders are above");
 }
 
-Leaves Emitter::emit_merge(Merge g) {
+/// Merges `n` lanes of `v`, all or those of `mask`.
+static Leaves merge_in_lanes(Emitter& e, Merge g, const Leaves& s, const Leaves& v, std::uint32_t n,
+                             llvm::Value* mask) {
     const Type* t = g.node->type;
-    const Leaves s = emit(g.builder());
-    const Leaves v = emit(g.value());
-    // A vector that an appender of simd values takes is one value; otherwise lanes are merged one by one, in
-    // order.
-    const std::uint32_t n = t->holds_simd ? 0 : lanes_in(g.value()->type);
-    if (n == 0) return merge_one(*this, g, t, s, v);
-    llvm::Value* mask = g.mask() ? emit1(g.mask()) : tail.mask;
-    if (g.mask() && tail.mask) mask = ir.CreateAnd(mask, tail.mask);
-    if (t->is_builder(BuilderKind::Appender)) return append_lanes(*this, t, s, v, n, mask, g.node->loc);
-    if (t->is_builder(BuilderKind::Merger)) return merge_lanes(*this, t, s, v, n, mask);
+    if (t->is_builder(BuilderKind::Appender)) return append_lanes(e, t, s, v, n, mask, g.node->loc);
+    if (t->is_builder(BuilderKind::Merger)) return merge_lanes(e, t, s, v, n, mask);
     const bool row = t->is_builder(BuilderKind::VecMerger) && g.value()->type->args[0]->is_scalar();
-    if (row && mask == tail.mask && t->elem()->is_scalar()) return merge_row_into_vec(*this, g, t, s, v, n);
+    if (row && mask == e.tail.mask && t->elem()->is_scalar()) return merge_row_into_vec(e, g, t, s, v, n);
     Leaves now = s;
     for (std::uint32_t k = 0; k < n; ++k) {
         const auto one = [&] {
-            Leaves value = lane(*this, v, k);
-            if (row) value[0] = ir.CreateAdd(value[0], c64(k));
-            return merge_one(*this, g, t, now, value);
+            Leaves value = lane(e, v, k);
+            if (row) value[0] = e.ir.CreateAdd(value[0], e.c64(k));
+            return merge_one(e, g, t, now, value);
         };
         if (!mask) now = one();
         else {
             const Leaves before = now;
-            now = emit_if(ir.CreateExtractElement(mask, std::uint64_t(k)), one, [&] { return before; });
+            now = e.emit_if(e.ir.CreateExtractElement(mask, std::uint64_t(k)), one, [&] { return before; });
         }
     }
     return now;
+}
+
+Leaves Emitter::emit_merge(Merge g) {
+    const Type* t = g.node->type;
+    const Leaves s = emit(g.builder());
+    // A vector that an appender of simd values takes is one value; otherwise lanes are merged one by one, in
+    // order.
+    const std::uint32_t n = t->holds_simd ? 0 : lanes_in(g.value()->type);
+    if (n == 0) return merge_one(*this, g, t, s, emit(g.value()));
+    if (!g.mask()) return merge_in_lanes(*this, g, s, emit(g.value()), n, tail.mask);
+    llvm::Value* mask = emit1(g.mask());
+    if (tail.mask) mask = ir.CreateAnd(mask, tail.mask);
+    const auto masked = [&] { return merge_in_lanes(*this, g, s, emit(g.value()), n, mask); };
+    if (!is_worth_a_branch(g.value())) return masked();
+    return emit_if(ir.CreateOrReduce(mask), masked, [&] { return s; });
 }
 
 /// The value is written in any case, and counts if the condition holds.

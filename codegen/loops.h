@@ -23,6 +23,9 @@ Merge conditional_append(If choice);
 /// Estimated picoseconds of one evaluation.
 std::int64_t cost_of(const Expr* e);
 
+/// Evaluating `e` on lanes costs more than asking first whether any lane needs it.
+bool is_worth_a_branch(const Expr* e);
+
 /// `body`, outside of loops, has no loop in place: it runs once and isn't worth optimising.
 bool runs_once(const Expr* body);
 

@@ -2,6 +2,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include "codegen/emit.h"
+#include "codegen/loops.h"
 
 namespace weld::codegen {
 
@@ -201,6 +202,14 @@ Leaves Emitter::emit_scalar_op(const Expr* e) {
     if (e->op == Op::And || e->op == Op::Or) return {lazily(*this, e)};
     const Type* t = e->arg(0)->type;
     const Leaves a = emit(e->arg(0));
+    const bool joins = e->op == Op::BitAnd || e->op == Op::BitOr;
+    if (joins && t->is_simd() && t->scalar == Scalar::Bool && is_worth_a_branch(e->arg(1))) {
+        llvm::Value* open = ir.CreateOrReduce(e->op == Op::BitAnd ? a[0] : ir.CreateNot(a[0]));
+        const auto both = [&]() -> Leaves {
+            return {scalar_op(e->op, t->scalar, a[0], emit1(e->arg(1)), e->loc)};
+        };
+        return emit_if(open, both, [&] { return a; });
+    }
     if (e->num_args == 1) return {scalar_op(e->op, t->scalar, a[0], nullptr, e->loc)};
     const Leaves b = emit(e->arg(1));
     if (is_comparison(e->op)) return {compare_values(e->op, t, a, b)};
