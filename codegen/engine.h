@@ -1,5 +1,5 @@
-// From a Module to a function that can be called. The only header of codegen that others include; no LLVM in
-// it.
+// From a Module to machine code, and from there to a function that can be called. The only header of codegen
+// that others include; no LLVM in it.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/abi/weld_abi.h"
 #include "weldir/ir/module.h"
@@ -18,8 +19,7 @@ namespace weld {
 using EntryFn = std::int32_t (*)(WeldTask* task, const void* args, void* result);
 
 struct CodeOptions {
-    int level = 2;              ///< 0: no LLVM optimisation, fast selection; 1...3
-    bool bounds_checks = true;  ///< checks of lookups, slices, iterators, zips, vecmerger indices
+    int level = 2;                           ///< 0: no LLVM optimisation, fast selection; 1...3
     std::string* llvm_input_text = nullptr;  ///< if set, receives the LLVM IR before optimisation
     std::string* llvm_text = nullptr;        ///< if set, receives the LLVM IR after optimisation
     std::string* asm_text = nullptr;         ///< if set, receives the assembly
@@ -30,7 +30,7 @@ struct CodeTimes {
     double emit_ms = 0;      ///< machine code and linking
 };
 
-/// Compiled code of one Module. Lives as long as something points to it; needs the Module no longer.
+/// Machine code of one Module in memory. Lives as long as something points to it; needs the Module no longer.
 class Code {
   public:
     virtual ~Code() = default;
@@ -40,10 +40,19 @@ class Code {
 /// The address of a runtime entry (runtime/abi/entry.def), vector routine or user function; null if unknown.
 using Resolve = std::function<void*(std::string_view name)>;
 
-/// Translates a verified Module. Null with `*error` set if that fails, which is our bug or the machine's,
+/// Machine code that holds no address of a process, so it may be kept.
+struct MachineCode {
+    std::vector<std::string> objects;  ///< ELF
+    std::string generator;             ///< the file that `generate` lies in
+};
+
+/// Translates a verified Module. False with `*error` set if that fails, which is our bug or the machine's,
 /// never the user's. May be called from several threads.
-std::shared_ptr<Code> generate(const Module& m, const CodeOptions& options, const Resolve& resolve,
-                               CodeTimes* times, std::string* error);
+bool generate(const Module& m, const CodeOptions& options, MachineCode* code, CodeTimes* times,
+              std::string* error);
+
+/// Brings machine code to memory. Null with `*error` set if there is no memory, or a function is unknown.
+std::shared_ptr<Code> load(const MachineCode& code, const Resolve& resolve, std::string* error);
 
 /// `generate`, for who loads libweld.so only when code is needed: weld-cli does.
 extern "C" decltype(&generate) const weld_codegen_generate;
@@ -52,5 +61,7 @@ extern "C" decltype(&generate) const weld_codegen_generate;
 std::uint32_t target_simd_bytes();
 /// AVX-512 that can move lanes of one and two bytes together (VBMI2).
 bool target_moves_small_lanes();
+/// What code that was made here may be run on: the instructions of this machine.
+std::string target_identity();
 
 }  // namespace weld

@@ -1,6 +1,11 @@
 // What is known of the machine without LLVM.
 #include "codegen/engine.h"
 
+#include <fmt/format.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace weld {
 
 std::uint32_t target_simd_bytes() {
@@ -21,6 +26,19 @@ bool target_moves_small_lanes() {
 #else
     return false;
 #endif
+}
+
+std::string target_identity() {
+    std::string identity;
+#if defined(__x86_64__)
+    unsigned a, b, c, d;
+    // features, and the model, which instructions are scheduled for
+    if (__get_cpuid(1, &a, &b, &c, &d)) identity += fmt::format("{:x} {:x} {:x} ", a, c, d);
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) identity += fmt::format("{:x} {:x} {:x} ", b, c, d);
+    if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) identity += fmt::format("{:x} {:x} ", a, d);
+    if (__get_cpuid(0x80000001, &a, &b, &c, &d)) identity += fmt::format("{:x} {:x} ", c, d);
+#endif
+    return identity + std::to_string(target_simd_bytes());
 }
 
 }  // namespace weld

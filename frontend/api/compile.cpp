@@ -9,8 +9,10 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
+#include "frontend/api/cache.h"
 #include "frontend/weld/weld.h"
 #include "runtime/vecmath/vecmath.h"
+#include "weldir/ir/build.h"
 #include "weldir/ir/print.h"
 #include "weldir/ir/verify.h"
 #include "weldir/passes/pass.h"
@@ -104,6 +106,37 @@ class Compilation {
         return program_;
     }
 
+    /// The program that was kept; null if it cannot be had any more.
+    std::shared_ptr<const Program> restore(std::string text, const StoredProgram& stored) {
+        program_->module_ = std::make_unique<Module>();
+        Module& m = *program_->module_;
+        m.sources.add(options_.name, std::move(text));
+        Diagnostics none;
+        std::vector<const Symbol*> params;
+        for (const auto& [name, type] : stored.params) {
+            const Type* t = read_type(m, type, none);
+            if (!t) return nullptr;
+            params.push_back(m.symbol(name, t));
+        }
+        const Type* result = read_type(m, stored.result, none);
+        std::string error;
+        program_->code_ = result ? load(stored.code, resolve(), &error) : nullptr;
+        if (!program_->code_) return nullptr;
+        m.main = lambda(m, params, kernel(m, {.name = "kept"}, result, {}));
+        describe_interface();
+        program_->serialize_header_ = options_.serialize_header;
+        report_.diagnostics = stored.warnings;
+        return program_;
+    }
+
+    /// What `restore` needs.
+    StoredProgram stored() {
+        StoredProgram all{.warnings = report_.diagnostics, .result = program_->result_type()->str()};
+        for (const Symbol* s : program_->params()) all.params.emplace_back(s->name, s->type->str());
+        all.code = std::move(machine_code_);
+        return all;
+    }
+
   private:
     bool read(std::string text) {
         const Language* language = find_language(options_.language);
@@ -172,16 +205,11 @@ class Compilation {
         std::string error, input_text, llvm_text, asm_text;
         CodeTimes times;
         const CodeOptions code{.level = options_.llvm_level.value_or(options_.level),
-                               .bounds_checks = options_.bounds_checks,
                                .llvm_input_text = explains("llvm-input") ? &input_text : nullptr,
                                .llvm_text = explains("llvm") ? &llvm_text : nullptr,
                                .asm_text = explains("asm") ? &asm_text : nullptr};
-        const auto resolve = [libraries = program_->libraries_](std::string_view name) {
-            if (void* entry = runtime::entry_address(name)) return entry;
-            if (void* routine = find_vecmath(name)) return routine;
-            return libraries->find(name);
-        };
-        program_->code_ = weld::generate(*program_->module_, code, resolve, &times, &error);
+        if (weld::generate(*program_->module_, code, &machine_code_, &times, &error))
+            program_->code_ = load(machine_code_, resolve(), &error);
         if (code.llvm_input_text) options_.explain("llvm-input", input_text);
         if (code.llvm_text) options_.explain("llvm", llvm_text);
         if (code.asm_text) options_.explain("asm", asm_text);
@@ -189,6 +217,14 @@ class Compilation {
         report_.times.llvm_emit = times.emit_ms;
         program_->serialize_header_ = options_.serialize_header;
         return program_->code_ || fail("internal error: no code could be made: " + error);
+    }
+
+    Resolve resolve() const {
+        return [libraries = program_->libraries_](std::string_view name) {
+            if (void* entry = runtime::entry_address(name)) return entry;
+            if (void* routine = find_vecmath(name)) return routine;
+            return libraries->find(name);
+        };
     }
 
     bool verifies() const {
@@ -215,14 +251,42 @@ class Compilation {
     const CompileOptions& options_;
     CompileReport& report_;
     std::shared_ptr<Program> program_;
+    MachineCode machine_code_;
 };
+
+static std::shared_ptr<const Program> from_folder(const std::string& text, const CompileOptions& options,
+                                                  CompileReport& report) {
+    const std::string key = machine_key(text, options);
+    StoredProgram stored;
+    if (read_stored(options.cache, key, &stored))
+        if (auto program = Compilation(options, report).restore(text, stored)) return program;
+    Compilation fresh(options, report);
+    std::shared_ptr<const Program> program = fresh.compile(text);
+    if (program && !program->result_type()->holds_builder) write_stored(options.cache, key, fresh.stored());
+    return program;
+}
+
+static std::shared_ptr<const Program> from_process(std::string text, const CompileOptions& options,
+                                                   CompileReport& report) {
+    std::string key = process_key(text, options);
+    if (CompiledProgram known = recent_program(key); known.program) {
+        report.diagnostics = known.warnings;
+        return known.program;
+    }
+    auto program = options.cache.empty() ? Compilation(options, report).compile(std::move(text))
+                                         : from_folder(text, options, report);
+    if (program) remember_program(std::move(key), {program, report.diagnostics});
+    return program;
+}
 
 std::shared_ptr<const Program> compile(std::string text, const CompileOptions& options,
                                        CompileReport* report) {
     std::shared_ptr<const Program> program;
+    const bool each_step = options.only_check || !options.explained.empty() || options.verify;
     on_deep_stack([&] {
         try {
-            program = Compilation(options, *report).compile(std::move(text));
+            program = each_step ? Compilation(options, *report).compile(std::move(text))
+                                : from_process(std::move(text), options, *report);
         } catch (const std::bad_alloc&) {
             report->diagnostics = "error: not enough memory to compile the program\n";
         }

@@ -33,11 +33,11 @@ struct CompileOptions {
     int level = 2;            ///< 0...3
     std::optional<int> llvm_level;                   ///< of the machine code, if not `level`
     std::optional<std::vector<std::string>> passes;  ///< exactly these instead of those of the level
-    bool bounds_checks = true;
-    bool verify = false;  ///< check the IR after each pass
+    bool verify = false;                             ///< check the IR after each pass
     bool nul_terminated_strings = false;
     bool serialize_header = false;  ///< magic, version and hash of the type before serialized values
     std::shared_ptr<const Libraries> libraries;  ///< null: functions of the process only
+    std::string cache;                           ///< an existing folder that keeps compiled code; empty: none
     /// Stages whose outcome `explain` receives: `parsed typed optimized vectorized llvm-input llvm asm` or
     /// names of passes.
     std::vector<std::string> explained;
@@ -125,7 +125,9 @@ class Program : public std::enable_shared_from_this<Program> {
 };
 
 /// Null if the program is rejected, or an option is wrong; `report->diagnostics` says why, and holds the
-/// warnings otherwise. May be called from several threads.
+/// warnings otherwise. May be called from several threads. A text that was compiled before with the same
+/// options, lately in this process or in what `cache` keeps, is not compiled again; its Module has then the
+/// interface of the program only. With `explain` or `only_check` every step is made.
 std::shared_ptr<const Program> compile(std::string text, const CompileOptions& options,
                                        CompileReport* report);
 

@@ -164,7 +164,6 @@ std::string Config::apply(CompileOptions* compile, RunSettings* run) const {
     if (s.level) compile->level = s.level->value;
     if (s.llvm_level) compile->llvm_level = s.llvm_level->value;
     if (s.passes) compile->passes = s.passes->names;
-    if (s.bounds_checks) compile->bounds_checks = *s.bounds_checks;
     if (s.verify) compile->verify = *s.verify;
     if (s.nul_strings) compile->nul_terminated_strings = *s.nul_strings;
     if (s.serialize_header) compile->serialize_header = *s.serialize_header;

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <new>
 #include <string_view>
 #include <vector>
@@ -67,6 +68,13 @@ int Settings::apply(const Options& options) {
     for (const std::string& path : options.libraries)
         if (std::string error; !libraries->load(path, &error))
             return wrong_usage(fmt::format("--lib: {}", error));
+    if (!options.cache.empty()) {
+        std::error_code failed;
+        std::filesystem::create_directories(options.cache, failed);
+        if (failed)
+            return wrong_usage(fmt::format("--cache: no folder `{}`: {}", options.cache, failed.message()));
+    }
+    compile.cache = options.cache;
     return choose_stages(options);
 }
 

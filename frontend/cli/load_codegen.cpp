@@ -8,16 +8,16 @@
 
 namespace weld {
 
-std::shared_ptr<Code> generate(const Module& m, const CodeOptions& options, const Resolve& resolve,
-                               CodeTimes* times, std::string* error) {
+bool generate(const Module& m, const CodeOptions& options, MachineCode* code, CodeTimes* times,
+              std::string* error) {
     static void* const library = ::dlopen("libweld.so." WELD_VERSION, RTLD_NOW | RTLD_LOCAL);
     static const auto* const there =
         library ? static_cast<decltype(&weld_codegen_generate)>(::dlsym(library, "weld_codegen_generate"))
                 : nullptr;
-    if (there) return (*there)(m, options, resolve, times, error);
+    if (there) return (*there)(m, options, code, times, error);
     const char* why = ::dlerror();
     *error = why ? why : "libweld.so." WELD_VERSION " cannot be loaded";
-    return nullptr;
+    return false;
 }
 
 }  // namespace weld

@@ -1,5 +1,5 @@
 // The tree as nodes of the Module. Everything has been checked; what is decided here is only form: strings
-// become vectors, `zip` the data of its loop, long chains of operators are cut.
+// become vectors, `zip` the data of its loop, large trees of operators are cut.
 #include "frontend/weld/reader.h"
 #include "weldir/ir/build.h"
 
@@ -65,20 +65,31 @@ class Lowering {
         return make_vec(m_, i8, bytes, n->loc);
     }
 
-    /// A chain `a + b + ...` is cut where `measure` said so: the part so far becomes a `let`, which computes
-    /// the same in the same order, and no tree gets deep.
+    /// What `measure` said is bound to a name as it is computed; what was to be computed before that, too.
     const Expr* infix(Node* top, Lets& lets) {
         const std::vector<Node*> spine = left_spine(top);
         const Expr* left = lower(spine.back()->args[0]);
         for (auto at = spine.rbegin(); at != spine.rend(); ++at) {
             Node* n = *at;
-            const Expr* right = lower(n->args[1]);
+            const Expr* right = nullptr;
+            if (!is_infix(n->args[1]) || is_lazy_operand(n, 1)) {
+                right = lower(n->args[1]);
+            } else {
+                if (n->args[1]->has_bound || is_bound(n->args[1])) left = named(left, lets);
+                right = operand(n->args[1], infix(n->args[1], lets), lets);
+            }
             left = annotated(n, scalar_op(m_, n->op, {left, right}, n->loc));
-            if (n == top || n->chain < kChain) continue;
-            lets.emplace_back(m_.symbol("chain", left->type), left);
-            left = var(m_, lets.back().first, n->loc);
+            if (n != top) left = operand(n, left, lets);
         }
         return left;
+    }
+
+    const Expr* operand(const Node* n, const Expr* e, Lets& lets) { return is_bound(n) ? named(e, lets) : e; }
+
+    const Expr* named(const Expr* e, Lets& lets) {
+        if (e->op == Op::Var || e->op == Op::Literal) return e;
+        lets.emplace_back(m_.symbol("part", e->type), e);
+        return var(m_, lets.back().first, e->loc);
     }
 
     const Symbol* declare(const Binding& b) { return b.local->symbol = m_.symbol(b.name, b.local->type); }

@@ -15,24 +15,20 @@
 namespace weld::front {
 
 void measure(Node* n) {
+    const bool infix = is_infix(n);
     n->height = 1;
-    if (!is_infix(n)) {
-        for (const Node* a : n->args)
-            if (a) n->height = std::max(n->height, a->height + 1);
-        return;
+    n->operators = infix;
+    n->has_bound = false;
+    for (std::size_t i = 0; i < n->args.size(); ++i) {
+        const Node* a = n->args[i];
+        if (!a) continue;
+        const bool joint = infix && is_infix(a) && !is_lazy_operand(n, i);  // one expression with `n`
+        const bool bound = joint && is_bound(a);
+        n->height = std::max(n->height, bound ? 2 : a->height + 1);
+        if (!joint) continue;
+        n->operators += bound ? 0 : a->operators;
+        n->has_bound |= bound || a->has_bound;
     }
-    const Node *left = n->args[0], *right = n->args[1];
-    std::uint32_t length = 1;  // of the chain, as far as it makes the tree deeper
-    n->chain = 1;
-    n->operands = right->height;
-    if (is_infix(left)) {
-        length = std::min(left->height - left->operands, kChain);
-        n->chain = std::uint8_t(left->chain % kChain + 1);
-        n->operands = std::max(n->operands, left->operands);
-    } else {
-        n->operands = std::max(n->operands, left->height);
-    }
-    n->height = n->operands + 1 + length;
 }
 
 Parser::Parser(Reader& reader, Loc text, bool internal)
@@ -106,10 +102,10 @@ bool Parser::recover(int stop, int other_stop) {
 
 Parser::Nesting::Nesting(Parser& p) : parser(p), too_deep(++p.depth_ > kMaxNesting) {}
 
-Node* Parser::give_up(Loc loc) {
+Node* Parser::give_up(Loc loc, std::uint32_t limit) {
     if (!gave_up_ && !panic_)
         diagnostics_.error(loc, "the program is nested too deeply here; at most {} levels are possible",
-                           kMaxHeight);
+                           limit);
     gave_up_ = panic_ = true;
     at_ = tokens_.size() - 1;
     return make(Form::Error, loc, loc, {});
@@ -138,7 +134,7 @@ Node* Parser::make_op(Op op, Loc start, Loc loc, std::span<Node* const> args) {
 
 Node* Parser::finish(Node* n) {
     measure(n);
-    return n->height > kMaxHeight && n->form != Form::Error ? give_up(n->start) : n;
+    return n->height > kMaxHeight && n->form != Form::Error ? give_up(n->start, kMaxHeight) : n;
 }
 
 // ---- items

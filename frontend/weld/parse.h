@@ -52,7 +52,7 @@ class Parser {
         Parser& parser;
         bool too_deep;
     };
-    Node* give_up(Loc loc);  ///< too deep: reports once and ends the parse
+    Node* give_up(Loc loc, std::uint32_t limit);  ///< too deep: reports once and ends the parse
 
     // ---- nodes
     Node* make(Form form, Loc start, Loc loc, std::span<Node* const> args);

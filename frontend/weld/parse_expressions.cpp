@@ -11,7 +11,7 @@ namespace weld::front {
 
 Node* Parser::expr() {
     const Nesting nesting(*this);
-    if (nesting.too_deep) return give_up(current().loc);
+    if (nesting.too_deep) return give_up(current().loc, kMaxNesting);
     if (at(kLet)) return block();
     if (at(token_of(Op::BitOr)) || at(token_of(Op::Or))) return lambda();
     return infix(1);
@@ -105,7 +105,7 @@ Node* Parser::unary() {
 Node* Parser::prefixed(Op op) {
     const Nesting nesting(*this);
     const Loc loc = current().loc;
-    if (nesting.too_deep) return give_up(loc);
+    if (nesting.too_deep) return give_up(loc, kMaxNesting);
     advance();
     if (op == Op::Neg && at(kNumber) && !is_unsigned(read_number(text_of(current()), true).scalar))
         return postfix(number(true, loc));
@@ -209,7 +209,7 @@ Node* Parser::parenthesised() {
 Node* Parser::annotated() {
     const Nesting nesting(*this);
     const Loc start = current().loc;
-    if (nesting.too_deep) return give_up(start);
+    if (nesting.too_deep) return give_up(start, kMaxNesting);
     std::vector<Annotation> found;
     while (at(kAt) && !panic_) annotations(found);
     const bool negative = at(token_of(Op::Sub)) && ahead(1).kind == kNumber;

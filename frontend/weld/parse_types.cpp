@@ -48,7 +48,7 @@ const TypeNode* Parser::make_type(TypeNode proto, std::span<const TypeNode* cons
 
 const TypeNode* Parser::type() {
     const Nesting nesting(*this);
-    if (nesting.too_deep) give_up(current().loc);
+    if (nesting.too_deep) give_up(current().loc, kMaxNesting);
     if (panic_) return unknown_type();
     const Loc loc = current().loc;
     const std::uint8_t kind = current().kind;

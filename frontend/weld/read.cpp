@@ -17,7 +17,6 @@ static double milliseconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 static bool parse_all(front::Reader& reader, std::string name, std::string text) {
-    if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // a byte order mark is no part of the program
     const Loc begin = reader.module.sources.add(std::move(name), std::move(text));
     const Loc standard = reader.module.sources.add("standard.weld", kStandard, true);
     front::parse(reader, standard, true);

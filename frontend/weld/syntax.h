@@ -23,9 +23,9 @@ struct Macro;
 struct Definition;
 
 /// Limits that keep every later step, here and in the compiler, within its means.
-inline constexpr std::uint32_t kMaxNesting = 20'000;    ///< of brackets and prefix operators in a text
-inline constexpr std::uint32_t kMaxHeight = 10'000;     ///< of a tree
-inline constexpr std::uint32_t kChain = 64;             ///< operators of a chain `a + b + ...` in one tree
+inline constexpr std::uint32_t kMaxNesting = 60'000;    ///< of brackets and prefix operators in a text
+inline constexpr std::uint32_t kMaxHeight = 10'000;     ///< of a tree that `lower` makes
+inline constexpr std::uint32_t kMostOperators = 64;     ///< infix, that `lower` leaves in one tree
 inline constexpr std::uint32_t kMaxTypeHeight = 1'000;  ///< vec[vec[...]]
 inline constexpr std::uint32_t kMaxTypeLeaves =
     4'096;  ///< fields of a struct with all structs in it written out
@@ -91,10 +91,10 @@ struct Node {
     Op op = Op::Literal;
     Scalar scalar = Scalar::Bool;  ///< Literal, Cast
     IterShape iter;                ///< Iter
-    std::uint8_t chain = 0;        ///< infix operators since the last one that `lower` binds to a name
+    bool has_bound = false;        ///< infix: some operand below is bound to a name, see `is_bound`
     std::uint16_t lanes = 0;       ///< Iter, Broadcast: as written, 0 if not
     std::uint32_t height = 1;      ///< of the tree that `lower` makes of it
-    std::uint32_t operands = 0;    ///< infix: the largest height of the operands of its chain
+    std::uint32_t operators = 0;   ///< infix: it and those below it, down to bound ones
     Loc start;                     ///< its first character: where it is called wrong
     Loc loc;                       ///< its operator or name: where it fails at run time
     std::uint32_t frame_size = 0;  ///< Lambda, surface: slots of its frame
@@ -134,7 +134,15 @@ inline std::vector<Node*> left_spine(Node* top) {
     return out;
 }
 
-/// Sets `height` and `chain` from the arguments.
+/// As an operand it is bound to a name by `lower`, so that no tree of operators gets deep or large.
+inline bool is_bound(const Node* infix) { return infix->operators >= kMostOperators; }
+
+/// The right side of `&& ||`: evaluated only sometimes, so it keeps its names to itself.
+inline bool is_lazy_operand(const Node* infix, std::size_t i) {
+    return i == 1 && (infix->is(Op::And) || infix->is(Op::Or));
+}
+
+/// Sets `height`, `operators` and `has_bound` from the arguments.
 void measure(Node* n);
 
 struct Macro {

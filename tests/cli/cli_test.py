@@ -51,7 +51,7 @@ def read_npy(path):
                                                                 body))
 
 
-class CliTest(unittest.TestCase):
+class Case(unittest.TestCase):
     maxDiff = None
 
     def setUp(self):
@@ -83,6 +83,8 @@ class CliTest(unittest.TestCase):
 
     # ---- where programs come from
 
+
+class CliTest(Case):
     def test_programs_from_files_text_and_standard_input(self):
         self.assertEqual(self.result(self.path("p.weld", "1 + 2\n")), "3")
         self.assertEqual(self.result("-e", "-1 + 3"), "2")
@@ -369,6 +371,83 @@ class CliTest(unittest.TestCase):
         program = "result(for(rangeiter(0L, 2000L, 1L), appender[i64], |b, i, x| merge(b, x)))"
         self.assertIn("... 1900 more ...", self.type(program))
         self.assertNotIn("...", self.result("-e", program))
+
+
+
+class CacheTest(Case):
+    """`--cache`: compiled code in a folder. What is measured as compiled took LLVM some time."""
+
+    PROGRAM = "|v: vec[f64], k: {i64, vec[i8]}| {sum(map(v, |x| exp(x) * f64(k.$0))), k.$1}"
+    ARGS = ("[1, 2]", '{2, "abc"}')
+
+    def setUp(self):
+        super().setUp()
+        self.cache = self.path("cache")
+
+    def run_cached(self, program=PROGRAM, args=ARGS, options=()):
+        """(output, whether it was compiled)"""
+        run = Run("--cache", self.cache, "--timing=json", *options, "-e", program, *args)
+        self.assertEqual(run.code, 0, run.err)
+        times = json.loads(run.err)
+        return run.out, times["llvm_emit_ms"] > 0
+
+    def files(self):
+        return [os.path.join(self.cache, name) for name in sorted(os.listdir(self.cache))]
+
+    def test_second_run_compiles_nothing(self):
+        first = self.run_cached()
+        self.assertTrue(first[1])
+        self.assertEqual(self.run_cached(), (first[0], False))
+        self.assertEqual(len(self.files()), 1)
+
+    def test_what_the_outcome_depends_on(self):
+        self.run_cached()
+        for options in (("-O1",), ("--passes", "fold"), ("--set", "weld.compat.nulTerminatedStrings=true")):
+            self.assertTrue(self.run_cached(options=options)[1], options)
+        self.assertTrue(self.run_cached(self.PROGRAM + " ")[1])
+        self.assertFalse(self.run_cached(options=("--threads", "1"))[1])
+
+    def test_failures_are_told_alike(self):
+        for program in ("|v: vec[i64]|\n  lookup(v, 7L)", "\ufeff|v: vec[i64]| assert(len(v) > 7L)"):
+            runs = [Run("--cache", self.cache, "-e", program, "[1]") for _ in range(2)]
+            self.assertEqual(runs[0].code, 3)
+            self.assertEqual((runs[0].code, runs[0].err), (runs[1].code, runs[1].err))
+        self.fails(1, "error", "--cache", self.cache, "-e", "1 + true")
+        self.fails(1, "error", "--cache", self.cache, "-e", "1 + true")
+        self.fails(2, "takes 1 argument", "--cache", self.cache, "-e", "|x: i64| x")
+        self.fails(2, "takes 1 argument", "--cache", self.cache, "-e", "|x: i64| x")
+
+    def test_damaged_files_count_as_none(self):
+        expected, _ = self.run_cached()
+        [path] = self.files()
+        with open(path, "rb") as f:
+            good = f.read()
+        middle = len(good) // 2
+        flipped = good[:middle] + bytes([good[middle] ^ 1]) + good[middle + 1:]
+        for bad in (b"", b"Weld", good[:16], good[:-1], good + b"x", flipped, b"\0" * len(good), good[8:]):
+            with open(path, "wb") as f:
+                f.write(bad)
+            self.assertEqual(self.run_cached(), (expected, True))
+            self.assertEqual(self.run_cached(), (expected, False))  # and it is whole again
+
+    def test_files_of_others_are_not_run(self):
+        self.run_cached()
+        [path] = self.files()
+        os.chmod(path, 0o666)
+        self.assertTrue(self.run_cached()[1])
+
+    def test_many_processes_share_a_folder(self):
+        many = [subprocess.Popen([CLI, "--cache", self.cache, "-e", "|x: i64| x * 7L", "6"], stdout=subprocess.PIPE)
+                for _ in range(8)]
+        self.assertEqual([p.communicate()[0] for p in many], [b"42\n"] * 8)
+        self.assertEqual(len(self.files()), 1)
+
+    def test_a_folder_that_cannot_be(self):
+        self.fails(2, "--cache: no folder", "--cache", self.path("file", "x") + "/below", "-e", "1")
+
+    def test_functions_of_users(self):
+        run = lambda *options: Run("--cache", self.cache, *options, "-e", "cudf[no_such_function, i64](1L)")
+        self.assertEqual((run().code, run().code), (1, 1))
 
 
 if __name__ == "__main__":

@@ -42,6 +42,19 @@ TEST_CASE("a program runs many times, by many threads") {
     CHECK(right == 80);
 }
 
+TEST_CASE("the same text with the same options is compiled once") {
+    const auto program = compiled("|x: i64| x + 41L");
+    CHECK(compiled("|x: i64| x + 41L") == program);
+    CHECK(compiled("|x: i64| x + 42L") != program);
+    CHECK(compiled("|x: i64| x + 41L", {.name = "other.weld"}) != program);
+    CHECK(compiled("|x: i64| x + 41L", {.level = 1}) != program);
+    CHECK(compiled("|x: i64| x + 41L", {.passes = std::vector<std::string>{}}) != program);
+    const auto libraries = std::make_shared<Libraries>();
+    CHECK(compiled("|x: i64| x + 41L", {.libraries = libraries}) != program);
+    for (int i = 0; i < 70; ++i) compiled("1 + " + std::to_string(i));  // so many are not kept
+    CHECK(compiled("|x: i64| x + 41L") != program);
+}
+
 TEST_CASE("a value lives longer than its program's handle") {
     RunOutcome outcome;
     {

@@ -6,14 +6,21 @@
 
 namespace weld {
 
+static bool binds(Op op, Args args) {
+    return op == Op::Block || op == Op::Lambda ||
+           std::any_of(args.begin(), args.end(), [](const Expr* a) { return a->binds; });
+}
+
 static const Expr* make(Module& m, Op op, const Type* type, Args args, Loc loc, Attr attr = {}) {
     Expr* e = m.arena.make<Expr>();
     e->op = op;
+    e->id = m.next_node_id();
     e->num_args = std::uint32_t(args.size());
     e->loc = loc;
     e->type = type;
     e->attr = attr;
     e->arg_data = m.arena.copy(args).data();
+    e->binds = binds(op, args);
     return e;
 }
 
@@ -273,11 +280,18 @@ static const Type* retyped(Module& m, const Expr* e, std::span<const Symbol* con
     }
 }
 
-const Expr* with_symbols(Module& m, const Expr* e, std::span<const Symbol* const> symbols, Args args) {
+static Expr* copy_of(Module& m, const Expr* e) {
     Expr* copy = m.arena.make<Expr>(*e);
+    copy->id = m.next_node_id();
+    return copy;
+}
+
+const Expr* with_symbols(Module& m, const Expr* e, std::span<const Symbol* const> symbols, Args args) {
+    Expr* copy = copy_of(m, e);
     copy->type = retyped(m, e, symbols, args);
     copy->num_args = std::uint32_t(args.size());
     copy->arg_data = m.arena.copy(args).data();
+    copy->binds = binds(e->op, args);
     if (e->op == Op::Block || e->op == Op::Lambda) {
         copy->num_symbols = std::uint32_t(symbols.size());
         copy->attr.symbols = m.arena.copy(symbols).data();
@@ -297,7 +311,7 @@ const Expr* with_args(Module& m, const Expr* e, Args args) {
 }
 
 const Expr* with_annotations(Module& m, const Expr* e, Annotations annotations) {
-    Expr* copy = m.arena.make<Expr>(*e);
+    Expr* copy = copy_of(m, e);
     std::vector<Annotation> sorted(annotations.begin(), annotations.end());
     std::stable_sort(sorted.begin(), sorted.end(),
                      [](const Annotation& a, const Annotation& b) { return a.key < b.key; });

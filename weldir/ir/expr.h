@@ -27,7 +27,7 @@ struct OpInfo {
     bool scalar;       ///< a WELD_SCALAR_OP row; the fields below hold for these
     int arity;
     TypeRule rule;
-    int level;         ///< Infix: 1...10; Prefix: 100; Call: 0
+    int level;  ///< Infix: 1...10; Prefix: 100; Call: 0
 };
 inline constexpr int kPrefixLevel = 100;
 const OpInfo& info(Op op);
@@ -38,7 +38,7 @@ inline bool is_comparison(Op op) { return op >= Op::Eq && op <= Op::Ge && op != 
 struct Symbol {
     std::string_view name;  ///< as written; need not be unique, the pointer is
     const Type* type;
-    std::uint32_t id;       ///< order of creation
+    std::uint32_t id;  ///< order of creation
 };
 
 enum class AttrKey : std::uint8_t {
@@ -58,17 +58,17 @@ enum class IterKind : std::uint8_t { Scalar, Simd, Fringe };
 /// How an iterator walks: `iter simditer fringeiter` over a vector, or over a range, or `nditer`.
 struct IterShape {
     IterKind kind = IterKind::Scalar;
-    bool range = false;  ///< rangeiter: no vector, yields i64
-    bool nd = false;     ///< nditer
-    bool bounded = false;///< has start, end, stride
+    bool range = false;    ///< rangeiter: no vector, yields i64
+    bool nd = false;       ///< nditer
+    bool bounded = false;  ///< has start, end, stride
 };
 
 /// A function of the runtime or of the user, called by name.
 struct KernelRef {
     std::string_view name;
-    bool pure = false;    ///< may be dropped, repeated, moved
-    bool effect = false;  ///< exactly once, in program order; never in a parallel loop
-    bool builtin = false; ///< a row of runtime/abi/kernels.def rather than a user's symbol
+    bool pure = false;     ///< may be dropped, repeated, moved
+    bool effect = false;   ///< exactly once, in program order; never in a parallel loop
+    bool builtin = false;  ///< a row of runtime/abi/kernels.def rather than a user's symbol
 };
 
 struct Expr;
@@ -76,22 +76,24 @@ struct Function;
 
 /// What `op` needs besides arguments; which member holds is fixed by the kind of node.
 union Attr {
-    std::uint64_t bits;             // Literal: value, zero-extended to 64 bits (floats by bit pattern)
-    const Symbol* symbol;           // Var
-    const Symbol* const* symbols;   // Block, Lambda (count: Expr::num_symbols)
-    std::uint64_t index;            // GetField
-    IterShape iter;                 // Iter
-    const KernelRef* kernel;        // Kernel
-    const Function* function;       // Call
+    std::uint64_t bits;            // Literal: value, zero-extended to 64 bits (floats by bit pattern)
+    const Symbol* symbol;          // Var
+    const Symbol* const* symbols;  // Block, Lambda (count: Expr::num_symbols)
+    std::uint64_t index;           // GetField
+    IterShape iter;                // Iter
+    const KernelRef* kernel;       // Kernel
+    const Function* function;      // Call
 };
 
 /// One node of a program. Never changes once made; lives as long as its Module.
 struct Expr {
     Op op;
+    bool binds = false;    ///< a Block or a Lambda stands here or below: else no loops either
+    std::uint32_t id = 0;  ///< order of creation in its Module
     std::uint32_t num_args = 0;
-    Loc loc;                        ///< where the user wrote it; 0 if a pass made it
+    Loc loc;  ///< where the user wrote it; 0 if a pass made it
     std::uint32_t num_symbols = 0;
-    const Type* type = nullptr;     ///< interned: same type, same pointer
+    const Type* type = nullptr;  ///< interned: same type, same pointer
     Attr attr{};
     const Expr* const* arg_data = nullptr;
     std::span<const Annotation> annotations;  ///< sorted by key, each key once
@@ -112,7 +114,10 @@ struct Expr {
         const Annotation* a = annotation(key);
         return a && a->text == (value ? "true" : "false");
     }
-    template <class V> V as() const { return V{{op == V::kOp ? this : nullptr}}; }  ///< the view, or a false one
+    template <class V>
+    V as() const {
+        return V{{op == V::kOp ? this : nullptr}};
+    }  ///< the view, or a false one
 };
 
 /// Base of all views: a node that is known to be of kind `K`, or nothing.
@@ -126,8 +131,8 @@ struct View {
 /// A scalar constant.
 struct Literal : View<Op::Literal> {
     std::uint64_t bits() const { return node->attr.bits; }
-    std::int64_t as_int() const;    ///< integers and bool, sign- or zero-extended by type
-    double as_float() const;        ///< f32, f64
+    std::int64_t as_int() const;  ///< integers and bool, sign- or zero-extended by type
+    double as_float() const;      ///< f32, f64
 };
 
 struct Var : View<Op::Var> {
@@ -177,7 +182,8 @@ struct If : View<Op::If> {
     const Expr* then() const { return node->arg(1); }
     const Expr* otherwise() const { return node->arg(2); }
 };
-/// Evaluates all three. `cond` is bool, or simd[bool,N] with sides that are simd of N lanes (or structs of such).
+/// Evaluates all three. `cond` is bool, or simd[bool,N] with sides that are simd of N lanes (or structs of
+/// such).
 struct Select : View<Op::Select> {
     const Expr* cond() const { return node->arg(0); }
     const Expr* then() const { return node->arg(1); }
@@ -188,8 +194,8 @@ struct Iterate : View<Op::Iterate> {
     const Expr* init() const { return node->arg(0); }
     Lambda body() const { return node->arg(1)->as<Lambda>(); }
 };
-/// `for(data..., builder, |b, i, x| body)`: `body` once per element, threading the builder; `i` counts iterations
-/// from 0 for every kind of iterator. `x` is the element; with several data a struct of them.
+/// `for(data..., builder, |b, i, x| body)`: `body` once per element, threading the builder; `i` counts
+/// iterations from 0 for every kind of iterator. `x` is the element; with several data a struct of them.
 struct For : View<Op::For> {
     const Expr* builder() const { return node->arg(0); }
     Lambda body() const { return node->arg(1)->as<Lambda>(); }
@@ -201,7 +207,8 @@ struct For : View<Op::For> {
 /// One datum of a For. Its type is `vec[what it yields]`. Arguments: the vector (absent for a range); then,
 /// if bounded, start, end, stride; for nditer also shape and strides (vec[i64] each).
 /// A range is always bounded. `simd` yields simd[T,N] for the first floor(n/N)*N elements of the walk,
-/// `fringe` yields T for the rest; N is `lanes()` (of a fringe kept as its `size` annotation, printed as `[N]`).
+/// `fringe` yields T for the rest; N is `lanes()` (of a fringe kept as its `size` annotation, printed as
+/// `[N]`).
 struct Iter : View<Op::Iter> {
     IterShape shape() const { return node->attr.iter; }
     const Expr* data() const { return shape().range ? nullptr : node->arg(0); }
@@ -222,8 +229,8 @@ struct Iter : View<Op::Iter> {
         return shape().bounded ? node->arg((shape().range ? 0 : 1) + i) : nullptr;
     }
 };
-/// A new builder of the node's type; the argument is optional: appender a size hint (i64), merger the initial value,
-/// vecmerger the initial vector (always there), dictmerger an ignored hint (i64).
+/// A new builder of the node's type; the argument is optional: appender a size hint (i64), merger the initial
+/// value, vecmerger the initial vector (always there), dictmerger an ignored hint (i64).
 struct NewBuilder : View<Op::NewBuilder> {
     BuilderKind kind() const { return node->type->builder; }
     const Expr* arg() const { return node->num_args ? node->arg(0) : nullptr; }
@@ -259,7 +266,8 @@ struct Slice : View<Op::Slice> {  ///< a view, no copy
     const Expr* start() const { return node->arg(1); }
     const Expr* size() const { return node->arg(2); }
 };
-/// Stable. `by` has two parameters (a comparator giving i32) or one (the key, ascending in its natural order).
+/// Stable. `by` has two parameters (a comparator giving i32) or one (the key, ascending in its natural
+/// order).
 struct Sort : View<Op::Sort> {
     const Expr* of() const { return node->arg(0); }
     Lambda by() const { return node->arg(1)->as<Lambda>(); }

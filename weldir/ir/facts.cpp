@@ -15,7 +15,7 @@ bool operator==(const Count& a, const Count& b) {
 }
 
 Facts::Facts(Module& m, const Expr* root) : m_(m) {
-    visit(root, [&](const Expr* e) {
+    visit_binding(root, [&](const Expr* e) {
         if (Block block = e->as<Block>())
             for (std::size_t i = 0; i < block.size(); ++i) definitions_[block.symbol(i)] = block.value(i);
         if (For loop = e->as<For>())
@@ -24,13 +24,13 @@ Facts::Facts(Module& m, const Expr* root) : m_(m) {
 }
 
 const Expr* Facts::definition(const Symbol* s) const {
-    auto at = definitions_.find(s);
-    return at == definitions_.end() ? nullptr : at->second;
+    const Expr* const* value = definitions_.find(s);
+    return value ? *value : nullptr;
 }
 
 const Expr* Facts::loop_of(const Symbol* s) const {
-    auto at = loops_.find(s);
-    return at == loops_.end() ? nullptr : at->second;
+    const Expr* const* loop = loops_.find(s);
+    return loop ? *loop : nullptr;
 }
 
 /// One step of `resolve`: what a name or a field of a struct literal stands for; null at the end.
@@ -104,8 +104,7 @@ static void add(Traits& to, const Traits& t) {
 }
 
 const Traits& Facts::traits(const Expr* e) {
-    auto at = traits_.find(e);
-    if (at != traits_.end()) return at->second;
+    if (const Traits* known = traits_.find(e)) return *known;
     const Traits t = traits_of(e);
     return traits_[e] = t;
 }

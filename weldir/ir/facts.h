@@ -3,8 +3,8 @@
 // function that it works on and asks. Answers are remembered by node and by symbol, so asking about every
 // node stays linear.
 //
-// Facts stay true for nodes and symbols that a pass makes while it runs; of new symbols nothing is known but what the
-// pass says with `define`.
+// Facts stay true for nodes and symbols that a pass makes while it runs; of new symbols nothing is known but
+// what the pass says with `define`.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "weldir/ir/module.h"
+#include "weldir/ir/table.h"
 
 namespace weld {
 
@@ -90,9 +91,9 @@ class Facts {
     std::optional<std::int64_t> merges_of_name(const Symbol* s, const Symbol* param, const Path& path);
 
     Module& m_;
-    std::unordered_map<const Symbol*, const Expr*> definitions_;
-    std::unordered_map<const Symbol*, const Expr*> loops_;
-    std::unordered_map<const Expr*, Traits> traits_;
+    Table<Symbol, const Expr*> definitions_;
+    Table<Symbol, const Expr*> loops_;
+    Table<Expr, Traits> traits_;
     std::unordered_map<const Expr*, std::optional<Count>> lengths_;
     std::map<std::pair<const Symbol*, Path>, std::optional<std::int64_t>> merges_;
     std::unordered_map<const Function*, Traits> functions_;

@@ -16,8 +16,8 @@ namespace weld {
 /// A named function of a module; may call itself and others. `body` is null until it is defined.
 struct Function {
     std::string_view name;
-    const Type* type;               ///< a Function type
-    const Expr* lambda = nullptr;   ///< a Lambda
+    const Type* type;              ///< a Function type
+    const Expr* lambda = nullptr;  ///< a Lambda
 };
 
 /// Owns everything of one program. Once finished it is read-only and may be used from several threads.
@@ -36,16 +36,18 @@ class Module {
     std::uint32_t simd_bytes = 64;
     std::uint32_t default_lanes(Scalar s) const { return simd_bytes / std::uint32_t(size_of(s)); }
 
-    const Expr* main = nullptr;         ///< a Lambda; a program without parameters has none there
-    std::vector<Function*> functions;   ///< in order of definition
+    const Expr* main = nullptr;        ///< a Lambda; a program without parameters has none there
+    std::vector<Function*> functions;  ///< in order of definition
 
     /// A new symbol; its name is copied.
     const Symbol* symbol(std::string_view name, const Type* type);
     std::uint32_t num_symbols() const { return next_symbol_; }
+    std::uint32_t next_node_id() { return next_node_++; }
     Function* function(std::string_view name, const Type* type);
 
   private:
     std::uint32_t next_symbol_ = 0;
+    std::uint32_t next_node_ = 0;
 };
 
 }  // namespace weld

@@ -6,17 +6,15 @@
 
 namespace weld {
 
-void visit(const Expr* e, const std::function<void(const Expr*)>& fn) {
-    fn(e);
-    for (const Expr* a : e->args()) visit(a, fn);
+const Expr* rewrite(Module& m, const Expr* e, const std::function<const Expr*(const Expr*)>& fn) {
+    e = map_args(m, e, [&](const Expr* a, std::size_t) { return rewrite(m, a, fn); });
+    const Expr* replaced = fn(e);
+    return replaced ? replaced : e;
 }
 
-const Expr* rewrite(Module& m, const Expr* e, const std::function<const Expr*(const Expr*)>& fn) {
-    if (e->num_args) {
-        std::vector<const Expr*> args(e->args().begin(), e->args().end());
-        for (const Expr*& a : args) a = rewrite(m, a, fn);
-        e = with_args(m, e, args);
-    }
+const Expr* rewrite_binding(Module& m, const Expr* e, const std::function<const Expr*(const Expr*)>& fn) {
+    if (!e->binds) return e;
+    e = map_args(m, e, [&](const Expr* a, std::size_t) { return rewrite_binding(m, a, fn); });
     const Expr* replaced = fn(e);
     return replaced ? replaced : e;
 }

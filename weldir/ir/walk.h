@@ -7,20 +7,49 @@
 #include <vector>
 
 #include "weldir/ir/build.h"
+#include "weldir/ir/table.h"
 
 namespace weld {
 
 using SymbolMap = std::unordered_map<const Symbol*, const Expr*>;
 
 /// Calls `fn` on `e` and everything below, parents first, in program order.
-void visit(const Expr* e, const std::function<void(const Expr*)>& fn);
+template <class Fn>
+void visit(const Expr* e, Fn&& fn) {
+    fn(e);
+    for (const Expr* a : e->args()) visit(a, fn);
+}
+
+/// The same for nodes that are or hold a Block or a Lambda only: all blocks and loops are among them.
+template <class Fn>
+void visit_binding(const Expr* e, Fn&& fn) {
+    if (!e->binds) return;
+    fn(e);
+    for (const Expr* a : e->args()) visit_binding(a, fn);
+}
 
 /// The tree with `fn` applied from the leaves up. `fn` gets a node whose arguments are done and returns its
 /// replacement, or null to keep it. Unchanged parts are shared.
 const Expr* rewrite(Module& m, const Expr* e, const std::function<const Expr*(const Expr*)>& fn);
 
-/// `e` with free occurrences of symbols replaced. The values are shared, not copied: `fresh` them first if they
-/// bind symbols and occur more than once.
+/// The same for nodes that are or hold a Block or a Lambda only.
+const Expr* rewrite_binding(Module& m, const Expr* e, const std::function<const Expr*(const Expr*)>& fn);
+
+/// `e` with other arguments: what `fn` makes of each, given it and its number.
+template <class Fn>
+const Expr* map_args(Module& m, const Expr* e, Fn&& fn) {
+    for (std::size_t i = 0; i < e->num_args; ++i) {
+        const Expr* first = fn(e->arg(i), i);
+        if (first == e->arg(i)) continue;
+        std::vector<const Expr*> args(e->args().begin(), e->args().end());
+        for (args[i++] = first; i < args.size(); ++i) args[i] = fn(args[i], i);
+        return with_args(m, e, args);
+    }
+    return e;
+}
+
+/// `e` with free occurrences of symbols replaced. The values are shared, not copied: `fresh` them first if
+/// they bind symbols and occur more than once.
 const Expr* substitute(Module& m, const Expr* e, const SymbolMap& values);
 
 /// A copy of `e` in which every symbol bound inside is new, so that it may stand beside the original.
@@ -31,19 +60,20 @@ class Uses {
   public:
     explicit Uses(const Expr* e);
     int count(const Symbol* s) const {
-        auto at = counts_.find(s);
-        return at == counts_.end() ? 0 : at->second;
+        const int* n = counts_.find(s);
+        return n ? *n : 0;
     }
 
   private:
-    std::unordered_map<const Symbol*, int> counts_;
+    Table<Symbol, int> counts_;
 };
 
 /// The symbols that `e` reads but does not bind, in order of first occurrence.
 std::vector<const Symbol*> free_symbols(const Expr* e);
 bool mentions(const Expr* e, const Symbol* s);
 
-/// Evaluating `e` may fail by itself (checks, asserts, division, user kernels), not counting memory. Looks inside.
+/// Evaluating `e` may fail by itself (checks, asserts, division, user kernels), not counting memory. Looks
+/// inside.
 bool can_fail(const Expr* e);
 /// `e` calls a kernel that is not pure, at any depth (through module functions too).
 bool has_effect(const Expr* e);

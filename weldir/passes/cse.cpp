@@ -15,23 +15,65 @@
 //
 // Names, constants, fields and whatever builds are left alone (a loop together with its `result` is a value
 // like any other), and so are calls of kernels that are not pure.
+#include <algorithm>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
+#include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {
 
 namespace {
 
-using Number = std::uint64_t;
-using Key = std::vector<std::uint64_t>;
-struct HashKey {
-    std::size_t operator()(const Key& key) const {
+using Number = std::uint32_t;  ///< from 1 on
+using Key = std::span<const std::uint64_t>;
+
+/// Numbers of keys. The keys lie one after the other in one vector, so that a new one costs no allocation.
+class Keys {
+  public:
+    /// Where the number of `key` is kept: 0 if it is new.
+    Number& operator[](Key key) {
+        if (entries_.size() * 2 >= slots_.size()) grow();
+        for (std::size_t at = hash(key);; ++at) {
+            std::uint32_t& slot = slots_[at & (slots_.size() - 1)];
+            if (slot == 0) {
+                slot = std::uint32_t(entries_.size() + 1);
+                entries_.push_back({words_.size(), key.size(), 0});
+                words_.insert(words_.end(), key.begin(), key.end());
+                return entries_.back().number;
+            }
+            if (std::ranges::equal(words_of(entries_[slot - 1]), key)) return entries_[slot - 1].number;
+        }
+    }
+
+  private:
+    struct Entry {
+        std::size_t begin, size;  ///< in words_
+        Number number;
+    };
+
+    static std::size_t hash(Key key) {
         std::uint64_t h = 0x9E3779B97F4A7C15u;
         for (std::uint64_t k : key) h = (h ^ k) * 0xD1342543DE82EF95u, h ^= h >> 32;
         return h;
     }
+    Key words_of(const Entry& e) const { return {&words_[e.begin], e.size}; }
+
+    void grow() {
+        slots_.assign(std::max<std::size_t>(64, slots_.size() * 2), 0);
+        for (std::size_t i = 0; i < entries_.size(); ++i) {
+            std::size_t at = hash(words_of(entries_[i]));
+            while (slots_[at & (slots_.size() - 1)]) ++at;
+            slots_[at & (slots_.size() - 1)] = std::uint32_t(i + 1);
+        }
+    }
+
+    std::vector<std::uint64_t> words_;
+    std::vector<Entry> entries_;
+    std::vector<std::uint32_t> slots_;  // entry + 1, or 0; as many as a power of two
 };
 
 /// Gives equal computations equal numbers.
@@ -42,74 +84,83 @@ class Numbering {
     void enter(const Expr* lambda) {
         for (std::size_t i = 0; i < lambda->num_symbols; ++i) {
             const Symbol* p = lambda->attr.symbols[i];
-            names_[p] = number({kParam, depth_, i, p->type->id});
+            const std::uint64_t key[] = {kParam, depth_, i, p->type->id};
+            names_[p] = number(key);
         }
         ++depth_;
     }
     void leave() { --depth_; }
-    void bind(const Symbol* s, const Expr* value) { names_[s] = of(value); }
 
     Number of(const Expr* e) {
         if (Var v = e->as<Var>()) {
-            auto at = names_.find(v.symbol());
-            return at != names_.end() ? at->second : names_[v.symbol()] = fresh();
+            Number& known = names_[v.symbol()];
+            return known ? known : known = fresh();
         }
-        auto at = known_.find(e);
-        return at != known_.end() ? at->second : known_[e] = compute(e);
+        if (const Number* known = known_.find(e)) return *known;
+        const std::size_t begin = words_.size();
+        const Number computed = compute(e, begin);
+        words_.resize(begin);
+        return known_[e] = computed;
     }
 
   private:
     enum : std::uint64_t { kParam = 1u << 20, kLambdaEnd, kAnnotation };
 
     Number fresh() { return ++last_; }
-    Number number(const Key& key) {
-        auto [at, added] = numbers_.try_emplace(key, 0);
-        if (added) at->second = fresh();
-        return at->second;
+    Number number(Key key) {
+        Number& known = numbers_[key];
+        return known ? known : known = fresh();
     }
+    Number number_from(std::size_t begin) { return number(Key(words_).subspan(begin)); }
 
-    Number compute(const Expr* e) {
-        if (e->op == Op::Block) return number_of_block(e->as<Block>());
-        Key key = {std::uint64_t(e->op), e->type->id};
+    /// The key of `e` is made at the end of `words_`, from `begin` on, above those of the nodes around it.
+    Number compute(const Expr* e, std::size_t begin) {
+        words_.push_back(std::uint64_t(e->op));
+        words_.push_back(e->type->id);
+        if (e->op == Op::Block) return number_of_block(e->as<Block>(), begin);
         switch (e->op) {
-            case Op::Literal: key.push_back(e->attr.bits); break;
-            case Op::GetField: key.push_back(e->attr.index); break;
+            case Op::Literal: words_.push_back(e->attr.bits); break;
+            case Op::GetField: words_.push_back(e->attr.index); break;
             case Op::Iter: {
                 const IterShape s = e->attr.iter;
-                key.push_back(std::uint64_t(s.kind) | s.range << 8 | s.nd << 9 | s.bounded << 10);
-                key.push_back(e->as<Iter>().lanes());
+                words_.push_back(std::uint64_t(s.kind) | s.range << 8 | s.nd << 9 | s.bounded << 10);
+                words_.push_back(e->as<Iter>().lanes());
                 break;
             }
             case Op::Kernel:
-                if (facts_.traits(e).calls) return children(e, key), fresh();
-                key.push_back(name_of_kernel(e->as<Kernel>().ref().name));
+                if (facts_.traits(e).calls) return children(e), fresh();
+                words_.push_back(name_of_kernel(e->as<Kernel>().ref().name));
                 break;
             case Op::Call:
-                if (facts_.traits(e).calls) return children(e, key), fresh();
-                key.push_back(reinterpret_cast<std::uintptr_t>(e->attr.function));
+                if (facts_.traits(e).calls) return children(e), fresh();
+                words_.push_back(reinterpret_cast<std::uintptr_t>(e->attr.function));
                 break;
             default: break;
         }
-        children(e, key);
-        return number(key);
+        children(e);
+        return number_from(begin);
     }
 
-    void children(const Expr* e, Key& key) {
+    void children(const Expr* e) {
         if (e->op == Op::Lambda) enter(e);
-        for (const Expr* a : e->args()) key.push_back(of(a));
+        for (const Expr* a : e->args()) {
+            const Number n = of(a);
+            words_.push_back(n);
+        }
         if (e->op == Op::Lambda) leave();
     }
 
     /// Names don't count: a block is its result, and what it evaluates besides that could be missed.
-    Number number_of_block(Block block) {
-        Key key = {std::uint64_t(Op::Block), block.node->type->id};
+    Number number_of_block(Block block, std::size_t begin) {
         for (std::size_t i = 0; i < block.size(); ++i) {
-            bind(block.symbol(i), block.value(i));
-            if (!facts_.traits(block.value(i)).free_to_repeat()) key.push_back(of(block.value(i)));
+            const Number n = of(block.value(i));
+            names_[block.symbol(i)] = n;
+            if (!facts_.traits(block.value(i)).free_to_repeat()) words_.push_back(n);
         }
-        if (key.size() == 2) return of(block.result());
-        key.push_back(of(block.result()));
-        return number(key);
+        const Number result = of(block.result());
+        if (words_.size() == begin + 2) return result;
+        words_.push_back(result);
+        return number_from(begin);
     }
 
     std::uint64_t name_of_kernel(std::string_view name) {
@@ -119,9 +170,10 @@ class Numbering {
     Facts& facts_;
     Number last_ = 0;
     std::uint64_t depth_ = 0;
-    std::unordered_map<Key, Number, HashKey> numbers_;
-    std::unordered_map<const Expr*, Number> known_;
-    std::unordered_map<const Symbol*, Number> names_;
+    Keys numbers_;
+    std::vector<std::uint64_t> words_;  // of the keys under construction
+    Table<Expr, Number> known_;
+    Table<Symbol, Number> names_;
     std::unordered_map<std::string, std::uint64_t> kernels_;
 };
 
@@ -149,6 +201,12 @@ bool is_trivial(const Expr* e) {
 struct First {
     const Symbol* name = nullptr;  ///< what holds it; null until somebody needs it
     bool needed = false;
+};
+
+/// Where the walk met a node.
+struct Place {
+    std::uint32_t first = 0;  ///< the First that it is, or
+    std::uint32_t again = 0;  ///< the one that stands for it
 };
 
 /// Finds what is computed again (plan), then writes it down (rewrite). Both walk in the order of evaluation
@@ -180,18 +238,18 @@ class Eliminator {
     }
 
     void forget(std::size_t mark) {
-        for (; added_.size() > mark; added_.pop_back()) available_.erase(added_.back());
+        for (; added_.size() > mark; added_.pop_back()) available(added_.back()) = 0;
     }
 
     void look(const Expr* e) {
-        const std::size_t place = next_place_++;
+        const std::size_t place = places_.size();
+        places_.emplace_back();
         const bool shared = !is_trivial(e) && !facts_.traits(e).builds;
         if (shared) {
             const Number n = numbering_.of(e);
-            auto at = available_.find(n);
-            if (at != available_.end()) {
-                firsts_[at->second].needed = true;
-                again_[place] = at->second;
+            if (const std::uint32_t first = available(n)) {
+                firsts_[first].needed = true;
+                places_[place].again = first;
                 any_ = true;
                 return;
             }
@@ -207,30 +265,31 @@ class Eliminator {
     }
 
     void look_value(const Symbol* s, const Expr* value) {
-        const std::size_t place = next_place_;
+        const std::size_t place = places_.size();
         look(value);
-        auto at = first_at_.find(place);
-        if (at != first_at_.end()) firsts_[at->second].name = s;
+        firsts_[places_[place].first].name = s;
+    }
+
+    std::uint32_t& available(Number n) {
+        if (n >= available_.size()) available_.resize(n + n / 2 + 64);
+        return available_[n];
     }
 
     void add(const Expr* e, std::size_t place) {
         const Number n = numbering_.of(e);
-        if (!available_.try_emplace(n, firsts_.size()).second) return;
+        if (available(n)) return;
+        available(n) = places_[place].first = std::uint32_t(firsts_.size());
         added_.push_back(n);
-        first_at_[place] = firsts_.size();
-        firsts_.push_back({});
+        firsts_.emplace_back();
     }
 
     // ---- rewrite
 
     const Expr* rewrite(const Expr* e, Lets& lets) {
         const std::size_t place = place_++;
-        if (auto at = again_.find(place); at != again_.end())
-            return var(m_, firsts_[at->second].name, e->loc);
+        if (const std::uint32_t first = places_[place].again) return var(m_, firsts_[first].name, e->loc);
         const Expr* now = rewrite_args(e, lets);
-        auto at = first_at_.find(place);
-        if (at == first_at_.end()) return now;
-        First& first = firsts_[at->second];
+        First& first = firsts_[places_[place].first];
         if (!first.needed || first.name) return now;
         first.name = m_.symbol("t", now->type);
         lets.emplace_back(first.name, now);
@@ -250,21 +309,19 @@ class Eliminator {
             changed |= result != inner.result();
             return changed ? block(m_, own, result, e->loc) : e;
         }
-        std::vector<const Expr*> args(e->args().begin(), e->args().end());
-        for (std::size_t i = 0; i < args.size(); ++i)
-            args[i] = is_lazy_arg(e, i) ? rewrite_apart(args[i]) : rewrite(args[i], lets);
-        return with_args(m_, e, args);
+        return map_args(m_, e, [&](const Expr* a, std::size_t i) {
+            return is_lazy_arg(e, i) ? rewrite_apart(a) : rewrite(a, lets);
+        });
     }
 
     Module& m_;
     Facts facts_;
     Numbering numbering_;
-    std::unordered_map<Number, std::size_t> available_;  // number -> first
+    std::vector<std::uint32_t> available_;  // by number: the first, or 0
     std::vector<Number> added_;
-    std::vector<First> firsts_;
-    std::unordered_map<std::size_t, std::size_t> first_at_;  // place -> first
-    std::unordered_map<std::size_t, std::size_t> again_;     // place -> the first that stands for it
-    std::size_t next_place_ = 0, place_ = 0;
+    std::vector<First> firsts_{1};  // number 0 is none
+    std::vector<Place> places_;
+    std::size_t place_ = 0;
     bool any_ = false;
 };
 

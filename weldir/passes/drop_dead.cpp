@@ -6,8 +6,6 @@
 //
 // One walk from the end to the beginning: what only dead values read is dead as well. A builder is dead
 // together with the `result` that ends it. Calls of kernels that are not pure stay.
-#include <unordered_map>
-
 #include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
 
@@ -24,12 +22,9 @@ class Dropper {
     }
 
     const Expr* rewrite(const Expr* e) {
-        if (e->num_args == 0) return e;
+        if (!e->binds) return e;
         if (Block inner = e->as<Block>()) return rewrite_block(inner);
-        std::vector<const Expr*> args;
-        args.reserve(e->num_args);
-        for (const Expr* a : e->args()) args.push_back(rewrite(a));
-        return with_args(m_, e, args);
+        return map_args(m_, e, [&](const Expr* a, std::size_t) { return rewrite(a); });
     }
 
   private:
@@ -74,7 +69,7 @@ class Dropper {
 
     Module& m_;
     Facts facts_;
-    std::unordered_map<const Symbol*, int> reads_;
+    Table<Symbol, int> reads_;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 // What is lifted out was evaluated anyway, in the same order among things that stand alone. Scalars that stay
 // behind are evaluated later than before, which can be told only by which of several failures comes first,
 // and that is free.
+#include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {
@@ -40,13 +41,10 @@ class Flattener {
             }
             return top(inner.result(), lets);
         }
-        std::vector<const Expr*> args(e->args().begin(), e->args().end());
-        for (std::size_t i = 0; i < args.size(); ++i) {
-            if (is_lazy_arg(e, i)) args[i] = body(args[i]);
-            else if (e->op == Op::Result) args[i] = top(args[i], lets);
-            else args[i] = nested(args[i], lets);
-        }
-        return with_args(m_, e, args);
+        return map_args(m_, e, [&](const Expr* a, std::size_t i) {
+            if (is_lazy_arg(e, i)) return body(a);
+            return e->op == Op::Result ? top(a, lets) : nested(a, lets);
+        });
     }
 
     /// The same as an argument.

@@ -20,8 +20,6 @@
 // effects,
 // `@(fuse:false)`, more results than registers.
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
@@ -59,10 +57,10 @@ struct Group {
 class HorizontalFuser {
   public:
     HorizontalFuser(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda), uses_(lambda) {
-        visit(lambda, [&](const Expr* e) {
+        visit_binding(lambda, [&](const Expr* e) {
             if (e->op != Op::For) return;
             for (const Expr* d : e->as<For>().data())
-                if (d->op == Op::Var) is_datum_.insert(d->attr.symbol);
+                if (d->op == Op::Var) is_datum_[d->attr.symbol] = true;
         });
     }
 
@@ -81,18 +79,18 @@ class HorizontalFuser {
 
     /// For each let: the lets before it that it reads; for each name the first let that reads it.
     void look_at_names(Block block) {
-        std::unordered_map<const Symbol*, std::size_t> bound_at;
-        first_read_.clear();
+        Table<Symbol, std::size_t> bound_at;
+        first_read_ = {};
         reads_.assign(block.size(), {});
         place_.assign(block.size(), 0);
         effects_.assign(block.size() + 1, 0);
         for (std::size_t i = 0; i < block.size(); ++i) {
             visit(block.value(i), [&](const Expr* e) {
                 if (e->op != Op::Var) return;
-                auto at = bound_at.find(e->attr.symbol);
-                if (at == bound_at.end()) return;
-                reads_[i].push_back(at->second);
-                first_read_.try_emplace(e->attr.symbol, i);
+                const std::size_t* at = bound_at.find(e->attr.symbol);
+                if (!at) return;
+                reads_[i].push_back(*at);
+                if (!first_read_.contains(e->attr.symbol)) first_read_[e->attr.symbol] = i;
             });
             place_[i] = i;
             bound_at[block.symbol(i)] = i;
@@ -108,8 +106,8 @@ class HorizontalFuser {
     /// Nobody reads the results of the group between its place and let `i`.
     bool is_unread_before(const Group& g, std::size_t i) {
         return std::all_of(g.members.begin(), g.members.end(), [&](const Member& one) {
-            auto at = first_read_.find(one.name);
-            return at == first_read_.end() || at->second > i;
+            const std::size_t* at = first_read_.find(one.name);
+            return !at || *at > i;
         });
     }
 
@@ -131,7 +129,8 @@ class HorizontalFuser {
     /// Vertical fusion will take care of it.
     bool has_one_consumer(const Symbol* s, For loop) {
         const Type* b = loop.node->type;
-        return b->is_builder() && info(b->builder).lists_merges && uses_.count(s) == 1 && is_datum_.count(s);
+        return b->is_builder() && info(b->builder).lists_merges && uses_.count(s) == 1 &&
+               is_datum_.contains(s);
     }
 
     void consider(Block block, std::size_t i) {
@@ -274,9 +273,9 @@ class HorizontalFuser {
     Module& m_;
     Facts facts_;
     Uses uses_;
-    std::unordered_set<const Symbol*> is_datum_;
+    Table<Symbol, bool> is_datum_;
     std::vector<Group> groups_;
-    std::unordered_map<const Symbol*, std::size_t> first_read_;
+    Table<Symbol, std::size_t> first_read_;
     std::vector<std::vector<std::size_t>> reads_;  // of each let: earlier lets
     std::vector<std::size_t> place_;               // where each let will stand
     std::vector<std::size_t> effects_;             // before each let
@@ -286,7 +285,7 @@ class HorizontalFuser {
 
 const Expr* fuse_horizontal(Module& m, const Expr* lambda) {
     HorizontalFuser fuser(m, lambda);
-    return rewrite(m, lambda, [&](const Expr* e) { return fuser.fused(e); });
+    return rewrite_binding(m, lambda, [&](const Expr* e) { return fuser.fused(e); });
 }
 
 }  // namespace weld

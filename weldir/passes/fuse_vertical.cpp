@@ -197,10 +197,7 @@ class VerticalFuser {
     const Expr* rewrite(const Expr* e) {
         if (e->num_args == 0) return e;
         if (Block inner = e->as<Block>()) return rewrite_block(inner);
-        std::vector<const Expr*> args;
-        args.reserve(e->num_args);
-        for (std::size_t i = 0; i < e->num_args; ++i) args.push_back(rewrite_arg(e, i));
-        e = with_args(m_, e, args);
+        e = map_args(m_, e, [&](const Expr*, std::size_t i) { return rewrite_arg(e, i); });
         if ((e->op == Op::Kernel || e->op == Op::Call) && facts_.traits(e).ordered) ++effects_;
         while (const Expr* fused = e->op == Op::For ? fuse(e->as<For>()) : nullptr) e = fused;
         return e;
@@ -233,8 +230,8 @@ class VerticalFuser {
         changed |= result != inner.result();
         if (!changed) return inner.node;
         std::erase_if(lets, [&](const auto& let) {
-            auto at = producers_.find(let.first);
-            return at != producers_.end() && at->second.fused;
+            const Producer* producer = producers_.find(let.first);
+            return producer && producer->fused;
         });
         return block(m_, lets, result, inner.node->loc);
     }
@@ -256,11 +253,11 @@ class VerticalFuser {
         if (consumer.node->says(AttrKey::Fuse, false)) return nullptr;
         for (std::size_t k = 0; k < consumer.data().size(); ++k) {
             const Var v = consumer.data()[k]->as<Var>();
-            auto at = v ? producers_.find(v.symbol()) : producers_.end();
-            if (at == producers_.end() || !may_move(at->second)) continue;
+            Producer* producer = v ? producers_.find(v.symbol()) : nullptr;
+            if (!producer || !may_move(*producer)) continue;
             if (facts_.traits(consumer.node).ordered) return nullptr;
-            if (const Expr* fused = fuse(at->second.loop, consumer, k)) {
-                at->second.fused = true;
+            if (const Expr* fused = fuse(producer->loop, consumer, k)) {
+                producer->fused = true;
                 return fused;
             }
         }
@@ -324,7 +321,7 @@ class VerticalFuser {
     Module& m_;
     Facts facts_;
     Uses uses_;
-    std::unordered_map<const Symbol*, Producer> producers_;
+    Table<Symbol, Producer> producers_;
     std::size_t frame_ = 0, lambda_ = 0, last_frame_ = 0, effects_ = 0;
 };
 

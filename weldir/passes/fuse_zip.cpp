@@ -7,8 +7,6 @@
 // Vertical fusion leaves such zips: zip(map(xs, f), map(xs, g)) has become zip(xs, xs). A datum that nobody
 // looks at stays if its length might differ, since the loop fails then. Iterators with bounds are the same if
 // they read alike.
-#include <unordered_map>
-
 #include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
 
@@ -61,8 +59,8 @@ class ZipFuser {
     bool is_read(For loop, std::size_t k) {
         const Symbol* z = loop.elem_param();
         if (reads_[z] != field_reads_[z]) return true;
-        auto at = fields_read_.find(z);
-        return at != fields_read_.end() && at->second[k];
+        const std::vector<bool>* read = fields_read_.find(z);
+        return read && (*read)[k];
     }
 
     static bool counts_from_zero(const Expr* datum) {
@@ -140,15 +138,15 @@ class ZipFuser {
 
     Module& m_;
     Facts facts_;
-    std::unordered_map<const Symbol*, int> reads_, field_reads_;
-    std::unordered_map<const Symbol*, std::vector<bool>> fields_read_;
+    Table<Symbol, int> reads_, field_reads_;
+    Table<Symbol, std::vector<bool>> fields_read_;
 };
 
 }  // namespace
 
 const Expr* fuse_zip(Module& m, const Expr* lambda) {
     ZipFuser fuser(m, lambda);
-    return rewrite(m, lambda, [&](const Expr* e) { return fuser.fused(e); });
+    return rewrite_binding(m, lambda, [&](const Expr* e) { return fuser.fused(e); });
 }
 
 }  // namespace weld

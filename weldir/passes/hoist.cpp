@@ -11,7 +11,6 @@
 // Names, fields, constants and lengths stay: they cost nothing where they are. Whole lets move with their
 // names; parts of expressions get one.
 #include <algorithm>
-#include <unordered_map>
 
 #include "weldir/ir/walk.h"
 #include "weldir/passes/cheap.h"
@@ -40,9 +39,10 @@ struct Region {
 
 /// The outermost region that code of `region` can move to, if it reads names down to depth `reads`. What is
 /// not cheap stays on the side of an `if`.
-const Region* reach(const Region* region, int reads, bool cheap) {
+template <class Cheap>
+const Region* reach(const Region* region, int reads, Cheap&& is_cheap) {
     for (const Region* to = region;; region = to) {
-        if (region->is_side && !cheap) return to;
+        if (region->is_side && !is_cheap()) return to;
         while (region->is_side) region = region->around;
         if (!region->around || region->around->depth < reads) return to;
         to = region->around;
@@ -84,8 +84,7 @@ class Hoister {
 
     Depths read_by(const Expr* e) {
         if (e->op == Op::Var) return depths_[e->attr.symbol];
-        auto at = reads_.find(e);
-        if (at != reads_.end()) return at->second;
+        if (const Depths* known = reads_.find(e)) return *known;
         Depths all = 0;
         for (const Expr* a : e->args()) all |= read_by(a);
         if (e->op == Op::Lambda)
@@ -97,7 +96,7 @@ class Hoister {
 
     const Region* target(const Expr* e, const Region* region) {
         if (region->depth > kDeepest) return region;
-        return reach(region, std::max(highest(read_by(e)), 0), is_cheap(facts_, e));
+        return reach(region, std::max(highest(read_by(e)), 0), [&] { return is_cheap(facts_, e); });
     }
 
     // ---- moving
@@ -144,13 +143,11 @@ class Hoister {
 
     const Expr* rewrite_args(const Expr* e, const Region* region) {
         if (Block inner = e->as<Block>()) return rewrite_block(inner, region);
-        std::vector<const Expr*> args(e->args().begin(), e->args().end());
-        for (std::size_t i = 0; i < args.size(); ++i) {
-            if (e->op == Op::Lambda) args[i] = apart(args[i], {depth_of(e), false, region});
-            else if (is_lazy_arg(e, i)) args[i] = apart(args[i], {region->depth, true, region});
-            else args[i] = rewrite(args[i], region);
-        }
-        return with_args(m_, e, args);
+        return map_args(m_, e, [&](const Expr* a, std::size_t i) {
+            if (e->op == Op::Lambda) return apart(a, {depth_of(e), false, region});
+            if (is_lazy_arg(e, i)) return apart(a, {region->depth, true, region});
+            return rewrite(a, region);
+        });
     }
 
     int depth_of(const Expr* lambda) { return highest(depths_[lambda->attr.symbols[0]]); }
@@ -187,8 +184,8 @@ class Hoister {
 
     Module& m_;
     Facts facts_;
-    std::unordered_map<const Symbol*, Depths> depths_;
-    std::unordered_map<const Expr*, Depths> reads_;
+    Table<Symbol, Depths> depths_;
+    Table<Expr, Depths> reads_;
 };
 
 }  // namespace

@@ -16,8 +16,7 @@
 // computed. What may fail does not move past an effect. What stands alone in the normal form stays. Trees are
 // kept to a moderate size, so that a long chain of `let`s stays long rather than deep. An unread value that
 // nobody can miss goes; drop-dead knows more.
-#include <unordered_map>
-
+#include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {
@@ -48,14 +47,11 @@ class Inliner {
 
     const Expr* rewrite(const Expr* e) {
         if (Var v = e->as<Var>()) {
-            auto at = values_.find(v.symbol());
-            return at == values_.end() ? e : at->second;
+            const Expr* const* value = values_.find(v.symbol());
+            return value ? *value : e;
         }
         if (Block inner = e->as<Block>()) return rewrite_block(inner);
-        std::vector<const Expr*> args;
-        args.reserve(e->num_args);
-        for (const Expr* a : e->args()) args.push_back(rewrite(a));
-        return with_args(m_, e, args);
+        return map_args(m_, e, [&](const Expr* a, std::size_t) { return rewrite(a); });
     }
 
   private:
@@ -118,8 +114,8 @@ class Inliner {
     Module& m_;
     Facts facts_;
     std::vector<Frame> frames_;
-    std::unordered_map<const Symbol*, Life> lives_;
-    std::unordered_map<const Symbol*, const Expr*> values_;
+    Table<Symbol, Life> lives_;
+    Table<Symbol, const Expr*> values_;
     std::size_t effects_ = 0;
 };
 

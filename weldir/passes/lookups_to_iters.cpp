@@ -259,7 +259,7 @@ class Converter {
 
 const Expr* lookups_to_iters(Module& m, const Expr* lambda) {
     Converter converter(m, lambda);
-    const Expr* now = rewrite(m, lambda, [&](const Expr* e) { return converter.converted(e); });
+    const Expr* now = rewrite_binding(m, lambda, [&](const Expr* e) { return converter.converted(e); });
     return in_normal_form(m, lambda, now);
 }
 

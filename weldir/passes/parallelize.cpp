@@ -20,7 +20,7 @@ static bool is_fringe(For loop) {
 
 const Expr* parallelize(Module& m, const Expr* lambda) {
     Facts facts(m, lambda);
-    return rewrite(m, lambda, [&](const Expr* e) -> const Expr* {
+    return rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
         const For loop = e->as<For>();
         if (!loop || is_fringe(loop) || e->annotation(AttrKey::Parallel)) return nullptr;
         if (facts.traits(loop.body().node).ordered) return nullptr;

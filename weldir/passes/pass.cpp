@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -139,7 +140,7 @@ class Runner {
 
     bool run(const PassInfo& pass) {
         const Clock::time_point start = Clock::now();
-        const bool changed = pass.run ? rewrite_due(pass.run) : rewrite_module(pass.run_module);
+        const bool changed = pass.run ? rewrite_due(pass) : rewrite_module(pass.run_module);
         add_time(pass.name, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
         if (changed && options_.verify) {
             if (const std::string wrong = verify(m_); !wrong.empty()) {
@@ -151,11 +152,16 @@ class Runner {
         return true;
     }
 
-    bool rewrite_due(PassFn pass) {
+    bool rewrite_due(const PassInfo& pass) {
         bool any = false;
         for (const Expr** root : options_.names ? roots() : due_) {
-            const Expr* now = pass(m_, *root);
-            if (now == *root) continue;
+            const Expr*& settled = settled_[{&pass, root}];
+            if (settled == *root) continue;
+            const Expr* now = pass.run(m_, *root);
+            if (now == *root) {
+                settled = now;
+                continue;
+            }
             *root = now;
             any = true;
             if (std::find(changed_.begin(), changed_.end(), root) == changed_.end()) changed_.push_back(root);
@@ -182,6 +188,8 @@ class Runner {
     std::string* error_;
     std::vector<const Expr**> due_;      // what this round looks at
     std::vector<const Expr**> changed_;  // what the next one has to
+    /// What a pass left as it was: it need not look at the same again.
+    std::map<std::pair<const PassInfo*, const Expr**>, const Expr*> settled_;
 };
 
 }  // namespace

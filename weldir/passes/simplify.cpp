@@ -16,8 +16,6 @@
 //   builders  `result` of a builder that nothing was merged into, or of a merger without a loop
 //   asserts   of true
 // Nothing that may fail is left out, unless what stays fails alike.
-#include <unordered_map>
-
 #include "weldir/ir/builder.h"
 #include "weldir/ir/scalar.h"
 #include "weldir/ir/walk.h"
@@ -35,7 +33,7 @@ class Simplifier {
             if (e->op == Op::Var) ++reads_[e->attr.symbol];
             if (e->op == Op::GetField && e->arg(0)->op == Op::Var) ++field_reads_[e->arg(0)->attr.symbol];
         });
-        visit(lambda, [&](const Expr* e) {
+        visit_binding(lambda, [&](const Expr* e) {
             if (Block block = e->as<Block>())
                 for (std::size_t i = 0; i < block.size(); ++i) split(block.symbol(i), block.value(i));
         });
@@ -70,7 +68,7 @@ class Simplifier {
 
     /// Gives the fields of a bound struct literal names of their own, to stand before it.
     void split(const Symbol* s, const Expr* value) {
-        if (value->op != Op::MakeStruct || !field_reads_.count(s)) return;
+        if (value->op != Op::MakeStruct || !field_reads_.contains(s)) return;
         if (s->type->holds_builder && !only_fields_are_read(s)) return;  // builders are used once
         Split& fields = fields_[s];
         for (const Expr* f : value->args()) {
@@ -87,12 +85,12 @@ class Simplifier {
         for (std::size_t i = 0; i < block.size(); ++i) {
             const Symbol* s = block.symbol(i);
             const Expr* value = block.value(i);
-            auto at = fields_.find(s);
-            if (at == fields_.end()) {
+            const Split* fields = fields_.find(s);
+            if (!fields) {
                 lets.emplace_back(s, value);
                 continue;
             }
-            const auto& [names, is_new] = at->second;
+            const auto& [names, is_new] = *fields;
             for (std::size_t k = 0; k < names.size(); ++k)
                 if (is_new[k]) lets.emplace_back(names[k]->attr.symbol, value->arg(k));
             if (only_fields_are_read(s)) changed = true;
@@ -104,8 +102,8 @@ class Simplifier {
 
     const Expr* field(GetField get) {
         if (Var v = get.of()->as<Var>()) {
-            auto at = fields_.find(v.symbol());
-            return at == fields_.end() ? nullptr : at->second.names[get.index()];
+            const Split* fields = fields_.find(v.symbol());
+            return fields ? fields->names[get.index()] : nullptr;
         }
         const MakeStruct made = get.of()->as<MakeStruct>();
         if (!made) return nullptr;
@@ -249,8 +247,8 @@ class Simplifier {
 
     Module& m_;
     Facts facts_;
-    std::unordered_map<const Symbol*, int> reads_, field_reads_;
-    std::unordered_map<const Symbol*, Split> fields_;
+    Table<Symbol, int> reads_, field_reads_;
+    Table<Symbol, Split> fields_;
 };
 
 }  // namespace

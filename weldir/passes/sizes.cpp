@@ -62,7 +62,7 @@ class Sizer {
 
 const Expr* sizes(Module& m, const Expr* lambda) {
     Sizer sizer(m, lambda);
-    return rewrite(m, lambda, [&](const Expr* e) { return sizer.sized(e); });
+    return rewrite_binding(m, lambda, [&](const Expr* e) { return sizer.sized(e); });
 }
 
 }  // namespace weld

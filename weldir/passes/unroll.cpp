@@ -79,7 +79,7 @@ class Unroller {
 
 const Expr* unroll(Module& m, const Expr* lambda) {
     Unroller unroller(m, lambda);
-    const Expr* straight = rewrite(m, lambda, [&](const Expr* e) { return unroller.unrolled(e); });
+    const Expr* straight = rewrite_binding(m, lambda, [&](const Expr* e) { return unroller.unrolled(e); });
     return in_normal_form(m, lambda, straight);
 }
 

@@ -7,11 +7,11 @@
 //         merge(b, x * broadcast(k), x > broadcast(0.0))),
 //       |b, i, x| if(x > 0.0, merge(b, x * k), b))
 //
-// (with the lanes written out: `simditer[8]`, and `@(tail:masked)` before the outer loop, which says that both
-// loops compute the same: machines with masks do what is left in one round of lanes). All values of a body
-// have equally many lanes, as many as one register of the target holds of the widest type among them. What
-// does not depend on the element stays scalar and is spread where lanes meet it. The index becomes a range
-// that is zipped with the data, whose lanes count on.
+// (with the lanes written out: `simditer[8]`, and `@(tail:masked)` before the outer loop, which says that
+// both loops compute the same: machines with masks do what is left in one round of lanes). All values of a
+// body have equally many lanes, as many as one register of the target holds of the widest type among them.
+// What does not depend on the element stays scalar and is spread where lanes meet it. The index becomes a
+// range that is zipped with the data, whose lanes count on.
 //
 // An `if` that depends on the element is evaluated on both sides: values are selected, merges get a mask. If
 // both sides merge once into the same builder, the values are selected and one merge is left. Lanes merge in
@@ -555,7 +555,7 @@ bool can_vectorize(Module& m, Facts& facts, const Expr* loop) {
 const Expr* vectorize(Module& m, const Expr* lambda) {
     Facts facts(m, lambda);
     Vectorizer vectorizer(m, facts);
-    const Expr* now = rewrite(m, lambda, [&](const Expr* e) -> const Expr* {
+    const Expr* now = rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
         const For loop = e->as<For>();
         return loop ? vectorizer.pair(loop) : nullptr;
     });

@@ -37,6 +37,7 @@ Sources& Sources::operator=(Sources&&) noexcept = default;
 Sources::~Sources() = default;
 
 Loc Sources::add(std::string name, std::string text, bool internal) {
+    if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
     std::vector<std::uint32_t> starts = line_starts(text);
     files_.push_back(
         std::make_unique<File>(std::move(name), std::move(text), internal, next_, std::move(starts)));

@@ -35,13 +35,13 @@ class Sources {
 
     /// Adds a text; the Loc of byte `i` of it is `{result.offset + i}` (one past the end is valid too).
     /// `internal` texts (standard macros) are never shown to users.
-    /// Total text is limited to 2 GiB: the caller rejects more.
+    /// A byte order mark is no part of the text. Total text is limited to 2 GiB: the caller rejects more.
     Loc add(std::string name, std::string text, bool internal = false);
 
     bool internal(Loc loc) const;
-    std::string_view text(Loc loc) const;    ///< the whole text that `loc` lies in
-    Position position(Loc loc) const;        ///< {"", 0, 0} for no place
-    std::string_view line(Loc loc) const;    ///< the line of `loc`, without its end
+    std::string_view text(Loc loc) const;  ///< the whole text that `loc` lies in
+    Position position(Loc loc) const;      ///< {"", 0, 0} for no place
+    std::string_view line(Loc loc) const;  ///< the line of `loc`, without its end
 
   private:
     struct File;

@@ -1,0 +1,247 @@
+// Machine code -> functions in memory: a linker for the objects that `generate` makes, and no others.
+//
+//     program.objects   one after the other in one mapping: code (then read-only), stubs; constants, slots
+//     stub              jmp *address: a call reaches 2 GiB, functions of the runtime may be farther away
+//     slot              an address that code loads from memory
+//
+// Starts no LLVM, so code that was kept on disk runs a millisecond after it was read. x86-64 only.
+#include <elf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <unordered_map>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "codegen/engine.h"
+
+namespace weld {
+
+namespace {
+
+constexpr std::size_t kStubBytes = 16, kSlotBytes = 8;
+
+class Mapping final : public Code {
+  public:
+    bool allocate(std::size_t bytes) {
+        void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (at == MAP_FAILED) return false;
+        base = static_cast<char*>(at);
+        size_ = bytes;
+        return true;
+    }
+    bool make_executable(std::size_t bytes) { return ::mprotect(base, bytes, PROT_READ | PROT_EXEC) == 0; }
+    ~Mapping() override {
+        if (base) ::munmap(base, size_);
+    }
+    char* base = nullptr;
+
+  private:
+    std::size_t size_ = 0;
+};
+
+/// The parts of one ELF object. What it says of itself is trusted: LLVM made it in this build.
+class Object {
+  public:
+    explicit Object(std::string_view bytes) : bytes_(bytes) {
+        const auto& header = at<Elf64_Ehdr>(0);
+        sections = {&at<Elf64_Shdr>(header.e_shoff), header.e_shnum};
+        for (const Elf64_Shdr& s : sections)
+            if (s.sh_type == SHT_SYMTAB) {
+                symbols = table<Elf64_Sym>(s);
+                names_ = bytes.data() + sections[s.sh_link].sh_offset;
+            }
+        addresses.resize(sections.size(), nullptr);
+    }
+
+    template <class T>
+    std::span<const T> table(const Elf64_Shdr& s) const {
+        return {&at<T>(s.sh_offset), s.sh_size / sizeof(T)};
+    }
+    const char* name_of(const Elf64_Sym& s) const { return names_ + s.st_name; }
+    const char* contents(const Elf64_Shdr& s) const { return bytes_.data() + s.sh_offset; }
+
+    /// Goes to memory. Tables for unwinding don't: no frame of emitted code is ever unwound.
+    static bool is_loaded(const Elf64_Shdr& s) {
+        return (s.sh_flags & SHF_ALLOC) && s.sh_size && s.sh_type != SHT_X86_64_UNWIND;
+    }
+    static bool is_code(const Elf64_Shdr& s) { return s.sh_flags & SHF_EXECINSTR; }
+
+    std::span<const Elf64_Shdr> sections;
+    std::span<const Elf64_Sym> symbols;
+    std::vector<char*> addresses;  ///< of the loaded sections, by number
+
+  private:
+    template <class T>
+    const T& at(std::size_t offset) const {
+        return *reinterpret_cast<const T*>(bytes_.data() + offset);
+    }
+    std::string_view bytes_;
+    const char* names_ = nullptr;
+};
+
+bool needs_slot(std::uint32_t type) {
+    return type == R_X86_64_GOTPCREL || type == R_X86_64_GOTPCRELX || type == R_X86_64_REX_GOTPCRELX;
+}
+
+class Linker {
+  public:
+    Linker(const std::vector<std::string>& objects, const Resolve& resolve)
+        : resolve_(resolve), objects_(objects.begin(), objects.end()) {}
+
+    std::shared_ptr<Code> link(std::string* error) {
+        auto code = std::make_shared<Mapping>();
+        if (!place(*code)) error_ = "no memory for code";
+        for (Object& o : objects_) define(o);
+        for (const Object& o : objects_) relocate(o);
+        if (error_.empty() && !code->make_executable(code_bytes_)) error_ = "code cannot be made executable";
+        if (error_.empty()) code->entry = reinterpret_cast<EntryFn>(defined_["weld_main"]);
+        if (error_.empty()) return code;
+        *error = error_;
+        return nullptr;
+    }
+
+  private:
+    static std::size_t aligned(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
+
+    template <class Fn>
+    void for_each_section(bool code, Fn&& fn) {
+        for (Object& o : objects_)
+            for (std::size_t i = 0; i < o.sections.size(); ++i)
+                if (Object::is_loaded(o.sections[i]) && Object::is_code(o.sections[i]) == code)
+                    fn(o, i, o.sections[i]);
+    }
+
+    /// Lays out both halves, and copies the sections.
+    bool place(Mapping& code) {
+        std::size_t undefined = 0, slots = 0;
+        for (const Object& o : objects_) {
+            for (const Elf64_Sym& s : o.symbols) undefined += s.st_shndx == SHN_UNDEF;
+            for (const Elf64_Shdr& s : o.sections)
+                if (s.sh_type == SHT_RELA)
+                    for (const Elf64_Rela& r : o.table<Elf64_Rela>(s))
+                        slots += needs_slot(ELF64_R_TYPE(r.r_info));
+        }
+        std::size_t bytes = 0;
+        const auto add = [&](Object&, std::size_t, const Elf64_Shdr& s) {
+            bytes = aligned(bytes, s.sh_addralign) + s.sh_size;
+        };
+        for_each_section(true, add);
+        const std::size_t stubs = aligned(bytes, kStubBytes);
+        code_bytes_ = bytes = aligned(stubs + undefined * kStubBytes, std::size_t(::sysconf(_SC_PAGESIZE)));
+        for_each_section(false, add);
+        const std::size_t first_slot = aligned(bytes, kSlotBytes);
+        if (!code.allocate(first_slot + slots * kSlotBytes + 1)) return false;
+        next_stub_ = code.base + stubs;
+        next_slot_ = code.base + first_slot;
+
+        std::size_t at = 0;
+        const auto copy = [&](Object& o, std::size_t i, const Elf64_Shdr& s) {
+            at = aligned(at, s.sh_addralign);
+            o.addresses[i] = code.base + at;
+            if (s.sh_type != SHT_NOBITS) std::memcpy(code.base + at, o.contents(s), s.sh_size);
+            at += s.sh_size;
+        };
+        for_each_section(true, copy);
+        at = code_bytes_;
+        for_each_section(false, copy);
+        return true;
+    }
+
+    void define(const Object& o) {
+        for (const Elf64_Sym& s : o.symbols)
+            if (s.st_shndx != SHN_UNDEF && s.st_shndx < SHN_LORESERVE &&
+                ELF64_ST_BIND(s.st_info) != STB_LOCAL)
+                defined_[o.name_of(s)] = o.addresses[s.st_shndx] + s.st_value;
+    }
+
+    /// The address of a symbol; null with `error_` set if nobody has it.
+    char* address_of(const Object& o, const Elf64_Sym& s) {
+        if (s.st_shndx == SHN_ABS) return reinterpret_cast<char*>(s.st_value);
+        if (s.st_shndx != SHN_UNDEF) return o.addresses[s.st_shndx] + s.st_value;
+        char*& known = defined_[o.name_of(s)];
+        if (!known) known = static_cast<char*>(find(o.name_of(s)));
+        if (!known) error_ = fmt::format("there is no function `{}`", o.name_of(s));
+        return known;
+    }
+
+    void* find(std::string_view name) const {
+        if (name.starts_with("udf.")) return resolve_(name.substr(4));
+        // what LLVM itself makes calls of
+        if (name == "memcpy") return reinterpret_cast<void*>(&std::memcpy);
+        if (name == "memmove") return reinterpret_cast<void*>(&std::memmove);
+        if (name == "memset") return reinterpret_cast<void*>(&std::memset);
+        if (name == "fmod")
+            return reinterpret_cast<void*>(static_cast<double (*)(double, double)>(&std::fmod));
+        if (name == "fmodf") return reinterpret_cast<void*>(static_cast<float (*)(float, float)>(&std::fmod));
+        return resolve_(name);
+    }
+
+    void relocate(const Object& o) {
+        for (const Elf64_Shdr& s : o.sections) {
+            if (s.sh_type != SHT_RELA || !o.addresses[s.sh_info]) continue;
+            for (const Elf64_Rela& r : o.table<Elf64_Rela>(s)) {
+                const Elf64_Sym& symbol = o.symbols[ELF64_R_SYM(r.r_info)];
+                char* const value = address_of(o, symbol);
+                if (!error_.empty()) return;
+                patch(o.addresses[s.sh_info] + r.r_offset, ELF64_R_TYPE(r.r_info), value, r.r_addend);
+            }
+        }
+    }
+
+    void patch(char* at, std::uint32_t type, char* value, std::int64_t addend) {
+        if (type == R_X86_64_64) return put(at, reinterpret_cast<std::int64_t>(value) + addend);
+        if (type == R_X86_64_PC64) return put(at, value + addend - at);
+        if (needs_slot(type)) value = slot_of(value);
+        else if (type == R_X86_64_PLT32 && is_far(value + addend - at)) value = stub_of(value);
+        else if (type != R_X86_64_PC32 && type != R_X86_64_PLT32)
+            error_ = fmt::format("code has a relocation of type {}", type);
+        const std::int64_t distance = value + addend - at;
+        if (is_far(distance)) error_ = "code refers to something that is too far away";
+        put(at, std::int32_t(distance));
+    }
+
+    static bool is_far(std::int64_t distance) { return distance != std::int32_t(distance); }
+
+    template <class T>
+    static void put(char* at, T value) {
+        std::memcpy(at, &value, sizeof value);
+    }
+
+    char* stub_of(char* target) {
+        char*& stub = stubs_[target];
+        if (stub) return stub;
+        stub = std::exchange(next_stub_, next_stub_ + kStubBytes);
+        static constexpr unsigned char kJump[] = {0xFF, 0x25, 0, 0, 0, 0};  // jmp *0(%rip)
+        std::memcpy(stub, kJump, sizeof kJump);
+        put(stub + sizeof kJump, target);
+        return stub;
+    }
+
+    char* slot_of(char* target) {
+        char*& slot = slots_[target];
+        if (slot) return slot;
+        slot = std::exchange(next_slot_, next_slot_ + kSlotBytes);
+        put(slot, target);
+        return slot;
+    }
+
+    const Resolve& resolve_;
+    std::vector<Object> objects_;
+    std::size_t code_bytes_ = 0;
+    char *next_stub_ = nullptr, *next_slot_ = nullptr;
+    std::unordered_map<std::string_view, char*> defined_;
+    std::unordered_map<char*, char*> stubs_, slots_;
+    std::string error_;
+};
+
+}  // namespace
+
+std::shared_ptr<Code> load(const MachineCode& code, const Resolve& resolve, std::string* error) {
+    return Linker(code.objects, resolve).link(error);
+}
+
+}  // namespace weld

@@ -1,0 +1,49 @@
+// Programs that were compiled before: the last ones of this process, and those that a folder keeps.
+//
+// Both go by a key of everything that the outcome depends on. A file in the folder holds its whole key, and a
+// checksum; one that is damaged, of another build or another machine counts as none. Files appear whole or
+// not at all, so processes may share a folder.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "codegen/engine.h"
+
+namespace weld {
+
+struct CompileOptions;
+class Program;
+
+/// Same key, same outcome in this process.
+std::string process_key(std::string_view text, const CompileOptions& options);
+/// Same key, same outcome on this machine.
+std::string machine_key(std::string_view text, const CompileOptions& options);
+
+/// A program and the warnings that came with it.
+struct CompiledProgram {
+    std::shared_ptr<const Program> program;
+    std::string warnings;
+};
+
+/// What this process compiled last: a few dozen programs. Empty if there is none by that key.
+CompiledProgram recent_program(const std::string& key);
+void remember_program(std::string key, CompiledProgram compiled);
+
+/// All that running a program takes.
+struct StoredProgram {
+    std::string warnings;
+    std::string result;                                       ///< types as text
+    std::vector<std::pair<std::string, std::string>> params;  ///< name, type
+    MachineCode code;
+};
+
+/// False if `folder` holds nothing by that key that may be used.
+bool read_stored(const std::string& folder, const std::string& key, StoredProgram* stored);
+/// Fails silently: the program will be compiled again.
+void write_stored(const std::string& folder, const std::string& key, const StoredProgram& stored);
+
+}  // namespace weld

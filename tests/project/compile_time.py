@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Checks that compiling takes time in proportion to the program: processor time of a program against that of one five
+times as long. Usage: compile_time.py WELD_CLI"""
+import resource
+import subprocess
+import sys
+import tempfile
+
+GROWTH = 5
+MOST = 10.0  # times the time for five times the program: linear, with room for noise and for what starts once
+
+
+def lets(of, type_):
+    return lambda n: f"|x: {type_}| let a0 = x;\n" + "".join(
+        f"let a{i + 1} = {of(i)};\n" for i in range(n)) + f"a{n}"
+
+
+def loops(n):
+    return "|v: vec[f64]| let s0 = 0.0;\n" + "".join(
+        f"let s{i + 1} = result(for(v, merger[f64,+], |b, j, x| if(x > s{i}, merge(b, x * {i}.5), b)));\n"
+        for i in range(n)) + f"s{n}"
+
+
+def balanced(n):
+    return f"x + {n}.0" if n == 1 else f"({balanced(n // 2)} * {balanced(n - n // 2)})"
+
+
+# name: (program of n, the smaller n, arguments)
+PROGRAMS = {
+    "lets of integers": (lets(lambda i: f"(a{i} + {i}L) * x", "i64"), 10_000, ["3"]),
+    "lets of floats": (lets(lambda i: f"a{i} * 1.5 + {i}.5", "f64"), 10_000, ["3"]),
+    "divisions": (lets(lambda i: f"a{i} / (x + {i}L)", "i64"), 4_000, ["3"]),
+    "an operator repeated": (lambda n: "|x: f64| " + " * ".join(f"(x + {i}.0)" for i in range(n)), 5_000, ["3"]),
+    "operators nested to the left": (lambda n: "|x: f64| " + "(" * n + "x" + " * x + x)" * n, 5_000, ["3"]),
+    "operators nested to the right": (lambda n: "|x: f64| " + "(x * x + " * n + "x" + ")" * n, 5_000, ["3"]),
+    "operators nested evenly": (lambda n: "|x: f64| " + balanced(n), 5_000, ["3"]),
+    "a long body of a loop": (
+        lambda n: "|v: vec[f64]| map(v, |x| " + " * ".join(f"(x + {i}.0)" for i in range(n)) + ")", 3_000, ["[3]"]),
+    "loops": (loops, 40, ["[1, 2]"]),
+}
+
+
+def seconds(cli, path, arguments):
+    """Least processor time of three runs; times of a shared machine are upwards of it."""
+    least = float("inf")
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([cli, path, *arguments], check=True, stdout=subprocess.DEVNULL, timeout=120)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        least = min(least, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return least
+
+
+def main():
+    cli = sys.argv[1]
+    failed = False
+    for name, (program, n, arguments) in PROGRAMS.items():
+        times = []
+        for size in (n, GROWTH * n):
+            with tempfile.NamedTemporaryFile("w", suffix=".weld") as f:
+                f.write(program(size))
+                f.flush()
+                times.append(seconds(cli, f.name, arguments))
+        ratio = times[1] / times[0]
+        wrong = ratio > MOST
+        failed |= wrong
+        print(f"{name}: {n} in {times[0]:.3f} s, {GROWTH * n} in {times[1]:.3f} s: {ratio:.1f} times"
+              + (f", more than {MOST}" if wrong else ""))
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
