@@ -22,7 +22,9 @@ Unit::Unit(const Module& m, const CodeOptions& options, llvm::Module& out, Unit&
       i32(llvm::Type::getInt32Ty(ctx)),
       i64(llvm::Type::getInt64Ty(ctx)),
       ptr(llvm::PointerType::getUnqual(ctx)),
-      loops(loops) {}
+      loops(loops) {
+    loops.once = this;
+}
 
 llvm::Type* Unit::lower(Scalar s) const {
     switch (s) {

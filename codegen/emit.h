@@ -43,7 +43,8 @@ class Unit {
     llvm::LLVMContext& ctx;
     llvm::IntegerType *i1, *i8, *i32, *i64;
     llvm::PointerType* ptr;
-    Unit& loops;  ///< where loops and what else is worth optimising go; may be this one
+    Unit& loops;        ///< where loops and what else is worth optimising go; may be this one
+    Unit* once = this;  ///< where code goes that is not: it runs once, or there is too much of it
 
     /// Emits the main program and everything that it needs.
     void emit_program();

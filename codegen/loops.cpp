@@ -15,6 +15,8 @@ namespace weld::codegen {
 static constexpr std::int64_t kInPlaceWork = 50'000'000;
 /// Bodies up to this many nodes are repeated to give a reduction several independent accumulators.
 static constexpr std::size_t kUnrolledBody = 40;
+/// Larger bodies are compiled the quick way: optimising takes LLVM longer than in proportion.
+static constexpr std::size_t kMostOptimised = 5000;
 static constexpr std::uint32_t kAccumulators = 4;
 /// The capacity of an appender whose room has been made: merges need not look.
 static constexpr std::int64_t kEnough = std::numeric_limits<std::int64_t>::max();
@@ -479,7 +481,8 @@ static Leaves reserve(Emitter& e, const Plan& plan, Leaves state) {
 /// The function `(task, captures, state, lo, hi) -> status` for a loop; made once per loop.
 static llvm::Function* loop_function(Emitter& caller, const Plan& plan,
                                      const std::vector<const Symbol*>& symbols, const Leaves& captured) {
-    Unit& unit = caller.unit.loops;
+    const bool large = size_of_tree(plan.f.body().body()) > kMostOptimised;
+    Unit& unit = large ? *caller.unit.once : caller.unit.loops;
     if (auto at = unit.loop_functions.find(plan.f.node); at != unit.loop_functions.end())
         return caller.unit.seen(at->second);
     llvm::Function* fn = unit.function("loop_", {unit.ptr, unit.ptr, unit.ptr, unit.i64, unit.i64});

@@ -3,7 +3,7 @@
 // LLVM takes more than linear time for a long function: 10,000 lets in one cost seconds. So a block with many
 // nodes becomes functions `(task, frame) -> status`, each with a run of its lets; values that one run makes
 // and another needs go through the frame. Code outside of loops runs once, so these functions are compiled
-// the quick way.
+// the quick way; so are bodies of loops that are too large to be optimised.
 #include <unordered_set>
 
 #include "codegen/emit.h"
@@ -13,6 +13,8 @@ namespace weld::codegen {
 
 /// Nodes that one function takes.
 static constexpr std::size_t kSegment = 400;
+/// Bytes of a frame within a loop.
+static constexpr std::int64_t kMostInLoop = 256 << 10;
 
 static std::size_t weight(const Expr* e, std::size_t limit) {
     std::size_t n = 1;
@@ -84,7 +86,10 @@ static std::vector<const Symbol*> inputs(Block b, Segment s) {
 }
 
 bool Emitter::emit_in_segments(Block b) {
-    if (loop_depth > 0 || b.size() < 8 || weight(b.node, 2 * kSegment) < 2 * kSegment) return false;
+    const bool in_loop = loop_depth > 0;
+    if ((in_loop && unit.once != &unit) || lanes.lanes > 0 || b.size() < 8 ||
+        weight(b.node, 2 * kSegment) < 2 * kSegment)
+        return false;
     const std::vector<Segment> segments = cut(b);
     std::vector<std::vector<const Symbol*>> needed;
     Frame frame;
@@ -95,9 +100,10 @@ bool Emitter::emit_in_segments(Block b) {
     const std::vector<const Symbol*> last = free_symbols(b.result());
     for (const Symbol* x : last) frame.add(x);
 
-    // A frame too large for the stack comes from the run's memory.
-    llvm::Value* room =
-        frame.bytes <= (16 << 10) ? slot(frame.bytes, 64) : alloc(c64(frame.bytes), 1, b.node->loc);
+    // A frame too large for the stack comes from the run's memory; in a loop it would in each round.
+    if (in_loop && frame.bytes > kMostInLoop) return false;
+    llvm::Value* room = in_loop || frame.bytes <= (16 << 10) ? slot(frame.bytes, 64)
+                                                             : alloc(c64(frame.bytes), 1, b.node->loc);
     for (const auto& read : needed)
         for (const Symbol* x : read)
             if (auto at = names.find(x); at != names.end())
@@ -108,6 +114,7 @@ bool Emitter::emit_in_segments(Block b) {
         Unit& home = once ? unit : unit.loops;
         llvm::Function* f = home.function("segment_", {unit.ptr, unit.ptr});
         Emitter e(home, f, f->getArg(0));
+        e.loop_depth = loop_depth;
         const auto place = [&](const Symbol* x) { return e.address(f->getArg(1), frame.offsets.at(x)); };
         for (const Symbol* x : needed[k]) e.names[x] = e.load(x->type, place(x));
         for (std::size_t i = segments[k].from; i < segments[k].to; ++i) {

@@ -374,6 +374,45 @@ class CliTest(Case):
 
 
 
+class LargeTest(Case):
+    """Programs that machines write."""
+
+    N = 3000
+
+    def from_file(self, text, *args):
+        return json.loads(self.result("--json", self.path("large.weld", text), *args))
+
+    def test_nested_operators(self):
+        for n in (10, 50_000):
+            for text in ("x" + " - x" * n, "(" * n + "x" + " - x)" * n):
+                self.assertEqual(self.from_file("|x: i64| " + text, "1"), 1 - n)
+            right = "(x - " * n + "x" + ")" * n
+            self.assertEqual(self.from_file("|x: i64| " + right, "7"), 7 if n % 2 == 0 else 0)
+            self.assertEqual(self.from_file("|v: vec[i64]| map(v, |x| " + right + ")", "[7, 8]"), [7, 8])
+        self.assertEqual(self.from_file("|x: i64| " + "(" * 10_000 + "x" + ")" * 10_000, "3"), 3)
+
+    def test_failures_in_nested_operators(self):
+        text = "|x: i64|\n" + "(1L +\n" * 200 + "10L / x" + ")" * 200
+        self.fails(3, ":202:5: error", self.path("deep.weld", text), "0")
+
+    def test_large_bodies_of_loops(self):
+        lets = "".join(f"let a{i + 1} = (a{i} * 3L + i) ^ (a{i // 2} + {i}L);\n" for i in range(self.N))
+        text = f"|v: vec[i64]| result(for(v, appender[i64], |b, i, a0|\n{lets} merge(merge(b, a{self.N}), a5)))"
+        expected = []
+        for index, x in enumerate([1, -7, 12]):
+            a = [x]
+            for i in range(self.N):
+                a.append(((a[i] * 3 + index) ^ (a[i // 2] + i)) % 2**64)
+            expected += [a[self.N], a[5]]
+        signed = [(e + 2**63) % 2**64 - 2**63 for e in expected]
+        self.assertEqual(self.from_file(text, "[1, -7, 12]"), signed)
+
+    def test_failures_in_large_bodies(self):
+        lets = "".join(f"let a{i + 1} = (a{i} + {i}L) / (x - {i}L);\n" for i in range(self.N))
+        text = f"|v: vec[i64]| result(for(v, merger[i64,+], |b, i, x| let a0 = x;\n{lets} merge(b, a{self.N})))"
+        self.fails(3, ":2502:.*zero", self.path("large.weld", text), "[5000, 2500]")
+
+
 class CacheTest(Case):
     """`--cache`: compiled code in a folder. What is measured as compiled took LLVM some time."""
 

@@ -44,6 +44,7 @@ namespace weld {
 
 namespace {
 
+constexpr std::uint32_t kMostNodes = 5000;  // of a body: machine code of larger ones is not optimised
 constexpr std::uint32_t kMostAlways = 100;  // nodes of a side of an `if` that are worth evaluating always
 
 /// The builders in a value: one of the loop's (numbered depth first), or a struct of such.
@@ -429,6 +430,7 @@ class Vectorizer {
         if (loop.node->says(AttrKey::Vectorize, false)) return nullptr;
         for (const Expr* d : loop.data())
             if (!may_be_lanes(d)) return nullptr;
+        if (facts_.traits(loop.body().node).size > kMostNodes) return nullptr;
         LaneBody body(m_, facts_, loop);
         if (!body.ok()) return nullptr;
         const std::uint32_t width = body.reads_index() ? std::max(8u, body.width()) : body.width();
