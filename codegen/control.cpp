@@ -5,9 +5,16 @@
 namespace weld::codegen {
 
 Leaves Emitter::emit_block(Block b) {
-    if (!emit_in_segments(b))
-        for (std::size_t i = 0; i < b.size(); ++i) names[b.symbol(i)] = emit(b.value(i));
+    if (!emit_in_segments(b)) emit_lets(b, 0, b.size(), loop_depth ? DeadAfter() : dead_after(b));
     return emit(b.result());
+}
+
+void Emitter::emit_lets(Block b, std::size_t from, std::size_t to, const DeadAfter& dead) {
+    for (std::size_t i = from; i < to; ++i) {
+        names[b.symbol(i)] = emit(b.value(i));
+        if (auto at = dead.find(i); at != dead.end())
+            for (const Symbol* s : at->second) call("weld_rt_free", {task, names.at(s)[0]});
+    }
 }
 
 Leaves Emitter::emit_if(llvm::Value* cond, const std::function<Leaves()>& then,

@@ -121,6 +121,9 @@ class Emitter {
     llvm::Value* compare_values(Op op, const Type* t, const Leaves& a, const Leaves& b);
 
     Leaves emit_block(Block b);  // control.cpp
+    /// The lets [from, to) of a block. `dead`: by number of a let, the vectors that are freed after it.
+    void emit_lets(Block b, std::size_t from, std::size_t to,
+                   const std::unordered_map<std::size_t, std::vector<const Symbol*>>& dead);
     /// Emits the lets of a long block as functions of their own; false if it isn't one.
     bool emit_in_segments(Block b);  // segments.cpp
     Leaves emit_if(llvm::Value* cond, const std::function<Leaves()>& then,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "weldir/ir/expr.h"
@@ -28,5 +29,9 @@ bool is_worth_a_branch(const Expr* e);
 
 /// `body`, outside of loops, has no loop in place: it runs once and isn't worth optimising.
 bool runs_once(const Expr* body);
+
+/// By number of a let of a block: the vectors that may be freed after it.
+using DeadAfter = std::unordered_map<std::size_t, std::vector<const Symbol*>>;
+DeadAfter dead_after(Block b);
 
 }  // namespace weld::codegen

@@ -108,6 +108,7 @@ bool Emitter::emit_in_segments(Block b) {
         for (const Symbol* x : read)
             if (auto at = names.find(x); at != names.end())
                 store(x->type, at->second, address(room, frame.offsets[x]));
+    const DeadAfter dead = in_loop ? DeadAfter() : dead_after(b);
     for (std::size_t k = 0; k < segments.size(); ++k) {
         bool once = true;
         for (std::size_t i = segments[k].from; i < segments[k].to; ++i) once &= runs_once(b.value(i));
@@ -117,11 +118,9 @@ bool Emitter::emit_in_segments(Block b) {
         e.loop_depth = loop_depth;
         const auto place = [&](const Symbol* x) { return e.address(f->getArg(1), frame.offsets.at(x)); };
         for (const Symbol* x : needed[k]) e.names[x] = e.load(x->type, place(x));
-        for (std::size_t i = segments[k].from; i < segments[k].to; ++i) {
-            const Symbol* x = b.symbol(i);
-            e.names[x] = e.emit(b.value(i));
-            if (frame.offsets.count(x)) e.store(x->type, e.names[x], place(x));
-        }
+        e.emit_lets(b, segments[k].from, segments[k].to, dead);
+        for (std::size_t i = segments[k].from; i < segments[k].to; ++i)
+            if (const Symbol* x = b.symbol(i); frame.offsets.count(x)) e.store(x->type, e.names[x], place(x));
         e.ir.CreateRet(e.c32(0));
         leave_if(ir.CreateIsNotNull(ir.CreateCall(unit.seen(f), {task, room})));
     }

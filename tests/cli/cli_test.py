@@ -413,6 +413,35 @@ class LargeTest(Case):
         self.fails(3, ":2502:.*zero", self.path("large.weld", text), "[5000, 2500]")
 
 
+class MemoryTest(Case):
+    """Vectors go when nobody reads them any more."""
+
+    def peak(self, program, *args):
+        run = Run("--quiet", "--timing=json", "-e", program, *args)
+        self.assertEqual(run.code, 0, run.err)
+        return json.loads(run.err)["peak_bytes"]
+
+    def test_a_chain_of_steps_takes_two_vectors(self):
+        steps = "".join(f"let s{i + 1} = map(s{i}, |x| x * 1.5 + lookup(s{i}, {i + 1}L));" for i in range(20))
+        chain = "|n: i64| let s0 = map(rangeiter(0L, n, 1L), |i| f64(i));" + steps
+        size = 8 * 200_000
+        self.assertLess(self.peak(chain + "sum(s20)", "200000"), 2.2 * size)
+        self.assertGreater(self.peak(chain + "sum(s20) + lookup(s0, 1L) + lookup(s1, 1L)", "200000"), 2.9 * size)
+
+    def test_what_others_point_to_stays(self):
+        make = "|n: i64| let a = map(rangeiter(0L, n, 1L), |i| i); let first = lookup(a, 3L);"
+        for rest, expected in (("let b = slice(a, 1L, 2L); let c = map(a, |x| x + first); {b, lookup(c, 0L)}", [[1, 2], 3]),
+                               ("let b = {a, first}; let c = map(a, |x| x + first); {lookup(c, 0L), b.$0}",
+                                [3, [0, 1, 2, 3]]),
+                               ("let v = [a, a]; let c = map(a, |x| x + first); {lookup(c, 0L), lookup(v, 1L)}",
+                                [3, [0, 1, 2, 3]]),
+                               ("let b = if(first > 5L, a, a); let c = map(a, |x| x + first); {lookup(c, 0L), b}",
+                                [3, [0, 1, 2, 3]]),
+                               ("let b = for(a, vecmerger[i64,+](a), |b, i, x| merge(b, {i, first}));"
+                                "{lookup(a, 0L), result(b)}", [0, [3, 4, 5, 6]])):
+            self.assertEqual(self.value(make + rest, "4"), expected)
+
+
 class CacheTest(Case):
     """`--cache`: compiled code in a folder. What is measured as compiled took LLVM some time."""
 
