@@ -3,6 +3,7 @@
 // be found in any way and on any threads. Runs are sorted by Highway's vectorised quicksort, then merged.
 #include "runtime/order.h"
 
+#include <dlfcn.h>
 #include <hwy/contrib/sort/vqsort.h>
 
 #include <algorithm>
@@ -27,6 +28,34 @@ namespace {
 
 /// The first 64 bits of a key (hi) and its number (lo).
 using Item = hwy::uint128_t;
+
+/// The name of `hwy::Sorter::operator()(T*, std::size_t, hwy::SortAscending) const`.
+template <class T>
+constexpr const char* kSorter = nullptr;
+template <>
+constexpr const char* kSorter<std::uint16_t> = "_ZNK3hwy6SorterclEPtmNS_13SortAscendingE";
+template <>
+constexpr const char* kSorter<std::uint32_t> = "_ZNK3hwy6SorterclEPjmNS_13SortAscendingE";
+template <>
+constexpr const char* kSorter<std::uint64_t> = "_ZNK3hwy6SorterclEPmmNS_13SortAscendingE";
+template <>
+constexpr const char* kSorter<Item> = "_ZNK3hwy6SorterclEPNS_9uint128_tEmNS_13SortAscendingE";
+
+void* find_sorter(const char* name) {
+    static void* const library = ::dlopen("libhwy_contrib.so.1", RTLD_NOW | RTLD_LOCAL);
+    return library ? ::dlsym(library, name) : nullptr;
+}
+
+/// Sorts with Highway, which is loaded when the first vector is sorted: it measures the clock for 3 ms then.
+template <class T>
+void vector_sort(T* data, std::int64_t n) {
+    using Sorter = void (*)(const void* self, T*, std::size_t, hwy::SortAscending);
+    static const void* const self =
+        nullptr;  // a Sorter consists of a pointer to memory that it does not need
+    static const auto sort = reinterpret_cast<Sorter>(find_sorter(kSorter<T>));
+    if (sort) return sort(&self, data, std::size_t(n), {});
+    std::sort(data, data + n);
+}
 
 /// Bits of a value, the most significant ones first, that compare as unsigned numbers as the values do.
 template <class T>
@@ -161,7 +190,7 @@ void Ordering::settle_ties(Item* items, Item* scratch, std::int64_t n) const {
 void Ordering::sort(Item* items, Item* scratch, std::int64_t n) const {
     constexpr std::int64_t few = 100;
     if (n <= few) return sort_run(items, scratch, n, *this);
-    hwy::Sorter()(items, std::size_t(n), hwy::SortAscending());
+    vector_sort(items, n);
     if (!prefix_decides()) settle_ties(items, scratch, n);
 }
 
@@ -203,7 +232,7 @@ void sort_bits(std::uint8_t* data, std::int64_t n) {
 
 template <class Bits>
 void sort_bits(Bits* data, std::int64_t n) {
-    hwy::Sorter()(data, std::size_t(n), hwy::SortAscending());
+    vector_sort(data, n);
 }
 
 /// Floats whose order does not tell which they are: -0.0 among zeros, and NaNs.

@@ -59,6 +59,20 @@ static bool divides_by_what_may_be_zero(const Expr* e) {
     return by->op != Op::Literal || by->attr.bits == 0;
 }
 
+static bool is_costly(const Expr* e) {
+    switch (e->op) {
+        case Op::Lookup:
+        case Op::OptLookup:
+        case Op::KeyExists:
+        case Op::Lambda:
+        case Op::Div:
+        case Op::Rem: return true;
+        default: break;
+    }
+    if (is_scalar_op(e->op) && e->op >= Op::Pow && e->op != Op::Sqrt) return true;
+    return is_comparison(e->op) && !e->arg(0)->type->is_lanes();
+}
+
 /// What the node does by itself, its arguments aside.
 static Traits own_traits(const Expr* e) {
     Traits t;
@@ -89,6 +103,7 @@ static Traits own_traits(const Expr* e) {
         }
         default: break;
     }
+    t.costly = is_costly(e);
     return t;
 }
 
@@ -98,6 +113,7 @@ static void add(Traits& to, const Traits& t) {
     to.calls |= t.calls;
     to.ordered |= t.ordered;
     to.heavy |= t.heavy;
+    to.costly |= t.costly;
     to.builds |= t.builds;
     to.size = std::min(kMost, to.size + t.size);
     to.depth = std::max(to.depth, t.depth + 1);

@@ -24,8 +24,9 @@ struct Traits {
     bool calls = false;  ///< calls a kernel that is not pure: exactly as often as the program says
     bool ordered =
         false;  ///< has an effect, or a call that keeps its order: nothing that fails or calls may pass it
-    bool heavy = false;       ///< loops, allocates or calls: more than a few instructions
-    bool builds = false;      ///< merges, or begins or ends a builder
+    bool heavy = false;   ///< loops, allocates or calls: more than a few instructions
+    bool costly = false;  ///< looks up, divides, computes a math function, or compares collections or structs
+    bool builds = false;  ///< merges, or begins or ends a builder
     std::uint32_t size = 1;   ///< nodes, up to a large number
     std::uint32_t depth = 1;  ///< of the tree
 

@@ -9,21 +9,8 @@ namespace weld {
 /// Every node is an operation of a few cycles: no loops, lookups, division or math functions; nothing can
 /// fail.
 inline bool is_cheap(Facts& facts, const Expr* e) {
-    if (!facts.traits(e).free_to_repeat() || facts.traits(e).heavy) return false;
-    switch (e->op) {
-        case Op::Lookup:
-        case Op::OptLookup:
-        case Op::KeyExists:
-        case Op::Lambda:
-        case Op::Div:
-        case Op::Rem: return false;
-        default: break;
-    }
-    if (is_scalar_op(e->op) && e->op >= Op::Pow && e->op != Op::Sqrt) return false;
-    if (is_comparison(e->op) && !e->arg(0)->type->is_lanes()) return false;
-    for (const Expr* a : e->args())
-        if (!is_cheap(facts, a)) return false;
-    return true;
+    const Traits& t = facts.traits(e);
+    return t.free_to_repeat() && !t.heavy && !t.costly;
 }
 
 }  // namespace weld
