@@ -1,5 +1,4 @@
 // Expressions: recursive descent, one function per form of the grammar (which stands in parse.cpp).
-#include <algorithm>
 #include <charconv>
 
 #include "frontend/weld/literals.h"
@@ -139,13 +138,12 @@ Node* Parser::field(Node* of) {
     advance();
     const Token name = current();
     const std::string_view text = name.kind == kName ? text_of(name) : std::string_view();
+    const std::string_view number = text.starts_with('$') ? text.substr(1) : std::string_view();
     std::uint64_t index = 0;
-    const char *first = text.data() + 1, *last = text.data() + text.size();
-    const bool number = text.size() > 1 && text[0] == '$' &&
-                        std::all_of(first, last, [](char c) { return c >= '0' && c <= '9'; });
-    if (!number)
+    if (number.empty() || number.find_first_not_of("0123456789") != std::string_view::npos)
         return fail_node(fmt::format("expected the number of a field, such as `$0`, found {}", found()));
-    if (std::from_chars(first, last, index).ec != std::errc()) index = UINT64_MAX;
+    if (std::from_chars(number.data(), number.data() + number.size(), index).ec != std::errc())
+        index = UINT64_MAX;
     advance();
     Node* out = make_op(Op::GetField, of->start, name.loc, {&of, 1});
     if (out->form != Form::Error) out->index = index;

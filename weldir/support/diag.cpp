@@ -19,13 +19,24 @@
 
 namespace weld {
 
+/// Messages name what they found, which may be a number of a million digits: the middle of those is left out.
+static std::string shortened(std::string message) {
+    constexpr std::size_t kKept = 1000;  // bytes on each side
+    if (message.size() <= 3 * kKept) return message;
+    std::size_t first = kKept, last = message.size() - kKept;
+    auto inside = [&](std::size_t at) { return (std::uint8_t(message[at]) & 0xC0) == 0x80; };
+    while (first > 0 && inside(first)) --first;
+    while (last < message.size() && inside(last)) ++last;
+    return message.replace(first, last - first, "…");
+}
+
 Diagnostic& Diagnostics::add(Severity severity, Loc loc, std::string message) {
     std::size_t& count = severity == Severity::Error ? num_errors_ : num_warnings_;
     if (++count > kMaxErrors) {
         overflow_ = {};
         return overflow_;
     }
-    all_.push_back({severity, loc, std::move(message), {}, {}});
+    all_.push_back({severity, loc, shortened(std::move(message)), {}, {}});
     return all_.back();
 }
 
