@@ -1,7 +1,7 @@
 // Compiling and running through frontend/api, and taking results apart.
 #include "tests/driver/compiled.h"
 
-#include <cstring>
+#include <tbb/global_control.h>
 
 #include "runtime/hash_table.h"
 #include "tests/interp/memory.h"
@@ -34,6 +34,8 @@ static void entries_of(const Type*, const void* dict,
 }
 
 Ran Compiled::run(std::span<const interp::Value> args, int threads) const {
+    using tbb::global_control;  // as many threads as asked for, on however few cores
+    static const global_control real_threads(global_control::max_allowed_parallelism, 16);
     Ran ran;
     interp::Memory memory;
     std::vector<const Type*> types;

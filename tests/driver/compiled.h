@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "frontend/api/compile.h"
-#include "tests/interp/value.h"
+#include "tests/driver/interpreted.h"
 
 namespace weld::driver {
 
@@ -17,14 +17,6 @@ struct Config {
     int level = 2;
     std::optional<std::vector<std::string>> passes;  ///< instead of those of the level
     std::string name() const;                        ///< `-O2`, `-O2 passes fold,cse`
-};
-
-struct Ran {
-    bool done = false;
-    interp::Value value;  ///< done
-    int code = 0;         ///< failed: a WeldErrno
-    std::uint32_t line = 0, column = 0;
-    std::string message;
 };
 
 /// A program, compiled.

@@ -115,14 +115,15 @@ class CaseRunner {
         const interp::Outcome out = interp::run(m, args, interpreter_options());
         if (const std::string wrong = compare_expected(c, m, out); !wrong.empty())
             return void(check(c.line, "interpreted: " + wrong));
-        CheckOptions options;
+        const Notes noted = notes();
+        CompareOptions options;
         options.unordered = case_.unordered;
         options.exact_failures = true;
-        options.notes = notes();
-        if (const std::string wrong = check_interpreted(rewritten, args, out, m.sources, options);
+        if (const std::string wrong =
+                check_interpreted(rewritten, m, args, out, options, interpreter_options());
             !wrong.empty())
             check(c.line, "interpreted after the passes: " + wrong);
-        check(c.line, check_compiled(configs, programs, m, args, out, options));
+        check(c.line, check_compiled(configs, programs, m, args, out, options, noted));
     }
 
     const TestFile& file_;
