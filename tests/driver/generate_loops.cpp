@@ -112,7 +112,6 @@ const Expr* Generator::loop_over(const std::vector<const Expr*>& data, const Exp
     const Expr* e = loop(m_, data, builder, lambda(m_, {b, i, x}, body));
     if (r_.percent(8)) e = annotate(m_, e, AttrKey::Vectorize, "false");
     if (r_.percent(8)) e = annotate(m_, e, AttrKey::Parallel, r_.percent(50) ? "true" : "false");
-    if (r_.percent(4)) e = annotate(m_, e, AttrKey::Tail, "masked");
     if (r_.percent(4)) e = annotate(m_, e, AttrKey::Fuse, "false");
     return e;
 }
