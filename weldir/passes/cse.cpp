@@ -100,7 +100,8 @@ class Numbering {
         const std::size_t begin = words_.size();
         const Number computed = compute(e, begin);
         words_.resize(begin);
-        return known_[e] = computed;
+        // Unrolling puts one node into several places; where it calls a kernel, each of them is a call.
+        return facts_.traits(e).calls ? computed : known_[e] = computed;
     }
 
   private:
