@@ -46,15 +46,15 @@ std::string process_key(std::string_view text, const CompileOptions& options) {
 static std::string stamp_of(const std::string& path) {
     struct stat s;
     if (path.empty() || ::stat(path.c_str(), &s) != 0) return {};
-    return fmt::format("{} {} {} {}.{}", path, s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+    return fmt::format("{} {} {} {}.{}", s.st_dev, s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
 }
 
 /// The file of this code: it knows how to run what is kept.
 static std::string own_stamp() {
     Dl_info info;
     if (!::dladdr(reinterpret_cast<void*>(&own_stamp), &info)) return {};
-    const std::string stamp = stamp_of(info.dli_fname);
-    return stamp.empty() ? stamp_of("/proc/self/exe") : stamp;  // a tool that was called by its name alone
+    const bool named_alone = !std::strchr(info.dli_fname, '/');  // a tool that was found in PATH
+    return stamp_of(named_alone ? "/proc/self/exe" : info.dli_fname);
 }
 
 std::string machine_key(std::string_view text, const CompileOptions& options) {

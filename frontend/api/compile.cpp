@@ -75,7 +75,7 @@ static void* call_work(void* work) {
 void on_deep_stack(const std::function<void()>& work) {
     if (stack_is_deep) return work();
     // Less if there is no address space for that much.
-    for (std::size_t bytes = std::size_t(512) << 20; bytes >= std::size_t(16) << 20; bytes /= 2) {
+    for (std::size_t bytes = std::size_t(1) << 30; bytes >= std::size_t(16) << 20; bytes /= 2) {
         pthread_attr_t attributes;
         pthread_attr_init(&attributes);
         pthread_attr_setstacksize(&attributes, bytes);

@@ -470,6 +470,10 @@ class CacheTest(Case):
 
     def test_what_the_outcome_depends_on(self):
         self.run_cached()
+        relative = subprocess.run([os.path.join(".", os.path.basename(CLI)), "--cache", self.cache, "--timing=json", "-e",
+                                   self.PROGRAM, *self.ARGS], cwd=os.path.dirname(CLI), stderr=subprocess.PIPE,
+                                  stdout=subprocess.DEVNULL)
+        self.assertEqual(json.loads(relative.stderr)["llvm_emit_ms"], 0)
         for options in (("-O1",), ("--passes", "fold"), ("--set", "weld.compat.nulTerminatedStrings=true")):
             self.assertTrue(self.run_cached(options=options)[1], options)
         self.assertTrue(self.run_cached(self.PROGRAM + " ")[1])
