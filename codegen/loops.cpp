@@ -5,8 +5,10 @@
 // call costs more than it brings. Which of the two runs depends on the count alone.
 #include "codegen/loops.h"
 
+#include <algorithm>
 #include <limits>
 
+#include "codegen/ahead.h"
 #include "codegen/emit.h"
 
 namespace weld::codegen {
@@ -377,7 +379,11 @@ class RangeEmitter {
         }
         ++e_.loop_depth;
         if (changes && widest.accumulators > 1) state = unrolled(widest, &lo, hi, state);
+        const Ahead ahead(plan_.f);
+        const bool looks_ahead = ahead.any() && plan_.step == 1 && !reads_nd();
         state = rounds(lo, hi, 1, state, [&](llvm::Value* i, const Leaves& s) {
+            if (looks_ahead)
+                ahead.emit(e_, i, e_.ir.CreateSub(hi, e_.c64(1)), s, [&](llvm::Value* at) { begin(at); });
             const Leaves next = iteration(i, s);
             if (collect) e_.collect_check(type_, [&] { return next; });
             return next;
@@ -395,13 +401,24 @@ class RangeEmitter {
         return reformed;
     }
 
-    Leaves iteration(llvm::Value* i, const Leaves& state) {
-        e_.names[plan_.f.builder_param()] = state;
+    /// Binds the index and the element.
+    void begin(llvm::Value* i) {
         e_.names[plan_.f.index_param()] = {i};
         Leaves elem;
         for (const Walk& w : plan_.walks) elem.append(read(e_, plan_, w, i));
         e_.names[plan_.f.elem_param()] = elem;
+    }
+
+    Leaves iteration(llvm::Value* i, const Leaves& state) {
+        e_.names[plan_.f.builder_param()] = state;
+        begin(i);
         return e_.emit(plan_.f.body().body());
+    }
+
+    /// Reading an element can fail.
+    bool reads_nd() const {
+        return std::any_of(plan_.walks.begin(), plan_.walks.end(),
+                           [](const Walk& w) { return !w.nd_shape.empty(); });
     }
 
     Leaves rounds(llvm::Value* lo, llvm::Value* hi, std::int64_t step, const Leaves& state,

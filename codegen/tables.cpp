@@ -17,8 +17,6 @@ EntryLayout entry_layout(const Type* key, const Type* value) {
 
 namespace {
 
-constexpr std::uint64_t kMix0 = 0xa0761d6478bd642f, kMix1 = 0xe7037ed1a0b428db, kMix2 = 0x8ebc6af09c88c6e3;
-
 bool holds_bool(const Type* t) {
     if (t->is_struct())
         for (const Type* f : t->args)
@@ -51,7 +49,7 @@ class KeyCode {
 
   private:
     llvm::Value* c(std::uint64_t v) { return llvm::ConstantInt::get(e.unit.i64, v); }
-    llvm::Value* mix(llvm::Value* a, llvm::Value* b);
+    llvm::Value* step(llvm::Value* h, llvm::Value* x);
     llvm::Value* scalar_bits(Scalar s, llvm::Value* x);
     llvm::Value* word(const Type* t, const Leaves& key, std::int64_t from, std::int64_t bytes);
     llvm::Value* hash_bytes(const Type* vec, llvm::Value* data, llvm::Value* len);
@@ -61,11 +59,9 @@ class KeyCode {
     llvm::IRBuilder<>& ir;
 };
 
-llvm::Value* KeyCode::mix(llvm::Value* a, llvm::Value* b) {
-    llvm::Type* wide = llvm::IntegerType::get(e.unit.ctx, 128);
-    llvm::Value* product = ir.CreateMul(ir.CreateZExt(a, wide), ir.CreateZExt(b, wide));
-    llvm::Value* high = ir.CreateTrunc(ir.CreateLShr(product, 64), e.unit.i64);
-    return ir.CreateXor(ir.CreateTrunc(product, e.unit.i64), high);
+llvm::Value* KeyCode::step(llvm::Value* h, llvm::Value* x) {
+    llvm::Value* rotated = ir.CreateOr(ir.CreateShl(h, 32), ir.CreateLShr(h, 32));
+    return ir.CreateMul(ir.CreateAdd(rotated, x), c(0xd6e8feb86659fd93));
 }
 
 /// The bits that decide about a scalar, as an i64.
@@ -104,13 +100,10 @@ llvm::Value* KeyCode::hash_bytes(const Type* vec, llvm::Value* data, llvm::Value
 }
 
 llvm::Value* KeyCode::hash(const Type* t, const Leaves& key) {
-    if (is_word(t)) return mix(ir.CreateXor(word(t, key, 0, 8), c(kMix0)), c(kMix1));
-    if (is_two_words(t))
-        return ir.CreateMul(
-            mix(ir.CreateXor(word(t, key, 0, 8), c(kMix0)), ir.CreateXor(word(t, key, 8, 8), c(kMix1))),
-            c(kMix2));
+    llvm::Value* h = c(0);
     if (is_bytes(t)) return hash_bytes(t, key[0], key[1]);
-    llvm::Value* h = c(kMix2);
+    if (is_word(t)) return step(h, word(t, key, 0, 8));
+    if (is_two_words(t)) return step(step(h, word(t, key, 0, 8)), word(t, key, 8, 8));
     std::size_t leaf = 0;
     const std::function<void(const Type*)> add = [&](const Type* part) {
         if (part->is_struct()) {
@@ -118,10 +111,9 @@ llvm::Value* KeyCode::hash(const Type* t, const Leaves& key) {
         } else if (part->is_vec()) {
             llvm::Value* data = key[leaf++];
             llvm::Value* len = key[leaf++];
-            h = mix(ir.CreateXor(h, len), c(kMix0));
-            h = mix(ir.CreateXor(h, hash_bytes(part, data, len)), c(kMix1));
+            h = step(step(h, len), hash_bytes(part, data, len));
         } else {
-            h = mix(ir.CreateXor(h, scalar_bits(part->scalar, key[leaf++])), c(kMix1));
+            h = step(h, scalar_bits(part->scalar, key[leaf++]));
         }
     };
     add(t);
@@ -174,7 +166,40 @@ bool finds_inline(const Type* key) {
     return key->is_scalar() || is_bytes(key);
 }
 
+bool is_hashed_at_once(const Type* key) {
+    return is_word(key) || is_two_words(key) || (finds_inline(key) && !key->holds_pointer);
+}
+
 // ---- probing -------------------------------------------------------------------------------------------
+
+/// A field of the WeldTable.
+static llvm::Value* field(Emitter& e, llvm::Value* table, llvm::Type* type, int number) {
+    return e.ir.CreateAlignedLoad(type, e.address(table, 8 * number), llvm::Align(8));
+}
+
+static llvm::Value* tag_of(Emitter& e, const Type* key_type, const Leaves& key) {
+    return e.ir.CreateOr(e.ir.CreateLShr(KeyCode(e).hash(key_type, key), 32), 1);
+}
+
+static llvm::Value* entry_of(Emitter& e, llvm::Value* entries, std::int64_t stride, llvm::Value* slot) {
+    llvm::Value* number = e.ir.CreateSub(e.ir.CreateAnd(slot, e.c64(0xffffffff)), e.c64(1));
+    return e.ir.CreateGEP(e.unit.i8, entries, e.ir.CreateMul(number, e.c64(stride)));
+}
+
+llvm::Value* index_slots(Emitter& e, llvm::Value* table) {
+    return e.ir.CreateAdd(field(e, table, e.unit.i64, 2), e.c64(1));
+}
+
+void fetch_early(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
+                 const Leaves& key, bool entry) {
+    auto& ir = e.ir;
+    llvm::Value* first = ir.CreateLShr(tag_of(e, key_type, key), field(e, table, e.unit.i64, 3));
+    llvm::Value* at = ir.CreateGEP(e.unit.i64, field(e, table, e.unit.ptr, 0), first);
+    if (entry)
+        at = entry_of(e, field(e, table, e.unit.ptr, 1), entry_layout(key_type, value_type).size,
+                      ir.CreateAlignedLoad(e.unit.i64, at, llvm::Align(8)));
+    ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {e.unit.ptr}, {at, e.c32(0), e.c32(3), e.c32(1)});
+}
 
 Leaves find_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
                   const Leaves& key, const std::function<Leaves(llvm::Value*)>& found,
@@ -182,14 +207,11 @@ Leaves find_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Ty
     auto& ir = e.ir;
     KeyCode keys(e);
     const std::int64_t stride = entry_layout(key_type, value_type).size;
-    const auto field = [&](llvm::Type* type, int number) {  // of WeldTable
-        return ir.CreateAlignedLoad(type, e.address(table, 8 * number), llvm::Align(8));
-    };
-    llvm::Value* tag = ir.CreateOr(ir.CreateLShr(keys.hash(key_type, key), 32), 1);
-    llvm::Value* index = field(e.unit.ptr, 0);
-    llvm::Value* entries = field(e.unit.ptr, 1);
-    llvm::Value* mask = field(e.unit.i64, 2);
-    llvm::Value* first = ir.CreateLShr(tag, field(e.unit.i64, 3));
+    llvm::Value* tag = tag_of(e, key_type, key);
+    llvm::Value* index = field(e, table, e.unit.ptr, 0);
+    llvm::Value* entries = field(e, table, e.unit.ptr, 1);
+    llvm::Value* mask = field(e, table, e.unit.i64, 2);
+    llvm::Value* first = ir.CreateLShr(tag, field(e, table, e.unit.i64, 3));
     auto *before = ir.GetInsertBlock(), *probe = e.block("probe"), *fits = e.block("tag_fits"),
          *differs = e.block("tag_differs"), *go_on = e.block("next_slot"), *here = e.block("found"),
          *nowhere = e.block("absent"), *join = e.block("looked_up");
@@ -202,8 +224,7 @@ Leaves find_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Ty
     ir.CreateCondBr(ir.CreateICmpEQ(ir.CreateLShr(slot, 32), tag), fits, differs);
 
     ir.SetInsertPoint(fits);
-    llvm::Value* number = ir.CreateSub(ir.CreateAnd(slot, e.c64(0xffffffff)), e.c64(1));
-    llvm::Value* entry = ir.CreateGEP(e.unit.i8, entries, ir.CreateMul(number, e.c64(stride)));
+    llvm::Value* entry = entry_of(e, entries, stride, slot);
     llvm::Value* same = keys.equal(key_type, entry, key);
     ir.CreateCondBr(same, here, go_on);
 

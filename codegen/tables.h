@@ -24,6 +24,15 @@ Leaves find_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Ty
                   const Leaves& key, const std::function<Leaves(llvm::Value* entry)>& found,
                   const std::function<Leaves()>& absent);
 
+/// The hash of such a key takes a few instructions.
+bool is_hashed_at_once(const Type* key);
+
+/// Asks for the memory of the index that a search for `key` begins at, or of the entry that it names.
+void fetch_early(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
+                 const Leaves& key, bool entry);
+
+llvm::Value* index_slots(Emitter& e, llvm::Value* table);
+
 /// `table`, or an empty one instead of null.
 llvm::Value* never_null(Emitter& e, llvm::Value* table);
 

@@ -21,7 +21,7 @@ KeyKind key_kind(const WeldType* key) {
 /// Sixteen bytes per multiplication; the last ones overlap what came before.
 std::uint64_t hash_bytes(const void* data, std::int64_t count) {
     const char* p = static_cast<const char*>(data);
-    std::uint64_t h = hash_word(std::uint64_t(count));
+    std::uint64_t h = mix(std::uint64_t(count) ^ kMix0, kMix1);
     if (count <= 16) {
         std::uint64_t a = 0, b = 0;
         if (count >= 8) {
@@ -63,7 +63,7 @@ static std::uint64_t hash_from(std::uint64_t h, const WeldType* t, const void* k
 
 static std::uint64_t hash_sequence(std::uint64_t h, const WeldType* elem, const void* data,
                                    std::int64_t count) {
-    if (bytes_decide(elem)) return mix(h ^ hash_bytes(data, count * elem->size), kMix1);
+    if (bytes_decide(elem)) return hash_step(h, hash_bytes(data, count * elem->size));
     for (std::int64_t i = 0; i < count; ++i)
         h = hash_from(h, elem, static_cast<const char*>(data) + i * elem->size);
     return h;
@@ -74,17 +74,17 @@ static std::uint64_t hash_from(std::uint64_t h, const WeldType* t, const void* k
         case kWeldSimd: return hash_sequence(h, t->args[0], key, lanes_of(t));
         case kWeldVec: {
             const WeldVec v = load<WeldVec>(key);
-            return hash_sequence(mix(h ^ std::uint64_t(v.len), kMix0), t->args[0], v.data, v.len);
+            return hash_sequence(hash_step(h, std::uint64_t(v.len)), t->args[0], v.data, v.len);
         }
         case kWeldStruct:
             for (std::uint32_t i = 0; i < t->num_args; ++i)
                 h = hash_from(h, t->args[i], static_cast<const char*>(key) + t->offsets[i]);
             return h;
-        default: return mix(h ^ scalar_bits(t, key), kMix1);
+        default: return hash_step(h, scalar_bits(t, key));
     }
 }
 
-std::uint64_t hash_any(const WeldType* t, const void* key) { return hash_from(kMix2, t, key); }
+std::uint64_t hash_any(const WeldType* t, const void* key) { return hash_from(0, t, key); }
 
 static bool equal_sequences(const WeldType* elem, const void* a, const void* b, std::int64_t count) {
     if (bytes_decide(elem))

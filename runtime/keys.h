@@ -54,7 +54,13 @@ auto key_bits(F x) {
     return std::bit_cast<Bits>(x != x ? std::numeric_limits<F>::quiet_NaN() : x);
 }
 
-inline std::uint64_t hash_word(std::uint64_t x) { return mix(x ^ kMix0, kMix1); }
+/// Goes on from the hash `h` of what came before. Tables use the upper half, which all bits of `x` have
+/// reached. With this factor numbers that follow one another, multiples and shifted numbers spread evenly:
+/// nearly every one gets a slot of its own.
+inline std::uint64_t hash_step(std::uint64_t h, std::uint64_t x) {
+    return (std::rotl(h, 32) + x) * 0xd6e8feb86659fd93u;
+}
+inline std::uint64_t hash_word(std::uint64_t x) { return hash_step(0, x); }
 std::uint64_t hash_bytes(const void* data, std::int64_t count);
 std::uint64_t hash_any(const WeldType* t, const void* key);
 bool equal_any(const WeldType* t, const void* a, const void* b);
@@ -67,7 +73,7 @@ std::uint64_t hash_key(const WeldType* t, const void* key) {
     if constexpr (K == KeyKind::Plain8) return hash_word(load<std::uint64_t>(key));
     if constexpr (K == KeyKind::Plain16) {
         const char* words = static_cast<const char*>(key);
-        return mix(load<std::uint64_t>(words) ^ kMix0, load<std::uint64_t>(words + 8) ^ kMix1) * kMix2;
+        return hash_step(hash_word(load<std::uint64_t>(words)), load<std::uint64_t>(words + 8));
     }
     if constexpr (K == KeyKind::F32) return hash_word(key_bits(load<float>(key)));
     if constexpr (K == KeyKind::F64) return hash_word(key_bits(load<double>(key)));

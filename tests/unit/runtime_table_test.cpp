@@ -89,7 +89,7 @@ TEST_CASE("scalar keys, few and many") {
 TEST_CASE("keys in patterns do not pile up") {
     Types types;
     with_task([&](WeldTask* t) {
-        for (int shift : {0, 8, 20, 32, 44}) {
+        for (int shift = 0; shift <= 44; shift += 4) {
             WeldDict* d = weld_rt_dict_new(t, types.i64(), types.i64(), 0);
             const std::int64_t one = 1, n = 1 << 17;
             for (std::int64_t i = 0; i < n; ++i) {
@@ -102,7 +102,7 @@ TEST_CASE("keys in patterns do not pile up") {
             for (std::uint64_t i = 0; i <= mask; ++i)
                 if (d->index[i])
                     probes += std::int64_t((i - first_slot(d, std::uint32_t(d->index[i] >> 32))) & mask) + 1;
-            CHECK(double(probes) / double(n) < 3);
+            CHECK(double(probes) / double(n) < (shift ? 4 : 1.2));
         }
     });
 }

@@ -1,0 +1,41 @@
+// Keys of coming iterations.
+#pragma once
+
+#include "codegen/emit.h"
+
+namespace weld::codegen {
+
+/// The look-ups of a loop body and its merges into tables whose keys are known many iterations before,
+/// because they follow cheaply from the element. Memory of large tables is asked for that early, so that many
+/// cache misses pass at the same time.
+class Ahead {
+  public:
+    explicit Ahead(For f);
+    bool any() const { return !sites_.empty(); }
+
+    /// Emitted where iteration `i` begins, on `state`. `begin(at)` binds the parameters of the body for
+    /// iteration `at`, which is at most `last`.
+    void emit(Emitter& e, llvm::Value* i, llvm::Value* last, const Leaves& state,
+              const std::function<void(llvm::Value* at)>& begin) const;
+
+  private:
+    struct Site {
+        const Expr* dict = nullptr;    ///< looked up in; null for a merge
+        std::vector<std::size_t> way;  ///< fields that lead from the state to the builder that is merged into
+        const Expr* key;               ///< or a {key, value}
+        const Type* key_type;
+        const Type* value_type;
+        std::vector<std::pair<const Symbol*, const Expr*>> lets;  ///< that the key reads
+    };
+    void collect(const Expr* e);
+    void add(Site site);
+    bool reads(const Expr* e, Site* site) const;
+    bool find_builder(const Expr* e, std::vector<std::size_t>* way) const;
+    llvm::Value* table(Emitter& e, const Site& site, const Leaves& state) const;
+
+    For loop_;
+    std::unordered_map<const Symbol*, const Expr*> bound_;
+    std::vector<Site> sites_;
+};
+
+}  // namespace weld::codegen
