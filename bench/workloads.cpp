@@ -213,6 +213,16 @@ static Inputs ragged_vectors() {
     return inputs(args, std::move(x), std::move(r));
 }
 
+static Inputs strings() {
+    const size_t n = 10'000'000;
+    Column<std::int64_t> offsets(n + 1, [](size_t i) { return i ? 4 + bnd(141, i - 1, 13) : 0; });
+    for (size_t i = 1; i <= n; ++i) offsets.data()[i] += offsets[i - 1];
+    Column<std::uint8_t> bytes(size_t(offsets[n]),
+                               [](size_t i) { return "abcdefghijklmnopqrstuvwxyz012345"[sm(142, i) >> 59]; });
+    const WeldVec args[] = {offsets.vec(), bytes.vec()};
+    return inputs(args, std::move(offsets), std::move(bytes));
+}
+
 static double weighted(const WeldVec& v, std::int64_t period) {
     double sum = 0;
     for (std::int64_t i = 0; i < v.len; ++i)
@@ -315,6 +325,8 @@ static std::vector<Workload> make_workloads() {
             sum += items<double>(v.b)[i] * double((i / 16 + 1) * (i % 16 + 1));
         return sum;
     });
+    add("W14.contains", "W14.contains", 87461, strings, i64);
+    add("W14.regex", "W14.regex", 17418, strings, i64);
     add("W15.mapreduce", "W15.mapreduce", 403347271.581, short_vectors,
         [](const void* r) { return as<double>(static_cast<const char*>(r) + 16); });
     add("W15.ragged", "W15.mapreduce", 550503631.266, ragged_vectors,

@@ -1,6 +1,7 @@
 // Blocks, branches, iterate, and calls of functions and kernels.
 #include "codegen/emit.h"
 #include "codegen/loops.h"
+#include "weldir/ir/kernels.h"
 
 namespace weld::codegen {
 
@@ -102,6 +103,13 @@ Leaves Emitter::emit_kernel(Kernel k) {
         ir.CreateStore(spill(k.args()[i]->type, emit(k.args()[i])), address(pointers, 8 * i));
     llvm::Value* result = slot(size_of(k.node->type), align_of(k.node->type));
     ir.CreateMemSet(result, ir.getInt8(0), std::uint64_t(size_of(k.node->type)), llvm::MaybeAlign(8));
+    if (k.ref().builtin) {
+        auto target = unit.external(
+            std::string(find_builtin_kernel(k.ref().name, k.args(), k.node->type)->symbol),
+            llvm::FunctionType::get(ir.getInt32Ty(), {unit.ptr, unit.ptr, unit.ptr, unit.i32}, false));
+        leave_if(ir.CreateIsNotNull(ir.CreateCall(target, {task, pointers, result, at(k.node->loc)})));
+        return load(k.node->type, result);
+    }
     ir.CreateStore(result, address(pointers, 8 * n));
     // "udf." keeps the user's names apart from ours; the engine takes it off when it looks them up
     auto target = unit.external("udf." + std::string(k.ref().name),

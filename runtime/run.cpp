@@ -9,6 +9,7 @@
 
 #include "runtime/describe.h"
 #include "runtime/entry.h"
+#include "runtime/kernels/kernel.h"
 #include "runtime/parallel.h"
 #include "runtime/task.h"
 
@@ -133,6 +134,8 @@ void* entry_address(std::string_view name) {
     static const Entry entries[] = {
 #define WELD_ENTRY(name, result, parameters) {#name, reinterpret_cast<void*>(&name)},
 #include "runtime/abi/entry.def"
+#define WELD_KERNEL(symbol, name, effect, params, result) {#symbol, reinterpret_cast<void*>(&symbol)},
+#include "runtime/abi/kernels.def"
     };
     for (const Entry& e : entries)
         if (e.name == name) return e.address;

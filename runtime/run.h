@@ -72,7 +72,7 @@ using EntryFn = std::int32_t (*)(WeldTask* task, const void* args, void* result)
 bool execute(EntryFn entry, const void* args, void* result, const WeldType* result_type,
              const RunOptions& options, Blocks* blocks, Failure* failure);
 
-/// The address of a function of runtime/abi/entry.def, by name; null if there is none.
+/// The address of a function of runtime/abi/entry.def or kernels.def, by name; null if there is none.
 void* entry_address(std::string_view name);
 
 }  // namespace weld::runtime

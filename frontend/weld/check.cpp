@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "frontend/weld/reader.h"
+#include "weldir/ir/kernels.h"
 
 namespace weld::front {
 
@@ -224,6 +225,23 @@ class Check {
         for (const Node* a : n->args)
             if (a->type->holds_builder) error_at(r_, a, "a builder cannot be given to a `cudf`");
         if (n->type->holds_builder) r_.diagnostics.error(n->type_node->loc, "a `cudf` cannot give a builder");
+        if (is_builtin_kernel(n->text)) builtin_kernel(n);
+    }
+
+    void builtin_kernel(const Node* n) {
+        std::vector<const Type*> params;
+        std::string found;
+        for (const Node* a : n->args) {
+            params.push_back(a->type);
+            (found += found.empty() ? "" : ", ") += show(a->type);
+        }
+        auto is_huge = [&](const Type* t) { return seen_[t->id].leaves > kMaxTypeLeaves; };
+        if (is_huge(n->type) || std::any_of(params.begin(), params.end(), is_huge)) return;
+        if (find_builtin_kernel(n->text, params, n->type)) return;
+        Diagnostic& d = error_at(r_, n, "`{0}` is not called like this: found `cudf[{0},{1}]({2})`", n->text,
+                                 show(n->type), found);
+        for (const std::string& overload : overloads_of_kernel(n->text))
+            d.note("there is `" + overload + "`");
     }
 
     void bytes(const Node* at, const Type* type, const char* what) {

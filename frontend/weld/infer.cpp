@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "frontend/weld/reader.h"
+#include "weldir/ir/kernels.h"
 
 namespace weld::front {
 namespace {
@@ -748,7 +749,7 @@ class Inference {
     Term* kernel(Node* n) {
         for (Node* a : n->args) infer(a);
         const auto& has_symbol = r_.options.has_symbol;
-        if (has_symbol && !has_symbol(n->text)) {
+        if (has_symbol && !is_builtin_kernel(n->text) && !has_symbol(n->text)) {
             Node at = *n;
             at.start = n->name;
             Diagnostic& d = error_at(r_, &at, "unknown function `{}` for `cudf`", n->text);

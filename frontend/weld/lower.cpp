@@ -2,6 +2,7 @@
 // become vectors, `zip` the data of its loop, large trees of operators are cut.
 #include "frontend/weld/reader.h"
 #include "weldir/ir/build.h"
+#include "weldir/ir/kernels.h"
 
 namespace weld::front {
 namespace {
@@ -138,13 +139,14 @@ class Lowering {
 
     const Expr* cudf(Node* n) {
         KernelRef ref = {.name = n->text};
-        if (r_.options.builtin_kernel) ref.builtin = r_.options.builtin_kernel(n->text, ref);
+        const std::vector<const Expr*> args = lower_all(n->args);
+        if (is_builtin_kernel(n->text)) return builtin_kernel(m_, n->text, n->type, args, n->loc);
         if (n->annotations)
             for (const Annotation& a : *n->annotations) {
                 if (a.key == AttrKey::Pure) ref.pure = a.text == "true";
                 if (a.key == AttrKey::Effect) ref.effect = a.text == "true";
             }
-        return kernel(m_, ref, n->type, lower_all(n->args), n->loc);
+        return kernel(m_, ref, n->type, args, n->loc);
     }
 
     const Expr* operation(Node* n) {

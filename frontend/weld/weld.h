@@ -13,12 +13,10 @@ namespace weld {
 struct ReadOptions {
     /// String literals end with a byte 0, as Weld 0.4 had it (`weld.compat.nulTerminatedStrings`).
     bool nul_terminated_strings = false;
-    /// Says whether `cudf[name, T]` will find `name`; not asked if empty.
+    /// Says whether `cudf[name, T]` will find `name`; not asked if empty, nor about built-in kernels.
     std::function<bool(std::string_view name)> has_symbol;
     /// Where `has_symbol` looks, for the message: "libudf.so and the kernels of the runtime".
     std::string searched;
-    /// Sets `pure`, `effect` and `builtin` if `name` is a kernel of the runtime; not asked if empty.
-    std::function<bool(std::string_view name, KernelRef& kernel)> builtin_kernel;
     /// If set, receives the program as it was understood by the parser: no macro expanded, no type added.
     std::string* parsed_text = nullptr;
     /// If set, receive the time that reading took.

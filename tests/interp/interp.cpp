@@ -8,6 +8,7 @@
 
 #include "runtime/abi/weld_abi.h"
 #include "tests/interp/builders.h"
+#include "tests/interp/kernels.h"
 #include "tests/interp/memory.h"
 #include "tests/interp/serialize.h"
 #include "weldir/ir/layout.h"
@@ -442,6 +443,12 @@ class Interpreter {
 
     Value kernel(Kernel k) {
         const Values args = all(k.args());
+        if (k.ref().builtin) {
+            std::optional<Value> result =
+                call_builtin(*find_builtin_kernel(k.ref().name, k.args(), k.node->type), args);
+            if (!result) fail(kWeldKernelError, k.node);
+            return *std::move(result);
+        }
         void* f = options_.resolve ? options_.resolve(k.ref().name) : nullptr;
         if (!f) throw TooLong{};
         Memory memory;

@@ -178,11 +178,13 @@ TEST_CASE("symbols of user functions are looked up") {
     ReadOptions options;
     options.has_symbol = [](std::string_view name) { return name == "known"; };
     options.searched = "libudf.so";
-    options.builtin_kernel = [](std::string_view name, KernelRef& ref) { return ref.pure = name == "known"; };
     const Reading good("cudf[known,i32](1)", options);
     REQUIRE(good.good);
-    CHECK(good.body()->as<Kernel>().ref().builtin);
-    CHECK(good.body()->as<Kernel>().ref().pure);
+    CHECK_FALSE(good.body()->as<Kernel>().ref().builtin);
+    const Reading builtin("cudf[weld_contains,bool](\"ab\", \"b\")", options);
+    REQUIRE(builtin.good);
+    CHECK(builtin.body()->as<Kernel>().ref().builtin);
+    CHECK(builtin.body()->as<Kernel>().ref().pure);
     const Reading bad("1 + cudf[unknown,i32](1)", options);
     CHECK_FALSE(bad.good);
     CHECK(bad.first() == "p:1:10: error: unknown function `unknown` for `cudf`");

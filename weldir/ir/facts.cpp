@@ -97,7 +97,8 @@ static Traits own_traits(const Expr* e) {
         case Op::Kernel: {
             const KernelRef& ref = e->as<Kernel>().ref();
             t.heavy = true;
-            t.calls = t.fails = !ref.pure;
+            t.calls = !ref.pure;
+            t.fails = !ref.pure || ref.builtin;
             t.ordered = ref.effect || e->says(AttrKey::Parallel, false);
             break;
         }

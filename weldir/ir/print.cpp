@@ -314,9 +314,11 @@ class Writer {
     }
 
     static bool has_annotations(const Expr* e) {
-        if (e->op == Op::Kernel && (e->attr.kernel->pure || e->attr.kernel->effect)) return true;
+        if (makes_promises(e) && (e->attr.kernel->pure || e->attr.kernel->effect)) return true;
         return e->annotations.size() > std::size_t(is_fringe(e));  // a fringe's is printed as its lanes
     }
+    /// A call of a user's function; what built-in kernels promise need not be said.
+    static bool makes_promises(const Expr* e) { return e->op == Op::Kernel && !e->attr.kernel->builtin; }
     static bool is_fringe(const Expr* e) {
         return e->op == Op::Iter && e->attr.iter.kind == IterKind::Fringe;
     }
@@ -347,7 +349,7 @@ class Writer {
             if (s.size() > 2) s += ", ";
             ((s += name_of(key)) += ':') += value;
         };
-        const KernelRef* ref = e->op == Op::Kernel ? e->attr.kernel : nullptr;
+        const KernelRef* ref = makes_promises(e) ? e->attr.kernel : nullptr;
         for (int k = 0; k <= int(AttrKey::AlwaysUseRuntime); ++k) {
             const AttrKey key = AttrKey(k);
             if (ref && key == AttrKey::Pure) {

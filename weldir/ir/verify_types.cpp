@@ -1,6 +1,7 @@
 // The rules of types: one function per node, each a list of demands.
 #include <fmt/format.h>
 
+#include "weldir/ir/kernels.h"
 #include "weldir/ir/verify.h"
 
 namespace weld {
@@ -446,6 +447,9 @@ void kernel(Demands& d, const Expr* e) {
     d.that(!(e->attr.kernel->pure && e->attr.kernel->effect), "a kernel that is pure and has an effect");
     d.that(!e->type->holds_builder, "a kernel that gives a builder");
     for (const Expr* a : e->args()) d.that(!a->type->holds_builder, "a kernel that takes a builder");
+    if (e->attr.kernel->builtin)
+        d.that(find_builtin_kernel(e->attr.kernel->name, e->args(), e->type) != nullptr,
+               "`{}` has no such overload", e->attr.kernel->name);
 }
 
 void call(Demands& d, const Expr* e) {

@@ -117,7 +117,7 @@ static bool fails_itself(const Expr* e) {
         case Op::Assert:
         case Op::Call: return true;     // a call may recurse without end
         case Op::Iterate: return true;  // may not end
-        case Op::Kernel: return !e->as<Kernel>().ref().pure;
+        case Op::Kernel: return !e->as<Kernel>().ref().pure || e->as<Kernel>().ref().builtin;
         case Op::Iter: return e->as<Iter>().shape().bounded;
         case Op::For: return e->as<For>().data().size() > 1;
         case Op::Merge: return e->arg(0)->type->is_builder(BuilderKind::VecMerger);

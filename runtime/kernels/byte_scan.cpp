@@ -1,0 +1,149 @@
+// Scanning for pairs of bytes: one loop, compiled for each instruction set.
+//
+// A byte c is in a range if c - low <= width, all unsigned. A place is marked if its byte is in a range of
+// the first set and the next byte, loaded at text + 1, in one of the second.
+#include "runtime/kernels/byte_scan.h"
+
+#include <utility>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace weld::runtime {
+
+ByteRanges ByteRanges::covering(const ByteSet& set) {
+    std::vector<std::pair<int, int>> ranges;
+    for (int c = 0; c < 256; ++c) {
+        if (!set[std::size_t(c)]) continue;
+        if (!ranges.empty() && ranges.back().second == c - 1) ranges.back().second = c;
+        else ranges.emplace_back(c, c);
+    }
+    auto gap = [&](std::size_t i) { return ranges[i + 1].first - ranges[i].second; };
+    while (ranges.size() > kMost) {
+        std::size_t closest = 0;
+        for (std::size_t i = 1; i + 1 < ranges.size(); ++i)
+            if (gap(i) < gap(closest)) closest = i;
+        ranges[closest].second = ranges[closest + 1].second;
+        ranges.erase(ranges.begin() + std::ptrdiff_t(closest) + 1);
+    }
+    ByteRanges all;
+    for (std::size_t i = 0; i < kMost; ++i) {
+        const auto [low, high] = ranges[i < ranges.size() ? i : 0];
+        all.low[i] = std::uint8_t(low);
+        all.width[i] = std::uint8_t(high - low);
+    }
+    return all;
+}
+
+namespace {
+
+constexpr std::size_t kBlock = PairScan::kBlock;
+
+/// The sign of a number or of a step between two that are not negative, which cannot overflow.
+[[gnu::always_inline]] inline bool ascends_loop(const std::int64_t* offsets, std::size_t count) {
+    std::uint64_t signs = std::uint64_t(offsets[count]);
+    for (std::size_t i = 0; i < count; ++i)
+        signs |= std::uint64_t(offsets[i]) | (std::uint64_t(offsets[i + 1]) - std::uint64_t(offsets[i]));
+    return std::int64_t(signs) >= 0;
+}
+bool plain_ascends(const std::int64_t* offsets, std::size_t count) { return ascends_loop(offsets, count); }
+
+/// One byte after the other, for machines of which nothing is known.
+template <int Ranges>
+void plain_scan(const ByteRanges& first, const ByteRanges& second, const std::uint8_t* text,
+                std::size_t blocks, std::uint64_t* marks) {
+    auto in = [](const ByteRanges& r, std::uint8_t c) {
+        std::uint64_t any = 0;
+        for (std::size_t i = 0; i < Ranges; ++i) any |= std::uint8_t(c - r.low[i]) <= r.width[i];
+        return any;
+    };
+    for (std::size_t block = 0; block < blocks; ++block, text += kBlock) {
+        std::uint64_t bits = 0;
+        for (std::size_t i = 0; i < kBlock; ++i) bits |= (in(first, text[i]) & in(second, text[i + 1])) << i;
+        marks[block] = bits;
+    }
+}
+
+#if defined(__x86_64__)
+
+// Vectors of an instruction set: `in` gives a bit for each byte of V that is in [low, low + width].
+#define WELD_SCAN(name, isa, V, bytes, load, broadcast, in)                                            \
+    template <int Ranges>                                                                              \
+    __attribute__((target(isa))) void name(const ByteRanges& first, const ByteRanges& second,          \
+                                           const std::uint8_t* text, std::size_t blocks,               \
+                                           std::uint64_t* marks) {                                     \
+        V low[2][Ranges], width[2][Ranges];                                                            \
+        for (std::size_t r = 0; r < Ranges; ++r) {                                                     \
+            low[0][r] = broadcast(char(first.low[r]));                                                 \
+            width[0][r] = broadcast(char(first.width[r]));                                             \
+            low[1][r] = broadcast(char(second.low[r]));                                                \
+            width[1][r] = broadcast(char(second.width[r]));                                            \
+        }                                                                                              \
+        for (std::size_t block = 0; block < blocks; ++block, text += kBlock) {                         \
+            std::uint64_t bits = 0;                                                                    \
+            for (std::size_t part = 0; part < kBlock / (bytes); ++part) {                              \
+                std::uint64_t pair[2] = {0, 0};                                                        \
+                for (std::size_t k = 0; k < 2; ++k) {                                                  \
+                    const V x = load(reinterpret_cast<const V*>(text + part * (bytes) + k));           \
+                    for (std::size_t r = 0; r < Ranges; ++r) pair[k] |= in(x, low[k][r], width[k][r]); \
+                }                                                                                      \
+                bits |= (pair[0] & pair[1]) << (part * (bytes) % kBlock);                              \
+            }                                                                                          \
+            marks[block] = bits;                                                                       \
+        }                                                                                              \
+    }
+
+#define WELD_IN_SSE2(x, low, width) \
+    std::uint32_t(                  \
+        _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(_mm_sub_epi8(x, low), width), _mm_sub_epi8(x, low))))
+#define WELD_IN_AVX2(x, low, width)     \
+    std::uint32_t(_mm256_movemask_epi8( \
+        _mm256_cmpeq_epi8(_mm256_min_epu8(_mm256_sub_epi8(x, low), width), _mm256_sub_epi8(x, low))))
+#define WELD_IN_AVX512(x, low, width) std::uint64_t(_mm512_cmple_epu8_mask(_mm512_sub_epi8(x, low), width))
+
+WELD_SCAN(sse2_scan, "sse2", __m128i, 16, _mm_loadu_si128, _mm_set1_epi8, WELD_IN_SSE2)
+WELD_SCAN(avx2_scan, "avx2", __m256i, 32, _mm256_loadu_si256, _mm256_set1_epi8, WELD_IN_AVX2)
+WELD_SCAN(avx512_scan, "avx512f,avx512bw", __m512i, 64, _mm512_loadu_si512, _mm512_set1_epi8, WELD_IN_AVX512)
+
+__attribute__((target("avx2"))) bool avx2_ascends(const std::int64_t* offsets, std::size_t count) {
+    return ascends_loop(offsets, count);
+}
+__attribute__((target("avx512f"))) bool avx512_ascends(const std::int64_t* offsets, std::size_t count) {
+    return ascends_loop(offsets, count);
+}
+
+#endif
+
+}  // namespace
+
+std::span<const ScanForms> scan_forms() {
+    static const std::vector<ScanForms> all = [] {
+        constexpr int kMost = ByteRanges::kMost;
+        std::vector<ScanForms> found;
+#if defined(__x86_64__)
+        __builtin_cpu_init();
+        if (__builtin_cpu_supports("avx512bw"))
+            found.push_back({"avx512", avx512_scan<1>, avx512_scan<kMost>, avx512_ascends});
+        if (__builtin_cpu_supports("avx2"))
+            found.push_back({"avx2", avx2_scan<1>, avx2_scan<kMost>, avx2_ascends});
+        found.push_back({"sse2", sse2_scan<1>, sse2_scan<kMost>, plain_ascends});
+#endif
+        found.push_back({"plain", plain_scan<1>, plain_scan<kMost>, plain_ascends});
+        return found;
+    }();
+    return all;
+}
+
+PairScan::PairScan(const ByteSet& first, const ByteSet& second, const ScanForms& forms)
+    : first_(ByteRanges::covering(first)), second_(ByteRanges::covering(second)) {
+    auto is_one = [](const ByteRanges& r) {
+        for (std::size_t i = 1; i < ByteRanges::kMost; ++i)
+            if (r.low[i] != r.low[0] || r.width[i] != r.width[0]) return false;
+        return true;
+    };
+    run_ = is_one(first_) && is_one(second_) ? forms.one : forms.all;
+}
+
+}  // namespace weld::runtime

@@ -1,0 +1,321 @@
+// Strings: which of them contain a text, or a match of a regular expression.
+//
+// Strings are `{offsets, bytes}`, string i being bytes [offsets[i], offsets[i + 1]), or a vector of vectors
+// of i8. Offsets that descend or lie outside of the bytes are a failure, as is a pattern that RE2 does not
+// take; texts and patterns are bytes, and patterns see them as UTF-8. Results depend on nothing but the
+// arguments.
+//
+// With offsets, the bytes are scanned as one text for two in a row that something may begin with
+// (byte_scan.h); only these places are mapped to strings and looked at. So the cost is that of reading
+// memory, unless there are many such places.
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "runtime/kernels/byte_scan.h"
+#include "runtime/kernels/kernel.h"
+#include "runtime/kernels/search_dfa.h"
+#include "runtime/memory.h"
+#include "runtime/parallel.h"
+
+namespace weld::runtime {
+
+namespace {
+
+using Byte = std::uint8_t;
+
+std::string_view text_of(const WeldVec& v) { return {static_cast<const char*>(v.data), std::size_t(v.len)}; }
+
+// ---- what is looked for
+//
+// A finder says whether a text holds what is looked for: `search`. If it has a `scan`, that marks all places
+// where it may begin, and `check` looks at one of them: is it there, or where may the next one be.
+
+/// Every text has it, or none.
+struct Always {
+    bool found;
+    static constexpr const PairScan* scan() { return nullptr; }
+    bool search(const Byte*, const Byte*) const { return found; }
+    bool check(const Byte*, const Byte*, const Byte**) const { return found; }
+};
+
+/// A text that is not empty.
+class Needle {
+  public:
+    explicit Needle(std::string_view text) : text_(text), scan_(one(text[0]), second(text)) {}
+
+    const PairScan* scan() const { return &scan_; }
+    bool search(const Byte* begin, const Byte* end) const {
+        const auto size = std::size_t(end - begin);
+        return size >= text_.size() && memmem(begin, size, text_.data(), text_.size()) != nullptr;
+    }
+    bool check(const Byte* at, const Byte* end, const Byte** next) const {
+        *next = at + 1;
+        if (std::size_t(end - at) < text_.size()) return false;
+        if (std::memcmp(at, text_.data(), std::min(text_.size(), kCompared)) != 0) return false;
+        if (text_.size() <= kCompared) return true;
+        *next = end;  // comparing long texts at place after place could take their product; memmem does not
+        return search(at, end);
+    }
+
+  private:
+    static constexpr std::size_t kCompared = 64;
+    static ByteSet one(char c) { return ByteSet().set(Byte(c)); }
+    static ByteSet second(std::string_view text) { return text.size() > 1 ? one(text[1]) : ~ByteSet(); }
+
+    std::string_view text_;
+    PairScan scan_;
+};
+
+/// A match of a plain pattern.
+class Automaton {
+  public:
+    explicit Automaton(SearchDfa dfa) : dfa_(std::move(dfa)) {
+        const ByteSet first = dfa_.first_bytes(), second = dfa_.second_bytes();
+        const std::size_t pairs = first.count() * second.count();
+        if (pairs > 0 && pairs <= kMostPairs) scan_.emplace(first, second);
+    }
+
+    const PairScan* scan() const { return scan_ ? &*scan_ : nullptr; }
+    bool search(const Byte* begin, const Byte* end) const {
+        while (begin < end)
+            if (dfa_.finds(begin, end)) return true;
+        return false;
+    }
+    bool check(const Byte* at, const Byte* end, const Byte** next) const {
+        const bool found = dfa_.finds(at, end);
+        *next = at;
+        return found;
+    }
+
+  private:
+    static constexpr std::size_t kMostPairs = 65536 / 16;  // more of them are no help
+
+    SearchDfa dfa_;
+    std::optional<PairScan> scan_;
+};
+
+/// A match of any pattern.
+struct Regex {
+    const RE2& pattern;
+    static constexpr const PairScan* scan() { return nullptr; }
+    bool search(const Byte* begin, const Byte* end) const {
+        const auto size = std::size_t(end - begin);
+        const re2::StringPiece text(reinterpret_cast<const char*>(begin), size);
+        return pattern.Match(text, 0, size, RE2::UNANCHORED, nullptr, 0);
+    }
+    bool check(const Byte* at, const Byte* end, const Byte**) const { return search(at, end); }
+};
+
+/// Calls `use` with a finder of `text`.
+template <class F>
+std::int32_t with_needle(std::string_view text, const F& use) {
+    return text.empty() ? use(Always{true}) : use(Needle(text));
+}
+
+/// Calls `use` with a finder of matches of `pattern`; fails if it is none.
+template <class F>
+std::int32_t with_pattern(Task* task, std::string_view pattern, std::int32_t loc, const F& use) {
+    RE2::Options options;
+    options.set_log_errors(false);
+    const RE2 re(re2::StringPiece(pattern.data(), pattern.size()), options);
+    if (!re.ok())
+        return task->fail(kWeldKernelError, loc,
+                          fmt::format("a regular expression is wrong: {}", re.error()));
+    std::optional<SearchDfa> dfa = SearchDfa::make(pattern);
+    if (!dfa) return use(Regex{re});
+    return dfa->matches_empty() ? use(Always{true}) : use(Automaton(std::move(*dfa)));
+}
+
+// ---- where it is looked for
+
+/// Calls `candidate(place)` for the marked places in [begin, end), in order, until it gives true. Bytes up to
+/// `readable` may be read.
+template <class F>
+bool any_candidate(const PairScan& scan, const Byte* begin, const Byte* end, const Byte* readable,
+                   const F& candidate) {
+    constexpr std::size_t kBlock = PairScan::kBlock, kBlocks = 32;
+    std::uint64_t marks[kBlocks];
+    while (begin < end) {
+        const auto left = std::size_t(end - begin), can_read = std::size_t(readable - begin);
+        const std::size_t blocks = std::min(kBlocks, (left + kBlock - 1) / kBlock);
+        const std::size_t whole = std::min(blocks, (can_read - 1) / kBlock);
+        scan.mark(begin, whole, marks);
+        if (whole < blocks) {
+            Byte rest[kBlock + 1] = {};
+            std::memcpy(rest, begin + whole * kBlock, can_read - whole * kBlock);
+            scan.mark(rest, 1, marks + whole);
+        }
+        if (blocks * kBlock > left) marks[blocks - 1] &= ~std::uint64_t(0) >> (blocks * kBlock - left);
+        for (std::size_t b = 0; b < blocks; ++b)
+            for (std::uint64_t bits = marks[b]; bits; bits &= bits - 1)
+                if (candidate(begin + b * kBlock + std::size_t(std::countr_zero(bits)))) return true;
+        begin += std::min(left, blocks * kBlock);
+    }
+    return false;
+}
+
+template <class Finder>
+bool found_in(const Finder& finder, const WeldVec& text) {
+    const Byte *begin = static_cast<const Byte*>(text.data), *end = begin + text.len, *next = begin;
+    const PairScan* scan = finder.scan();
+    if (!scan || std::size_t(text.len) <= PairScan::kBlock) return finder.search(begin, end);
+    return any_candidate(*scan, begin, end, end,
+                         [&](const Byte* at) { return at >= next && finder.check(at, end, &next); });
+}
+
+struct Flat {
+    WeldVec offsets, bytes;
+
+    std::int64_t size() const { return std::max<std::int64_t>(0, offsets.len - 1); }
+    const std::int64_t* ends() const { return static_cast<const std::int64_t*>(offsets.data); }
+    const Byte* text() const { return static_cast<const Byte*>(bytes.data); }
+};
+
+/// Fails unless strings [lo, hi) lie in the bytes.
+std::int32_t check_offsets(Task* task, const Flat& s, std::int64_t lo, std::int64_t hi, std::int32_t loc) {
+    const std::int64_t* at = s.ends();
+    if (ascends(at + lo, std::size_t(hi - lo)) && at[hi] <= s.bytes.len) return kOk;
+    std::string what;
+    for (std::int64_t i = lo; i <= hi && what.empty(); ++i) {
+        if (at[i] < 0) what = "it is negative";
+        else if (i > lo && at[i] < at[i - 1]) what = fmt::format("the one before is {}", at[i - 1]);
+        else if (at[i] > s.bytes.len) what = fmt::format("there are {} bytes", s.bytes.len);
+        if (!what.empty()) what = fmt::format("offset {} of strings is {}, and {}", i, at[i], what);
+    }
+    return task->fail(kWeldKernelError, loc, what);
+}
+
+/// Sets found[i] for the strings in [lo, hi), whose offsets are right.
+template <class Finder>
+void find_in(const Finder& finder, const Flat& s, std::int64_t lo, std::int64_t hi, bool* found) {
+    const std::int64_t* at = s.ends();
+    const Byte* text = s.text();
+    const PairScan* scan = finder.scan();
+    if (!scan) {
+        for (std::int64_t i = lo; i < hi; ++i) found[i] = finder.search(text + at[i], text + at[i + 1]);
+        return;
+    }
+    std::memset(found + lo, 0, std::size_t(hi - lo));
+    std::int64_t i = lo;
+    const Byte* next = text;
+    any_candidate(*scan, text + at[lo], text + at[hi], text + s.bytes.len, [&](const Byte* place) {
+        if (place < next) return false;
+        const std::int64_t where = place - text;
+        while (i + 8 <= hi && at[i + 8] <= where) i += 8;
+        while (at[i + 1] <= where) ++i;
+        const Byte* end = text + at[i + 1];
+        found[i] = finder.check(place, end, &next);
+        if (found[i]) next = end;
+        return false;
+    });
+}
+
+/// Calls `work(task, lo, hi)` for parts of n strings with `bytes` bytes together.
+template <class F>
+std::int32_t in_parts(Task* task, std::int64_t n, std::int64_t bytes, std::int32_t loc, const F& work) {
+    constexpr std::int64_t kPart = 1 << 19;
+    if (n == 0) return kOk;
+    const std::int64_t each = std::clamp<std::int64_t>(kPart / (bytes / n + 8), 1, n);
+    return run_parts(task, (n + each - 1) / each, true, loc, [&](Task* t, int, std::int64_t part) {
+        return work(t, part * each, std::min(n, (part + 1) * each));
+    });
+}
+
+template <class Finder>
+std::int32_t find_flat(Task* task, const Finder& finder, const Flat& s, WeldVec* result, std::int32_t loc) {
+    const std::int64_t n = s.size();
+    bool* found = allocate_array<bool>(task, n, loc);
+    if (!found) return kFailed;
+    *result = {found, n};
+    return in_parts(task, n, s.bytes.len, loc,
+                    [&](Task* t, std::int64_t lo, std::int64_t hi) -> std::int32_t {
+                        // offsets that were checked are still in the cache when strings are looked for
+                        const std::int64_t step = std::max<std::int64_t>(1, (hi - lo) / 16);
+                        for (std::int64_t end; lo < hi; lo = end) {
+                            end = std::min(hi, lo + step);
+                            if (check_offsets(t, s, lo, end, loc)) return kFailed;
+                            find_in(finder, s, lo, end, found);
+                        }
+                        return kOk;
+                    });
+}
+
+template <class Finder>
+std::int32_t find_nested(Task* task, const Finder& finder, const WeldVec& strings, WeldVec* result,
+                         std::int32_t loc) {
+    const std::int64_t n = strings.len;
+    bool* found = allocate_array<bool>(task, n, loc);
+    if (!found) return kFailed;
+    *result = {found, n};
+    const auto* texts = static_cast<const WeldVec*>(strings.data);
+    std::int64_t bytes = 0;
+    for (std::int64_t i = 0; i < n; ++i) bytes += texts[i].len;
+    return in_parts(task, n, bytes, loc, [&](Task*, std::int64_t lo, std::int64_t hi) -> std::int32_t {
+        for (std::int64_t i = lo; i < hi; ++i) found[i] = found_in(finder, texts[i]);
+        return kOk;
+    });
+}
+
+}  // namespace
+
+}  // namespace weld::runtime
+
+using namespace weld::runtime;
+
+extern "C" {
+
+std::int32_t weld_kernel_contains_flat(WeldTask* t, const void* const* args, void* result,
+                                       std::int32_t loc) noexcept {
+    Task* task = task_of(t);
+    return guarded(task, loc, [&] {
+        return with_needle(text_of(argument<WeldVec>(args, 1)), [&](const auto& finder) {
+            return find_flat(task, finder, argument<Flat>(args, 0), static_cast<WeldVec*>(result), loc);
+        });
+    });
+}
+
+std::int32_t weld_kernel_contains_nested(WeldTask* t, const void* const* args, void* result,
+                                         std::int32_t loc) noexcept {
+    Task* task = task_of(t);
+    return guarded(task, loc, [&] {
+        return with_needle(text_of(argument<WeldVec>(args, 1)), [&](const auto& finder) {
+            return find_nested(task, finder, argument<WeldVec>(args, 0), static_cast<WeldVec*>(result), loc);
+        });
+    });
+}
+
+std::int32_t weld_kernel_contains(WeldTask*, const void* const* args, void* result, std::int32_t) noexcept {
+    return with_needle(text_of(argument<WeldVec>(args, 1)), [&](const auto& finder) {
+        *static_cast<bool*>(result) = found_in(finder, argument<WeldVec>(args, 0));
+        return kOk;
+    });
+}
+
+std::int32_t weld_kernel_matches_flat(WeldTask* t, const void* const* args, void* result,
+                                      std::int32_t loc) noexcept {
+    Task* task = task_of(t);
+    return guarded(task, loc, [&] {
+        return with_pattern(task, text_of(argument<WeldVec>(args, 1)), loc, [&](const auto& finder) {
+            return find_flat(task, finder, argument<Flat>(args, 0), static_cast<WeldVec*>(result), loc);
+        });
+    });
+}
+
+std::int32_t weld_kernel_matches_nested(WeldTask* t, const void* const* args, void* result,
+                                        std::int32_t loc) noexcept {
+    Task* task = task_of(t);
+    return guarded(task, loc, [&] {
+        return with_pattern(task, text_of(argument<WeldVec>(args, 1)), loc, [&](const auto& finder) {
+            return find_nested(task, finder, argument<WeldVec>(args, 0), static_cast<WeldVec*>(result), loc);
+        });
+    });
+}
+
+}  // extern "C"
