@@ -32,7 +32,7 @@ class Lowering {
         if (!n->annotations) return e;
         std::vector<Annotation> all(e->annotations.begin(), e->annotations.end());
         for (const Annotation& a : *n->annotations)
-            if (!(n->is(Op::Kernel) && is_promise(a.key))) set(all, a);
+            if (!(n->is(Op::Kernel) && is_promise(a.key)) && is_believed(a.key)) set(all, a);
         return all.empty() ? e : with_annotations(m_, e, all);
     }
 
@@ -41,6 +41,8 @@ class Lowering {
             if (other.key == a.key) return;
         all.push_back(a);
     }
+
+    bool is_believed(AttrKey key) const { return key != AttrKey::Tail || r_.options.is_printed_module; }
 
     /// What a `cudf` promises is part of its KernelRef.
     static bool is_promise(AttrKey key) { return key == AttrKey::Pure || key == AttrKey::Effect; }

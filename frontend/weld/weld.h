@@ -13,6 +13,9 @@ namespace weld {
 struct ReadOptions {
     /// String literals end with a byte 0, as Weld 0.4 had it (`weld.compat.nulTerminatedStrings`).
     bool nul_terminated_strings = false;
+    /// The text is a module that was printed: what the optimiser promises in it (`@(tail:masked)`, that two
+    /// loops compute the same) is believed. Else such annotations are dropped, since nothing checks them.
+    bool is_printed_module = false;
     /// Says whether `cudf[name, T]` will find `name`; not asked if empty, nor about built-in kernels.
     std::function<bool(std::string_view name)> has_symbol;
     /// Where `has_symbol` looks, for the message: "libudf.so and the kernels of the runtime".

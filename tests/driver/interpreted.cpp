@@ -15,7 +15,10 @@ namespace weld::driver {
 Text::Text(const std::string& text) {
     module.simd_bytes = target_simd_bytes();
     Diagnostics diagnostics;
-    if (!read_weld(module, "test", text, {}, diagnostics)) error = diagnostics.draw(module.sources, false);
+    ReadOptions options;
+    options.is_printed_module = true;  // programs of users may be read so too: only codegen believes it
+    if (!read_weld(module, "test", text, options, diagnostics))
+        error = diagnostics.draw(module.sources, false);
 }
 
 std::string check_text(const Module& m) {
