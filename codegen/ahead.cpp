@@ -11,6 +11,7 @@ namespace weld::codegen {
 static constexpr std::int64_t kAheadForEntry = 16, kAheadForSlot = 32;  // iterations
 static constexpr std::size_t kLargestKey = 24;                          // nodes
 static constexpr std::int64_t kFarSlots = 1 << 16;                      // smaller tables are in the cache
+static constexpr std::int64_t kFarBytes = 1 << 19;                      // and smaller vectors
 
 Ahead::Ahead(For f) : loop_(f) { collect(f.body().body()); }
 
@@ -25,12 +26,14 @@ void Ahead::collect(const Expr* e) {
         case Op::KeyExists: {
             const Expr* dict = e->arg(0);
             if (!dict->type->is_dict() || dict->op != Op::Var || bound_.count(dict->attr.symbol)) return;
-            return add({dict, {}, e->arg(1), dict->type->key(), dict->type->value(), {}});
+            return add({dict, {}, e->arg(1), dict->type->key(), dict->type->value(), false, {}});
         }
         case Op::Merge: {
             Merge g = e->as<Merge>();
-            if (!e->type->is_builder(BuilderKind::DictMerger) || g.mask()) return;
-            Site site{nullptr, {}, g.value(), e->type->key(), e->type->value(), {}};
+            const bool in_vector = e->type->is_builder(BuilderKind::VecMerger);
+            if (!(in_vector || e->type->is_builder(BuilderKind::DictMerger)) || g.mask()) return;
+            Site site{nullptr, {}, g.value(), e->type->args[0], e->type->args.back(), in_vector, {}};
+            if (in_vector) site.key_type = g.value()->type->args[0];
             if (g.value()->op == Op::MakeStruct) site.key = g.value()->arg(0);
             if (find_builder(g.builder(), &site.way)) add(std::move(site));
             return;
@@ -82,37 +85,49 @@ bool Ahead::find_builder(const Expr* e, std::vector<std::size_t>* way) const {
     }
 }
 
-llvm::Value* Ahead::table(Emitter& e, const Site& site, const Leaves& state) const {
-    if (site.dict) return never_null(e, e.emit1(site.dict));
+/// The leaves of the dictionary, or of the state of the builder.
+Leaves Ahead::table(Emitter& e, const Site& site, const Leaves& state) const {
+    if (site.dict) return {never_null(e, e.emit1(site.dict))};
     const Type* t = loop_.builder()->type;
     int leaf = 0;
     for (std::size_t field : site.way) {
         leaf += e.field_offset(t, field);
         t = t->args[field];
     }
-    return state[std::size_t(leaf)];
+    return Leaves(state.begin() + leaf, state.begin() + leaf + e.num_leaves(t));
 }
 
 void Ahead::emit(Emitter& e, llvm::Value* i, llvm::Value* last, const Leaves& state,
                  const std::function<void(llvm::Value*)>& begin) const {
     for (const Site& site : sites_) {
-        llvm::Value* from = table(e, site, state);
-        const auto fetch = [&](std::int64_t iterations, bool entry) {
+        const Leaves from = table(e, site, state);
+        const auto key_at = [&](std::int64_t iterations) {
             llvm::Value* there = e.ir.CreateAdd(i, e.c64(iterations), "", true, true);
             begin(e.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, there, last));
             for (const auto& [symbol, value] : site.lets) e.names[symbol] = e.emit(value);
             Leaves key = e.emit(site.key);
             key.resize(std::size_t(e.num_leaves(site.key_type)));
-            fetch_early(e, from, site.key_type, site.value_type, key, entry);
+            return key;
         };
-        e.emit_if(
-            e.ir.CreateICmpSGE(index_slots(e, from), e.c64(kFarSlots)),
-            [&]() -> Leaves {
-                fetch(kAheadForSlot, false);
-                fetch(kAheadForEntry, true);
-                return {};
-            },
-            [&]() -> Leaves { return {}; });
+        const auto fetch_element = [&]() -> Leaves {
+            e.prefetch(e.element(from[0], site.value_type, key_at(kAheadForEntry)[0]));
+            return {};
+        };
+        const auto fetch_entry = [&]() -> Leaves {
+            for (const bool entry : {false, true}) {
+                const Leaves key = key_at(entry ? kAheadForEntry : kAheadForSlot);
+                fetch_early(e, from[0], site.key_type, site.value_type, key, entry);
+            }
+            return {};
+        };
+        const auto nothing = [&]() -> Leaves { return {}; };
+        if (site.in_vector) {
+            llvm::Value* far = e.c64(kFarBytes / std::max<std::int64_t>(1, size_of(site.value_type)));
+            e.emit_if(e.ir.CreateICmpSGE(from[1], far), fetch_element, nothing);
+        } else {
+            llvm::Value* far = e.c64(kFarSlots);
+            e.emit_if(e.ir.CreateICmpSGE(index_slots(e, from[0]), far), fetch_entry, nothing);
+        }
     }
 }
 

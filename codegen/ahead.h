@@ -5,9 +5,9 @@
 
 namespace weld::codegen {
 
-/// The look-ups of a loop body and its merges into tables whose keys are known many iterations before,
-/// because they follow cheaply from the element. Memory of large tables is asked for that early, so that many
-/// cache misses pass at the same time.
+/// The look-ups of a loop body and its merges into tables and vectors whose keys are known many iterations
+/// before, because they follow cheaply from the element. Memory of large tables is asked for that early, so
+/// that many cache misses pass at the same time.
 class Ahead {
   public:
     explicit Ahead(For f);
@@ -25,13 +25,15 @@ class Ahead {
         const Expr* key;               ///< or a {key, value}
         const Type* key_type;
         const Type* value_type;
+        bool in_vector =
+            false;  ///< the key is an index of a vecmerger's vector, whose elements are the values
         std::vector<std::pair<const Symbol*, const Expr*>> lets;  ///< that the key reads
     };
     void collect(const Expr* e);
     void add(Site site);
     bool reads(const Expr* e, Site* site) const;
     bool find_builder(const Expr* e, std::vector<std::size_t>* way) const;
-    llvm::Value* table(Emitter& e, const Site& site, const Leaves& state) const;
+    Leaves table(Emitter& e, const Site& site, const Leaves& state) const;
 
     For loop_;
     std::unordered_map<const Symbol*, const Expr*> bound_;

@@ -308,6 +308,10 @@ llvm::Value* Emitter::address(llvm::Value* base, std::int64_t offset) {
     return offset ? ir.CreateConstInBoundsGEP1_64(unit.i8, base, std::uint64_t(offset)) : base;
 }
 
+void Emitter::prefetch(llvm::Value* from) {
+    ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {unit.ptr}, {from, c32(0), c32(3), c32(1)});
+}
+
 llvm::Value* Emitter::load_tail(const Type* simd, llvm::Value* from) {
     auto* type = llvm::FixedVectorType::get(unit.memory(simd->scalar), simd->lanes);
     const llvm::Align align(std::uint64_t(size_of(simd->scalar)));

@@ -162,6 +162,7 @@ class Emitter {
     void store(const Type* t, const Leaves& v, llvm::Value* at);
     llvm::Value* load_tail(const Type* simd, llvm::Value* at);   ///< the lanes of `tail`, the others are 0
     void store_tail(Scalar s, llvm::Value* v, llvm::Value* at);  ///< the lanes of `tail`
+    void prefetch(llvm::Value* at);                              ///< any address: none faults
     llvm::Value* address(llvm::Value* base, std::int64_t offset);
     llvm::Value* element(llvm::Value* data, const Type* elem, llvm::Value* index);
     llvm::Value* slot(std::int64_t bytes,

@@ -15,6 +15,8 @@ namespace weld::codegen {
 
 /// Work in picoseconds up to which an inner loop runs in place.
 static constexpr std::int64_t kInPlaceWork = 50'000'000;
+/// Vectors of a vecmerger up to this many bytes are merged into by turns with copies.
+static constexpr std::int64_t kSpreadBytes = 16 << 10;
 /// Bodies up to this many nodes are repeated to give a reduction several independent accumulators.
 static constexpr std::size_t kUnrolledBody = 40;
 /// Larger bodies are compiled the quick way: optimising takes LLVM longer than in proportion.
@@ -379,6 +381,7 @@ class RangeEmitter {
         }
         ++e_.loop_depth;
         if (changes && widest.accumulators > 1) state = unrolled(widest, &lo, hi, state);
+        if (is_spread() && !collect) lo = spread(lo, hi, state);
         const Ahead ahead(plan_.f);
         const bool looks_ahead = ahead.any() && plan_.step == 1 && !reads_nd();
         state = rounds(lo, hi, 1, state, [&](llvm::Value* i, const Leaves& s) {
@@ -452,6 +455,62 @@ class RangeEmitter {
                         }));
         };
         return e_.emit_if(any, loop, [&] { return state; });
+    }
+
+    /// A small body that merges scalars into one vector.
+    bool is_spread() const {
+        bool plain = true;
+        visit(plan_.f.body().body(),
+              [&](const Expr* e) { plain &= e->op != Op::For && e->op != Op::Iterate; });
+        return plain && plan_.step == 1 && type_->is_builder(BuilderKind::VecMerger) &&
+               type_->elem()->is_scalar() && size_of_tree(plan_.f.body().body()) <= kUnrolledBody;
+    }
+
+    /// Iterations in groups of four, the last three of each on copies of a small vector, so that merges into
+    /// the same element do not wait for each other. The copies begin neutral and are joined at the end. Gives
+    /// the first iteration that is left.
+    llvm::Value* spread(llvm::Value* lo, llvm::Value* hi, const Leaves& state) {
+        constexpr std::int64_t n = kAccumulators;
+        const Type* elem = type_->elem();
+        llvm::Value *data = state[0], *len = state[1];
+        llvm::Value* iterations = e_.ir.CreateSub(hi, lo);
+        llvm::Value* small = e_.ir.CreateICmpSLE(len, e_.c64(kSpreadBytes / size_of(elem)));
+        llvm::Value* many = e_.ir.CreateICmpSGE(iterations, e_.ir.CreateMul(len, e_.c64(2 * n)));
+        many = e_.ir.CreateAnd(many, e_.ir.CreateICmpSGE(iterations, e_.c64(16 * n)));
+        const auto by_turns = [&]() -> Leaves {
+            llvm::Value* room = e_.ir.CreateMul(len, e_.c64(n - 1));
+            llvm::Value* copies = e_.alloc(room, size_of(elem), plan_.f.node->loc);
+            llvm::Value* nothing = e_.neutral(type_->op, elem->scalar);
+            const auto each = [&](llvm::Value* count, const std::function<void(llvm::Value*)>& fn) {
+                e_.counted_loop(e_.c64(0), count, 1, {}, {}, [&](llvm::Value* j, const Leaves&) -> Leaves {
+                    fn(j);
+                    return {};
+                });
+            };
+            const auto copy = [&](std::int64_t k) {
+                return e_.element(copies, elem, e_.ir.CreateMul(len, e_.c64(k - 1)));
+            };
+            each(room, [&](llvm::Value* j) { e_.store(elem, {nothing}, e_.element(copies, elem, j)); });
+            llvm::Value* end =
+                e_.ir.CreateAdd(lo, e_.ir.CreateMul(e_.ir.CreateUDiv(iterations, e_.c64(n)), e_.c64(n)));
+            Leaves vectors = {data};
+            for (std::int64_t k = 1; k < n; ++k) vectors.push_back(copy(k));
+            e_.counted_loop(lo, end, n, {}, {}, [&](llvm::Value* i, const Leaves&) -> Leaves {
+                for (std::int64_t k = 0; k < n; ++k)
+                    iteration(e_.ir.CreateAdd(i, e_.c64(k), "", true, true), {vectors[std::size_t(k)], len});
+                return {};
+            });
+            each(len, [&](llvm::Value* j) {
+                llvm::Value* sum = e_.load(elem, e_.element(data, elem, j))[0];
+                for (std::int64_t k = 1; k < n; ++k)
+                    sum = e_.merge_op(type_->op, elem->scalar, sum,
+                                      e_.load(elem, e_.element(vectors[std::size_t(k)], elem, j))[0]);
+                e_.store(elem, {sum}, e_.element(data, elem, j));
+            });
+            e_.call("weld_rt_free", {e_.task, copies});
+            return {end};
+        };
+        return e_.emit_if(e_.ir.CreateAnd(small, many), by_turns, [&]() -> Leaves { return {lo}; })[0];
     }
 
     /// The elements that do not fill all lanes, if there are any: round `at`.

@@ -198,7 +198,7 @@ void fetch_early(Emitter& e, llvm::Value* table, const Type* key_type, const Typ
     if (entry)
         at = entry_of(e, field(e, table, e.unit.ptr, 1), entry_layout(key_type, value_type).size,
                       ir.CreateAlignedLoad(e.unit.i64, at, llvm::Align(8)));
-    ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {e.unit.ptr}, {at, e.c32(0), e.c32(3), e.c32(1)});
+    e.prefetch(at);
 }
 
 Leaves find_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
