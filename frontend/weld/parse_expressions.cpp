@@ -234,7 +234,9 @@ Node* Parser::number(bool negative, Loc start) {
     const Number n = read_number(text_of(current()), negative);
     if (!n.error.empty()) diagnostics_.error(start, "{}", n.error);
     advance();
-    return literal(start, n.scalar, n.bits);
+    Node* out = literal(start, n.scalar, n.bits);
+    // No integer is -0: the minus stays an operation, so that what is printed reads back as it is.
+    return negative && n.bits == 0 && n.error.empty() ? make_op(Op::Neg, start, start, {&out, 1}) : out;
 }
 
 Node* Parser::string() {

@@ -245,6 +245,8 @@ TEST_CASE("what the parser understood can be shown") {
                     options);
     CHECK(parsed ==
           "macro m(a) = a + 1;\n|x: i32| @(predicate:true) if(m(x) > -2, (1 + 2) * 3, -x.$0: i32)\n");
+    const Reading zeros("{- - -0, -0.0, -1}", options);  // no integer is -0
+    CHECK(parsed == "{---0, -0.0, -1}\n");
 }
 
 TEST_CASE("types by themselves") {
