@@ -269,24 +269,25 @@ Page* PageHeap::grow_single(Page* page, std::int64_t size) {
     if (!page->mapped || bytes <= old_bytes) return nullptr;
     char* const old = reinterpret_cast<char*>(page);
     const std::ptrdiff_t begin = page->begin - old;
+    const std::lock_guard lock(mutex_);
+    enter(old, old_bytes, 0);  // before others can map memory where it was
     char* now = static_cast<char*>(mremap(old, std::size_t(old_bytes), std::size_t(bytes), 0));
     if (now == MAP_FAILED) {
-        char* room = map_aligned(bytes);
-        if (!room) return nullptr;
-        now = static_cast<char*>(
-            mremap(old, std::size_t(old_bytes), std::size_t(bytes), MREMAP_MAYMOVE | MREMAP_FIXED, room));
-        if (now == MAP_FAILED) {
-            munmap(room, std::size_t(bytes));
-            return nullptr;
+        if (char* room = map_aligned(bytes)) {
+            now = static_cast<char*>(
+                mremap(old, std::size_t(old_bytes), std::size_t(bytes), MREMAP_MAYMOVE | MREMAP_FIXED, room));
+            if (now == MAP_FAILED) munmap(room, std::size_t(bytes));
         }
+    }
+    if (now == MAP_FAILED) {
+        enter(old, old_bytes, reinterpret_cast<std::uintptr_t>(page) | 1);
+        return nullptr;
     }
     madvise(now, std::size_t(bytes), MADV_HUGEPAGE);
     page = reinterpret_cast<Page*>(now);
     page->bytes = bytes;
     page->begin = now + begin;
     page->end = now + bytes;
-    const std::lock_guard lock(mutex_);
-    if (now != old) enter(old, old_bytes, 0);
     enter(now, bytes, reinterpret_cast<std::uintptr_t>(page) | 1);
     return page;
 }
