@@ -95,8 +95,9 @@ Leaves Emitter::emit_slice(Slice s) {
     const Leaves v = emit(s.of());
     llvm::Value* start = emit1(s.start());
     llvm::Value* size = emit1(s.size());
-    llvm::Value* wrong = ir.CreateOr(ir.CreateICmpUGT(start, v[1]), ir.CreateICmpSLT(size, c64(0)));
-    fail_if(wrong, kWeldArrayOutOfBounds, s.node->loc, start, v[1]);
+    llvm::Value* negative = ir.CreateICmpSLT(size, c64(0));
+    fail_if(ir.CreateOr(ir.CreateICmpUGT(start, v[1]), negative), kWeldArrayOutOfBounds, s.node->loc, start,
+            ir.CreateSelect(negative, size, v[1]));
     llvm::Value* rest = ir.CreateSub(v[1], start);
     return {element(v[0], s.node->type->elem(), start),
             ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, size, rest)};

@@ -94,10 +94,16 @@ const Expr* Generator::nd_loop(const Expr* builder) {
         std::reverse(shape.begin(), shape.end());
         std::reverse(strides.begin(), strides.end());
     }
-    const Expr* data = vector(t, std::size_t(size), [&] { return leaf(t->elem()); });
-    const Expr* bounds[] = {i64(0), i64(size), i64(1), make_vec(m_, m_.types.i64(), shape),
-                            make_vec(m_, m_.types.i64(), strides)};
-    return loop_over({iter(m_, IterKind::Scalar, data, bounds)}, builder);
+    return named("grid", vector(t, std::size_t(size), [&] { return leaf(t->elem()); }), [&](const Symbol* v) {
+        const Expr* all = var(m_, v);
+        const Expr* bounds[] = {i64(0), i64(size), i64(1), make_vec(m_, m_.types.i64(), shape),
+                                make_vec(m_, m_.types.i64(), strides)};
+        std::vector<const Expr*> data{iter(m_, IterKind::Scalar, all, bounds)};
+        if (r_.percent(25)) data.push_back(all);
+        if (r_.percent(25))
+            data.insert(data.begin(), range_iter(m_, IterKind::Scalar, i64(0), i64(size), i64(1)));
+        return loop_over(data, builder);
+    });
 }
 
 const Expr* Generator::loop_over(const std::vector<const Expr*>& data, const Expr* builder) {
