@@ -490,7 +490,8 @@ void Emitter::unlikely(llvm::Value* cond, const std::function<void()>& then) {
 
 void Emitter::stop_check(Loc loc) {
     llvm::Value* flag = ir.CreateAlignedLoad(unit.ptr, task, llvm::Align(8));  // WeldTask::stop
-    llvm::Value* stop = ir.CreateAlignedLoad(unit.i32, flag, llvm::Align(4), true);
+    llvm::LoadInst* stop = ir.CreateAlignedLoad(unit.i32, flag, llvm::Align(4), true);
+    stop->setAtomic(llvm::AtomicOrdering::Monotonic);  // others set it while we run
     auto* stopped = block("stopped");
     auto* on = block("on");
     ir.CreateCondBr(ir.CreateIsNotNull(stop), stopped, on, rarely(unit.ctx));

@@ -11,6 +11,20 @@
 #include <memory>
 #include <vector>
 
+// The thread sanitizer does not see into TBB, which is built without it. So it is told what TBB takes care
+// of: a crew begins after all that stands before it, and what follows it comes after all that its members
+// did.
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#define WELD_BEFORE_OTHERS(crew) __tsan_release(crew)
+#define WELD_AFTER_OTHERS(crew) __tsan_acquire(crew)
+#define WELD_CALLED_BY_TBB __attribute__((no_sanitize_thread))  // reads what it captured before it can say so
+#else
+#define WELD_BEFORE_OTHERS(crew)
+#define WELD_AFTER_OTHERS(crew)
+#define WELD_CALLED_BY_TBB
+#endif
+
 namespace weld::runtime {
 
 class Arena {
@@ -83,7 +97,7 @@ void Crew::work(int worker) {
 /// Calls f(0)...f(count-1) on the threads of the run.
 template <class F>
 void on_threads(Task* task, int count, const F& f) {
-    auto all = [&] { tbb::parallel_for(0, count, f, tbb::simple_partitioner()); };
+    auto all = [&]() WELD_CALLED_BY_TBB { tbb::parallel_for(0, count, f, tbb::simple_partitioner()); };
     // While it waits for its inner loop, a worker must not begin another chunk of the outer one on top of it.
     if (task->on_arena) return tbb::this_task_arena::isolate(all);
     if (!task->run->arena) task->run->arena = new Arena(task->run->threads);
@@ -103,7 +117,13 @@ std::int32_t dismiss(Task* task, Crew* crew) {
 
 void run_crew(Task* task, Crew* crew, int workers) {
     crew->members.resize(std::size_t(workers));
-    on_threads(task, workers, [crew](int worker) { crew->work(worker); });
+    WELD_BEFORE_OTHERS(crew);
+    on_threads(task, workers, [crew](int worker) WELD_CALLED_BY_TBB {
+        WELD_AFTER_OTHERS(crew);
+        crew->work(worker);
+        WELD_BEFORE_OTHERS(crew);
+    });
+    WELD_AFTER_OTHERS(crew);
 }
 
 }  // namespace

@@ -15,9 +15,9 @@
 
 namespace weld::runtime {
 
-static volatile std::int32_t never_stop = 0;
+static std::atomic<std::int32_t> never_stop = 0;
 
-Task::Task(WeldRun* r, volatile std::int32_t* stop_flag) {
+Task::Task(WeldRun* r, std::atomic<std::int32_t>* stop_flag) {
     stop = stop_flag;
     run = r;
     region = nullptr;
@@ -55,7 +55,7 @@ std::int32_t Task::fail_memory(std::int32_t loc) {
 }
 
 std::int32_t Task::check_stop(std::int32_t loc) {
-    return *stop ? fail(kWeldCancelled, loc, "cancelled") : kOk;
+    return stop->load(std::memory_order_relaxed) ? fail(kWeldCancelled, loc, "cancelled") : kOk;
 }
 
 // ---- what is left behind ----------------------------------------------------------------------------------

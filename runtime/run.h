@@ -54,8 +54,8 @@ struct LoopProgress {
 
 struct RunOptions {
     int threads = 1;
-    std::shared_ptr<MemoryAccount> account;  ///< null: an account of its own without limit
-    volatile std::int32_t* stop = nullptr;   ///< set it to 1 to cancel the run
+    std::shared_ptr<MemoryAccount> account;     ///< null: an account of its own without limit
+    std::atomic<std::int32_t>* stop = nullptr;  ///< set it to 1 to cancel the run
     /// Memory of the same account, of results that hold builders: the run takes it over and goes on in it.
     /// Afterwards or some runs later, what the result does not reach is freed.
     std::vector<Blocks>* adopted = nullptr;

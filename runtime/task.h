@@ -32,7 +32,7 @@ struct Task : WeldTask {
     Region first;
     Failure failure;
 
-    Task(WeldRun* r, volatile std::int32_t* stop_flag);
+    Task(WeldRun* r, std::atomic<std::int32_t>* stop_flag);
     ~Task();
     Task(const Task&) = delete;
     Task& operator=(const Task&) = delete;

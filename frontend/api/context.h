@@ -78,7 +78,7 @@ class Context {
 
     std::shared_ptr<runtime::MemoryAccount> account_;
     int threads_;
-    volatile std::int32_t stop_ = 0;
+    std::atomic<std::int32_t> stop_ = 0;
 
     mutable std::mutex mutex_;
     int running_ = 0;

@@ -168,11 +168,24 @@ class Command {
 
     int answer() {
         switch (options_.task) {
-            case Task::Type: return put(program_->result_type()->str() + '\n');
+            case Task::Type: return put(result_type() + '\n');
             case Task::Header: return put(cpp_header(*program_, settings_.compile.name));
             case Task::Run: return run();
             default: return report_times();
         }
+    }
+
+    /// As one would write it: `simd[T]` for what this machine works on at once.
+    std::string result_type() const {
+        std::string text = program_->result_type()->str();
+        for (int i = 0; i < kNumScalars; ++i) {
+            const Scalar s = Scalar(i);
+            const std::string lanes =
+                fmt::format("simd[{},{}]", name_of(s), program_->module().default_lanes(s));
+            for (std::size_t at; (at = text.find(lanes)) != text.npos;)
+                text.replace(at, lanes.size(), fmt::format("simd[{}]", name_of(s)));
+        }
+        return text;
     }
 
     // ---- running

@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "frontend/api/describe.h"
+#include "frontend/api/print_value.h"
 #include "frontend/cli/files.h"
 #include "frontend/cli/formats.h"
-#include "frontend/api/print_value.h"
 #include "frontend/cli/read_value.h"
 
 namespace weld {

@@ -16,7 +16,7 @@
 namespace weld {
 
 static constexpr std::string_view kHelp =
-    "Type a program to run it; `let`, `macro` and `type` statements that end in `;` are kept for later.\n"
+    "Type a program to run it; `let`, `macro` and `type` statements are kept for later.\n"
     "  :type PROGRAM              the type of its result\n"
     "  :explain[=STAGE,...] PROGRAM   run it and show it after the stages (as --explain does)\n"
     "  :time PROGRAM              run it and say how long each step took\n"
@@ -69,10 +69,11 @@ class Interactive {
         if (start == input.npos) return;
         input.remove_prefix(start);
         if (input.front() == ':') return obey(input.substr(1));
-        if (!is_definition(input)) return evaluate(options_, std::string(input));
+        const std::string text = with_last_semicolon(input);
+        if (!is_definition(text)) return evaluate(options_, text);
         // It is kept only if it compiles and runs: it will stand before everything that follows.
         Definitions with = definitions_;
-        with.add(input);
+        with.add(text);
         Options check = options_;
         check.quiet = true;
         if (run_program(check, settings_, with.program("true")) == kRan) definitions_ = std::move(with);

@@ -10,7 +10,7 @@
 namespace weld {
 
 static volatile std::sig_atomic_t run_is_on = 0;
-static volatile std::int32_t stop = 0;
+static std::atomic<std::int32_t> stop = 0;
 static volatile std::sig_atomic_t wait_for_run = 0;
 
 [[noreturn]] static void leave() {
@@ -55,6 +55,6 @@ Interruptible::~Interruptible() {
     stop = 0;
 }
 
-volatile std::int32_t* Interruptible::stop_flag() const { return &stop; }
+std::atomic<std::int32_t>* Interruptible::stop_flag() const { return &stop; }
 
 }  // namespace weld

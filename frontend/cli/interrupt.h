@@ -1,6 +1,7 @@
 // Ctrl-C: a run is asked to stop, and given 100 ms for it; anything else ends at once, with exit code 130.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace weld {
@@ -18,7 +19,7 @@ class Interruptible {
     Interruptible(const Interruptible&) = delete;
     Interruptible& operator=(const Interruptible&) = delete;
 
-    volatile std::int32_t* stop_flag() const;
+    std::atomic<std::int32_t>* stop_flag() const;
     bool interrupted() const { return *stop_flag() != 0; }
 };
 

@@ -105,6 +105,14 @@ std::vector<std::string> split_statements(std::string_view text) {
     return statements;
 }
 
+std::string with_last_semicolon(std::string_view text) {
+    const std::vector<std::string> statements = split_statements(text);
+    std::string ended(text);
+    if (!statements.empty() && begins_definition(statements.back()) && !is_definition(text))
+        ended += text.find('#') == text.npos ? ";" : "\n;";  // the last line may end in a comment
+    return ended;
+}
+
 bool is_definition(std::string_view text) {
     Scan scan(text);
     char last = 0;

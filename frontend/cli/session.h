@@ -14,6 +14,9 @@ bool is_incomplete(std::string_view text);
 /// blank.
 std::vector<std::string> split_statements(std::string_view text);
 
+/// `text` with the `;` that a definition at its end lacks: in a session the end of the line stands for it.
+std::string with_last_semicolon(std::string_view text);
+
 /// Whether `text` consists of `type`, `macro` and `let` statements alone, so that it ends in `;`.
 bool is_definition(std::string_view text);
 

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Arrow in and out, by the Arrow C Data Interface: without linking Arrow, and without copying where the layouts agree.
  *
  *     Arrow                                    Weld

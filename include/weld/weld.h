@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The C interface of Weld: compile a program once, run it on memory of yours from any number of threads.
  *
  *     weld_error_t   error   = weld_error_new();

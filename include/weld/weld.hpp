@@ -573,8 +573,8 @@ class Module {
 
     void check_count(std::size_t count) const {
         if (std::int64_t(count) != num_params())
-            detail::refuse(std::string("the program takes ") + std::to_string(num_params()) + " arguments, found " +
-                           std::to_string(count));
+            detail::refuse(std::string("the program takes ") + std::to_string(num_params()) +
+                           " arguments, found " + std::to_string(count));
     }
     template <class T>
     void check_param(std::int64_t i) const {

@@ -1,3 +1,4 @@
+// clang-format off: the columns are set by hand
 // What emitted code and the runtime share: layouts and descriptions of types. C layout, no behaviour.
 // The functions that emitted code calls are listed in entry.def.
 //
@@ -10,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
+#include <atomic>
+
 extern "C" {
-#endif
 
 // ---- values in memory ------------------------------------------------------------------------------------
 
@@ -81,9 +82,9 @@ struct WeldRegion;
 
 // The beginning of a task, which emitted code reads. The rest is the runtime's.
 typedef struct WeldTask {
-    volatile int32_t* stop;  // not 0: cancelled, leave with weld_rt_stopped
-    int64_t debt;            // bytes allocated in the innermost region since it was last collected;
-                             // above 0 (it starts at minus the allowance) weld_rt_collect is due
+    std::atomic<int32_t>* stop;  // not 0: cancelled, leave with weld_rt_stopped
+    int64_t debt;                // bytes allocated in the innermost region since it was last collected;
+                                 // above 0 (it starts at minus the allowance) weld_rt_collect is due
     struct WeldRun* run;
     struct WeldRegion* region;
 } WeldTask;
@@ -117,6 +118,4 @@ enum WeldErrno {
     kWeldInvalidArgument
 };
 
-#ifdef __cplusplus
 }
-#endif

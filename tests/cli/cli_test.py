@@ -210,6 +210,8 @@ class CliTest(Case):
         self.fails(1, r"^<expr>:1:\d+: error: ", "--check", "-e", "1 + 2.0")
         self.assertEqual(self.result("--type", "-e", never), "i32")
         self.assertEqual(self.result("--type", "-e", "{1, 2.5}"), "{i32,f64}")
+        self.assertEqual(self.result("--type", "-e", "{broadcast(1), [broadcast(2u8)]}"), "{simd[i32],vec[simd[u8]]}")
+        self.assertEqual(self.result("--type", "-e", "let x: simd[f32,2] = broadcast(1.5f); x"), "simd[f32,2]")
         self.assertEqual(self.result("--type", "-e", "map([1L], |x| x)"), "vec[i64]")
         run = Run("--header", "-e", "|x: vec[{i32, f64}], class: i8| {x, class}")
         self.assertEqual(run.code, 0)

@@ -124,7 +124,8 @@ bool merge_into(Builder& b, const Value& value, Slack& slack) {
         case BuilderKind::DictMerger: {
             const Value& key = value.items()[0];
             note_key(t->key(), key, slack);
-            auto [at, is_new] = b.dict.entries.try_emplace(key, value.items()[1]);  // the first is taken as it is
+            auto [at, is_new] =
+                b.dict.entries.try_emplace(key, value.items()[1]);  // the first is taken as it is
             std::vector<Builder::Sum>& sums = b.sums_by_key[key];
             if (is_new) note_start(t->value(), t->op, at->second, sums);
             else at->second = combine(t->op, t->value(), at->second, value.items()[1], sums, slack);

@@ -41,6 +41,14 @@ TEST_CASE("definitions") {
     CHECK_FALSE(is_definition("letter;"));
 }
 
+TEST_CASE("a definition ends with its line") {
+    CHECK(is_definition(with_last_semicolon("let a = 1")));
+    CHECK(is_definition(with_last_semicolon("type t = i32; let a = (let b = 1; b) # one")));
+    CHECK(with_last_semicolon("let a = 1;") == "let a = 1;");
+    CHECK(with_last_semicolon("let a = 1; a") == "let a = 1; a");
+    CHECK(with_last_semicolon("") == "");
+}
+
 TEST_CASE("definitions stand in the order that programs want") {
     Definitions definitions;
     definitions.add("let a = 1;");

@@ -364,7 +364,7 @@ TEST_CASE("the lowest failing chunk is the one reported") {
 TEST_CASE("a run can be cancelled") {
     Types types;
     for (int threads : {1, 4}) {
-        volatile std::int32_t stop = 0;
+        std::atomic<std::int32_t> stop = 0;
         std::atomic<int> chunks{0};
         Loop loop(types.merger(types.f64(), kWeldAdd), 1000,
                   [&](WeldTask*, void*, std::int64_t, std::int64_t) {

@@ -23,7 +23,7 @@ const WeldType vec_vec{
 const WeldType app_vec{
     .kind = kWeldAppender, .holds_pointer = 1, .num_args = 1, .size = 24, .align = 8, .args = vec_arg};
 
-volatile std::int32_t go_on = 0;
+std::atomic<std::int32_t> go_on = 0;
 
 struct Fixture {
     WeldRun run;

@@ -96,7 +96,7 @@ using Program = std::function<std::int32_t(WeldTask*)>;
 
 inline Ran run(int threads, const Program& program, const WeldType* result_type = nullptr,
                void* result = nullptr, std::int64_t limit = MemoryAccount::kUnlimited,
-               volatile std::int32_t* stop = nullptr) {
+               std::atomic<std::int32_t>* stop = nullptr) {
     static const WeldType nothing{.kind = kWeldStruct};
     static const tbb::global_control real_threads(tbb::global_control::max_allowed_parallelism, 16);
     Ran ran;

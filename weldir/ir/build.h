@@ -15,8 +15,10 @@ using Args = std::span<const Expr* const>;
 using Annotations = std::span<const Annotation>;
 
 // ---- constants and names
-const Expr* literal(Module& m, const Type* scalar, std::uint64_t bits, Loc loc = {});  ///< bits: see Attr::bits
-const Expr* int_literal(Module& m, const Type* scalar, std::int64_t value, Loc loc = {});  ///< wrapped to the type's width
+const Expr* literal(Module& m, const Type* scalar, std::uint64_t bits,
+                    Loc loc = {});  ///< bits: see Attr::bits
+const Expr* int_literal(Module& m, const Type* scalar, std::int64_t value,
+                        Loc loc = {});  ///< wrapped to the type's width
 const Expr* float_literal(Module& m, const Type* scalar, double value, Loc loc = {});
 const Expr* bool_literal(Module& m, bool value, Loc loc = {});
 const Expr* var(Module& m, const Symbol* symbol, Loc loc = {});
@@ -30,12 +32,14 @@ const Expr* cast(Module& m, Scalar to, const Expr* of, Loc loc = {});  ///< keep
 const Expr* broadcast(Module& m, const Expr* of, std::uint32_t lanes, Loc loc = {});
 
 // ---- structure
-/// A flat block: values that are blocks themselves are spliced in, a block as `result` too; with no values, `result`.
+/// A flat block: values that are blocks themselves are spliced in, a block as `result` too; with no values,
+/// `result`.
 const Expr* block(Module& m, std::span<const std::pair<const Symbol*, const Expr*>> lets, const Expr* result,
                   Loc loc = {});
 const Expr* let(Module& m, const Symbol* symbol, const Expr* value, const Expr* rest, Loc loc = {});
 const Expr* lambda(Module& m, std::span<const Symbol* const> params, const Expr* body, Loc loc = {});
-inline const Expr* lambda(Module& m, std::initializer_list<const Symbol*> params, const Expr* body, Loc loc = {}) {
+inline const Expr* lambda(Module& m, std::initializer_list<const Symbol*> params, const Expr* body,
+                          Loc loc = {}) {
     return lambda(m, std::span<const Symbol* const>(params.begin(), params.size()), body, loc);
 }
 const Expr* make_struct(Module& m, Args fields, Loc loc = {});
@@ -50,13 +54,15 @@ const Expr* iterate(Module& m, const Expr* init, const Expr* body, Loc loc = {})
 
 // ---- loops and builders
 const Expr* loop(Module& m, Args data, const Expr* builder, const Expr* body, Loc loc = {});
-/// An iterator over a vector; `bounds` is empty, {start, end, stride}, or with nd {start, end, stride, shape, strides}.
-/// `lanes` counts only for IterKind::Simd and Fringe, whose N it is.
-const Expr* iter(Module& m, IterKind kind, const Expr* data, Args bounds, std::uint32_t lanes = 0, Loc loc = {});
+/// An iterator over a vector; `bounds` is empty, {start, end, stride}, or with nd {start, end, stride, shape,
+/// strides}. `lanes` counts only for IterKind::Simd and Fringe, whose N it is.
+const Expr* iter(Module& m, IterKind kind, const Expr* data, Args bounds, std::uint32_t lanes = 0,
+                 Loc loc = {});
 const Expr* range_iter(Module& m, IterKind kind, const Expr* start, const Expr* end, const Expr* stride,
                        std::uint32_t lanes = 0, Loc loc = {});
 const Expr* new_builder(Module& m, const Type* type, const Expr* arg = nullptr, Loc loc = {});
-const Expr* merge(Module& m, const Expr* builder, const Expr* value, const Expr* mask = nullptr, Loc loc = {});
+const Expr* merge(Module& m, const Expr* builder, const Expr* value, const Expr* mask = nullptr,
+                  Loc loc = {});
 const Expr* result(Module& m, const Expr* builder, Loc loc = {});
 
 // ---- collections
@@ -74,7 +80,8 @@ const Expr* kernel(Module& m, const KernelRef& ref, const Type* type, Args args,
 const Expr* call(Module& m, const Function* function, Args args, Loc loc = {});
 
 // ---- changed copies
-/// `e` with other arguments: same kind, symbols, attributes, place; its type is found anew. `e` itself if nothing differs.
+/// `e` with other arguments: same kind, symbols, attributes, place; its type is found anew. `e` itself if
+/// nothing differs.
 const Expr* with_args(Module& m, const Expr* e, Args args);
 /// `e` with its annotations replaced / one of them set (text `true`, `64`, ...).
 const Expr* with_annotations(Module& m, const Expr* e, Annotations annotations);

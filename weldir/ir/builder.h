@@ -1,5 +1,6 @@
 // What passes ask a builder, so that none of them needs to know builders by name.
-// The answers stand in weldir/builders/NAME.cpp, one file per builder. (What they start from: identity_bits, scalar.h.)
+// The answers stand in weldir/builders/NAME.cpp, one file per builder. (What they start from: identity_bits,
+// scalar.h.)
 #pragma once
 
 #include "weldir/ir/type.h"

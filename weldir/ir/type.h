@@ -39,15 +39,15 @@ const char* name_of(MergeOp op);     ///< `+`
 
 struct Type {
     TypeKind kind;
-    Scalar scalar = Scalar::Bool;                     ///< Scalar, Simd
-    BuilderKind builder = BuilderKind::Appender;      ///< Builder
-    MergeOp op = MergeOp::Add;                        ///< Builder with an operator
-    std::uint32_t lanes = 0;                          ///< Simd
-    std::uint32_t id = 0;                             ///< order of creation in its Module
-    bool holds_builder = false;                       ///< a builder, or a struct with one in it
-    bool holds_dict = false;                          ///< a dictionary in it, at any depth
+    Scalar scalar = Scalar::Bool;                 ///< Scalar, Simd
+    BuilderKind builder = BuilderKind::Appender;  ///< Builder
+    MergeOp op = MergeOp::Add;                    ///< Builder with an operator
+    std::uint32_t lanes = 0;                      ///< Simd
+    std::uint32_t id = 0;                         ///< order of creation in its Module
+    bool holds_builder = false;                   ///< a builder, or a struct with one in it
+    bool holds_dict = false;                      ///< a dictionary in it, at any depth
     bool holds_simd = false;
-    bool holds_pointer = false;                       ///< its values refer to memory of their own
+    bool holds_pointer = false;         ///< its values refer to memory of their own
     std::span<const Type* const> args;  ///< Vec {elem}; Dict {key, value}; Struct fields; Builder type
                                         ///< arguments; Function parameters, then the result
 
