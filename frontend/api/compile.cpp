@@ -150,7 +150,7 @@ class Compilation {
         const ReadOptions reading = read_options(&parsed);
         Diagnostics diagnostics;
         const bool good = language->read(m, options_.name, std::move(text), reading, diagnostics);
-        report_.diagnostics = diagnostics.draw(m.sources);
+        report_.diagnostics = diagnostics.draw(m.sources, options_.warnings);
         note_first_error(diagnostics);
         if (reading.parsed_text && !parsed.empty()) options_.explain("parsed", parsed);
         if (!good) return false;

@@ -143,11 +143,12 @@ class Command {
     int compile_program() {
         CompileOptions options = settings_.compile;
         options.only_check = options_.task != Task::Run;
+        options.warnings = !options_.json;
         CodeDump dump(settings_.values);
         show_to(dump, &options);
         CompileReport report;
         program_ = compile(std::move(text_), options, &report);
-        if (!program_ || !options_.json) complain(report.diagnostics);
+        complain(report.diagnostics);
         if (settings_.values.dump_code.value_or(false)) complain(dump.write());
         times_ = report.times;
         return program_ ? kRan : kRejected;

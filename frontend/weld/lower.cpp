@@ -123,10 +123,12 @@ class Lowering {
 
     const Expr* for_loop(Node* n) {
         Node* data = n->args[0];
+        const bool zips = data->form == Form::Zip;
         const std::vector<const Expr*> all =
-            data->form == Form::Zip ? lower_all(data->args) : std::vector<const Expr*>{lower(data)};
+            zips ? lower_all(data->args) : std::vector<const Expr*>{lower(data)};
         const Expr* builder = lower(n->args[1]);
-        return loop(m_, all, builder, lower(n->args[2]), n->loc);
+        // What fails of such a loop is that its data differ in length: `zip` is to blame.
+        return loop(m_, all, builder, lower(n->args[2]), zips ? data->loc : n->loc);
     }
 
     const Expr* iterator(Node* n) {

@@ -238,6 +238,9 @@ class CliTest(Case):
         self.fails(1, r"^<stdin>:1:\d+: error: ", "-", stdin=b"1 +")
         self.fails(1, r"^<expr>:1:\d+: error: .*no_such_function", "-e", "cudf[no_such_function,i64](1L)")
         self.fails(1, r"error: ", "-e", "appender[i64]")
+        # Warnings come before errors, but not with --json.
+        self.fails(1, r"^<expr>:1:3: warning: ", "-e", "@(x:y) 5 + true")
+        self.fails(1, r"^<expr>:1:12: error: ", "--json", "-e", "@(x:y) 5 + true")
         self.fails(1, r"error: \S", "-", stdin=b"(" * 3_000_000)
         self.fails(1, r"error: \S", "-", stdin=bytes(range(256)) * 100)
 
