@@ -35,6 +35,7 @@ void Ahead::collect(const Expr* e) {
             Site site{nullptr, {}, g.value(), e->type->args[0], e->type->args.back(), in_vector, {}};
             if (in_vector) site.key_type = g.value()->type->args[0];
             if (g.value()->op == Op::MakeStruct) site.key = g.value()->arg(0);
+            if (!in_vector && is_partitioned(site.key_type)) return;  // its tables stay in the cache
             if (find_builder(g.builder(), &site.way)) add(std::move(site));
             return;
         }

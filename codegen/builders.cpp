@@ -342,7 +342,10 @@ static Leaves merge_into_dict(Emitter& e, Merge g, const Type* t, const Leaves& 
                         value);
         return {};
     };
-    find_entry(e, s[0], t->key(), t->value(), key, merge, call);
+    const auto direct = [&] { find_entry(e, s[0], t->key(), t->value(), key, merge, call); };
+    if (is_partitioned(t->key()))
+        merge_or_wait(e, s[0], t->key(), t->value(), key, value, g.node->loc, direct);
+    else direct();
     return s;
 }
 

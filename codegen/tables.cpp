@@ -166,6 +166,8 @@ bool finds_inline(const Type* key) {
     return key->is_scalar() || is_bytes(key);
 }
 
+bool is_partitioned(const Type* key) { return is_word(key) || is_two_words(key); }
+
 bool is_hashed_at_once(const Type* key) {
     return is_word(key) || is_two_words(key) || (finds_inline(key) && !key->holds_pointer);
 }
@@ -253,6 +255,33 @@ Leaves find_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Ty
     return result;
 }
 
+void merge_or_wait(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
+                   const Leaves& key, const Leaves& value, Loc loc, const std::function<void()>& direct) {
+    constexpr unsigned partition_bits = 8;
+    auto& ir = e.ir;
+    llvm::Value* buffers = field(e, table, e.unit.ptr, 4);
+    const auto wait = [&]() -> Leaves {
+        llvm::Value* number = ir.CreateLShr(tag_of(e, key_type, key), 32 - partition_bits);
+        llvm::Value* buffer = ir.CreateGEP(e.unit.i8, buffers, ir.CreateShl(number, 4));
+        const EntryLayout layout = entry_layout(key_type, value_type);
+        llvm::Value* row = field(e, buffer, e.unit.ptr, 0);
+        e.store(key_type, key, row);
+        e.store(value_type, value, e.address(row, layout.value_at));
+        llvm::Value* next = e.address(row, layout.size);
+        ir.CreateAlignedStore(next, buffer, llvm::Align(8));
+        e.unlikely(ir.CreateICmpEQ(next, field(e, buffer, e.unit.ptr, 1)),
+                   [&] { e.call_checked("weld_rt_dict_next_buffer", {e.task, table, buffer, e.at(loc)}); });
+        return {};
+    };
+    e.emit_if(
+        ir.CreateIsNull(buffers),
+        [&]() -> Leaves {
+            direct();
+            return {};
+        },
+        wait);
+}
+
 llvm::Value* never_null(Emitter& e, llvm::Value* table) {
     llvm::Module& out = e.unit.out;
     llvm::Constant* empty = out.getNamedGlobal("empty_table");
@@ -263,8 +292,10 @@ llvm::Value* never_null(Emitter& e, llvm::Value* table) {
         };
         llvm::Constant* nothing = llvm::ConstantPointerNull::get(e.unit.ptr);
         llvm::Constant* slot = hidden(e.c64(0), "empty_slot");
-        auto* shape = llvm::StructType::get(e.unit.ctx, {e.unit.ptr, e.unit.ptr, e.unit.i64, e.unit.i64});
-        empty = hidden(llvm::ConstantStruct::get(shape, {slot, nothing, e.c64(0), e.c64(32)}), "empty_table");
+        auto* shape =
+            llvm::StructType::get(e.unit.ctx, {e.unit.ptr, e.unit.ptr, e.unit.i64, e.unit.i64, e.unit.ptr});
+        empty = hidden(llvm::ConstantStruct::get(shape, {slot, nothing, e.c64(0), e.c64(32), nothing}),
+                       "empty_table");
     }
     return e.ir.CreateSelect(e.ir.CreateIsNull(table), empty, table);
 }

@@ -24,6 +24,13 @@ Leaves find_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Ty
                   const Leaves& key, const std::function<Leaves(llvm::Value* entry)>& found,
                   const std::function<Leaves()>& absent);
 
+/// Whether the runtime cuts large tables with such keys into partitions.
+bool is_partitioned(const Type* key);
+
+/// Merges by `direct`, or appends {key, value} to the buffer of a partition if `table` is cut.
+void merge_or_wait(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
+                   const Leaves& key, const Leaves& value, Loc loc, const std::function<void()>& direct);
+
 /// The hash of such a key takes a few instructions.
 bool is_hashed_at_once(const Type* key);
 

@@ -12,6 +12,7 @@
 #include "runtime/builders/group_log.h"
 #include "runtime/describe.h"
 #include "runtime/hash_table.h"
+#include "runtime/partitions.h"
 #include "runtime/task.h"
 
 namespace weld::runtime {
@@ -37,6 +38,7 @@ class Tracer {
     void run(const WeldType* elem, const char* begin, const char* end);
     void dict(const WeldType* t, const WeldDict* d);
     void log(const WeldType* value, const GroupLog* log);
+    void partitions(const Partitions* p);
     void own_type(const WeldType* t);
 
     MemoryAccount& account_;
@@ -132,6 +134,19 @@ void Tracer::log(const WeldType* value, const GroupLog* log) {
     }
 }
 
+/// Neither keys nor values point in tables that are cut.
+void Tracer::partitions(const Partitions* p) {
+    mark(p);
+    mark(p->buffer_memory);
+    for (const RowSlab* slab = p->slabs; slab; slab = slab->next) mark(slab);
+    for (const WeldDict* range : p->ranges) {
+        if (!range) continue;
+        mark(range);
+        mark(range->index);
+        if (range->capacity) mark(range->entries);
+    }
+}
+
 void Tracer::dict(const WeldType* t, const WeldDict* d) {
     if (!d) return;
     const WeldType* key = t->args[0];
@@ -144,6 +159,7 @@ void Tracer::dict(const WeldType* t, const WeldDict* d) {
     if (d->capacity) mark(d->entries);
     if (d->num_fields) mark(d->fields);
     own_type(d->key);
+    if (d->partitions) partitions(partitions_of(d));
     if (t->kind == kWeldGroupMerger && d->log) {
         log(value, d->log);
         value = nullptr;

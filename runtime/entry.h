@@ -30,6 +30,8 @@ WeldDict* weld_rt_dict_new(WeldTask* task, const WeldType* key, const WeldType* 
                            std::int32_t loc) noexcept;
 std::int32_t weld_rt_dict_merge(WeldTask* task, WeldDict* dict, const void* key, const void* value,
                                 std::int32_t op, std::int32_t loc) noexcept;
+std::int32_t weld_rt_dict_next_buffer(WeldTask* task, WeldDict* dict, WeldRowBuffer* buffer,
+                                      std::int32_t loc) noexcept;
 WeldDict* weld_rt_dict_result(WeldTask* task, WeldDict* dict, std::int32_t loc) noexcept;
 WeldDict* weld_rt_group_new(WeldTask* task, const WeldType* key, const WeldType* value,
                             std::int32_t loc) noexcept;

@@ -2,11 +2,13 @@
 #include "runtime/hash_table.h"
 
 #include <algorithm>
-#include <bit>
+#include <vector>
 
 #include "runtime/entry.h"
 #include "runtime/merge.h"
 #include "runtime/order.h"
+#include "runtime/parallel.h"
+#include "runtime/partitions.h"
 
 namespace weld::runtime {
 
@@ -16,15 +18,25 @@ static constexpr int kFewestBits = 4;
 static constexpr int kRoomyBits = 15;
 static constexpr std::int64_t kRoomy = 8;
 
-std::int64_t most_entries(int bits) {
+/// How many entries an index of 1 << bits slots is long enough for. Of ranges many are in the cache at a
+/// time.
+static std::int64_t most_entries(int bits, bool is_range) {
     const std::int64_t slots = std::int64_t(1) << bits;
-    return bits < kRoomyBits ? slots / kRoomy : slots / 8 * 5;
+    return bits < kRoomyBits && !is_range ? slots / kRoomy : slots / 8 * 5;
 }
 
-int index_bits(std::int64_t entries) {
+static int index_bits(std::int64_t entries, bool is_range) {
     int bits = kFewestBits;
-    while (most_entries(bits) < entries) ++bits;
+    while (most_entries(bits, is_range) < entries) ++bits;
     return bits;
+}
+
+static void set_index(WeldDict* d, std::uint64_t* slots, int bits) {
+    d->index = slots;
+    d->bits = bits;
+    d->mask = (std::uint64_t(1) << bits) - 1;
+    d->shift = 32 - bits;
+    d->most = most_entries(bits, d->skip > 0);
 }
 
 static std::uint64_t* new_index(Task* task, int bits, std::int32_t loc) {
@@ -66,7 +78,21 @@ WeldDict* new_table(Task* task, const WeldType* key, std::int64_t value_size, st
     if (d->kind >= KeyKind::Bytes && !(d->key = copy_type(task, key, loc))) return nullptr;
     std::uint64_t* index = new_index(task, kFewestBits, loc);
     if (!index) return nullptr;
-    d->set_index(index, kFewestBits);
+    set_index(d, index, kFewestBits);
+    return d;
+}
+
+WeldDict* new_range(Task* task, const WeldDict* model, int skip, std::int32_t loc) {
+    WeldDict* d = allocate_array<WeldDict>(task, 1, loc);
+    std::uint64_t* index = d ? new_index(task, kFewestBits, loc) : nullptr;
+    if (!index) return nullptr;
+    *d = *model;
+    d->entries = nullptr;
+    d->partitions = nullptr;
+    d->log = nullptr;
+    d->count = d->capacity = 0;
+    d->skip = skip;
+    set_index(d, index, kFewestBits);
     return d;
 }
 
@@ -87,12 +113,17 @@ static void release_type(Task* task, const WeldType* t) {
     release(task, const_cast<WeldType*>(t));
 }
 
+void release_range(Task* task, WeldDict* range) {
+    release(task, range->entries);
+    release(task, range->index);
+    release(task, range);
+}
+
 void release_table(Task* task, WeldDict* d) {
-    release(task, d->entries);
-    release(task, d->index);
+    if (d->partitions) release_partitions(task, d);
     release(task, const_cast<ScalarField*>(d->fields));
     if (d->key) release_type(task, d->key);
-    release(task, d);
+    release_range(task, d);
 }
 
 /// Puts an entry that the index does not hold into it.
@@ -107,9 +138,9 @@ static std::int32_t grow_index(Task* task, WeldDict* d, int bits, std::int32_t l
     const std::uint64_t slots = std::uint64_t(1) << d->bits;
     std::uint64_t* index = new_index(task, bits, loc);
     if (!index) return kFailed;
-    d->set_index(index, bits);
+    set_index(d, index, bits);
     for (std::uint64_t i = 0; i < slots; ++i)
-        if (old[i]) note_entry(d, std::uint32_t(old[i] >> 32), std::int64_t(std::uint32_t(old[i])) - 1);
+        if (old[i]) note_entry(d, tag_in(old[i]), number_in(old[i]));
     release(task, old);
     return kOk;
 }
@@ -125,7 +156,7 @@ std::int32_t reserve(Task* task, WeldDict* d, std::int64_t entries, std::int32_t
         d->entries = grown;
         d->capacity = capacity;
     }
-    return entries <= d->most ? kOk : grow_index(task, d, index_bits(entries), loc);
+    return entries <= d->most ? kOk : grow_index(task, d, index_bits(entries, d->skip > 0), loc);
 }
 
 std::int64_t add_entry(Task* task, WeldDict* d, const void* key, std::uint32_t tag, std::int32_t loc) {
@@ -138,16 +169,19 @@ std::int64_t add_entry(Task* task, WeldDict* d, const void* key, std::uint32_t t
 
 // ---- merging values ---------------------------------------------------------------------------------------
 
-using MergeFunction = void (*)(char*, const char*);
+using MergeFunction = void (*)(std::int64_t offset, char* const* into, const char* const* from,
+                               std::int64_t count);
 
 template <class T, WeldMergeOp Op>
-static void merge_one(char* into, const char* value) {
-    *reinterpret_cast<T*>(into) =
-        merged<T>(Op, *reinterpret_cast<T*>(into), *reinterpret_cast<const T*>(value));
+static void merge_each(std::int64_t offset, char* const* into, const char* const* from, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+        T& old = *reinterpret_cast<T*>(into[i] + offset);
+        old = merged<T>(Op, old, *reinterpret_cast<const T*>(from[i] + offset));
+    }
 }
 
 #define WELD_MERGES(T) \
-    {merge_one<T, kWeldAdd>, merge_one<T, kWeldMul>, merge_one<T, kWeldMin>, merge_one<T, kWeldMax>}
+    {merge_each<T, kWeldAdd>, merge_each<T, kWeldMul>, merge_each<T, kWeldMin>, merge_each<T, kWeldMax>}
 static constexpr MergeFunction merges[][4] = {  // by scalar kind and operator
     WELD_MERGES(std::uint8_t),  WELD_MERGES(std::int8_t),   WELD_MERGES(std::int16_t),
     WELD_MERGES(std::int32_t),  WELD_MERGES(std::int64_t),  WELD_MERGES(std::uint8_t),
@@ -155,9 +189,113 @@ static constexpr MergeFunction merges[][4] = {  // by scalar kind and operator
     WELD_MERGES(float),         WELD_MERGES(double)};
 #undef WELD_MERGES
 
-void merge_fields(const WeldDict* d, int op, char* into, const char* value) {
+void merge_fields(const WeldDict* d, int op, char* const* into, const char* const* from, std::int64_t count) {
     for (const ScalarField *f = d->fields, *end = f + d->num_fields; f < end; ++f)
-        merges[f->kind][op](into + f->offset, value + f->offset);
+        merges[f->kind][op](f->offset, into, from, count);
+}
+
+/// Rows are merged in batches: first all slots are asked for, then keys found or added, then values merged,
+/// field by field.
+template <KeyKind K>
+static std::int32_t merge_rows(Task* task, WeldDict* d, const char* rows, std::int64_t count, int op,
+                               std::int32_t loc) {
+    constexpr std::int64_t most = 128;
+    std::uint32_t tags[most];
+    char* into[most];
+    const char* from[most];
+    const std::int64_t stride = d->stride, value_at = d->value_at;
+    for (std::int64_t n; count > 0; count -= n, rows += n * stride) {
+        n = std::min(count, most);
+        if (reserve(task, d, d->count + n, loc)) return kFailed;
+        std::uint64_t* const index = d->index;
+        char* const entries = d->entries;
+        for (std::int64_t i = 0; i < n; ++i) {
+            tags[i] = tag_of(hash_key<K>(d->key, rows + i * stride));
+            __builtin_prefetch(index + first_slot(d, tags[i]));
+        }
+        for (std::int64_t i = 0; i < n; ++i)
+            __builtin_prefetch(entries + number_in(index[first_slot(d, tags[i])]) * stride);
+        std::int64_t known = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+            const char* row = rows + i * stride;
+            for (std::uint64_t at = first_slot(d, tags[i]);; at = (at + 1) & d->mask) {
+                const std::uint64_t slot = index[at];
+                if (!slot) {
+                    std::memcpy(entries + d->count * stride, row, std::size_t(stride));
+                    index[at] = std::uint64_t(tags[i]) << 32 | std::uint64_t(++d->count);
+                    break;
+                }
+                char* entry = entries + number_in(slot) * stride;
+                if (tag_in(slot) != tags[i] || !equal_keys<K>(d->key, entry, row)) continue;
+                into[known] = entry + value_at;
+                from[known++] = row + value_at;
+                break;
+            }
+        }
+        merge_fields(d, op, into, from, known);
+    }
+    return kOk;
+}
+
+std::int32_t merge_rows(Task* task, WeldDict* d, const char* rows, std::int64_t count, int op,
+                        std::int32_t loc) {
+    return with_key_kind(d->kind,
+                         [&](auto kind) { return merge_rows<kind()>(task, d, rows, count, op, loc); });
+}
+
+// ---- joining ----------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Copies the entries of a range to their place in `d`, from number `offset` on, and fills the part of the
+/// index that belongs to the range. Slots that do not fit there are `spilled`.
+void place_range(WeldDict* d, const WeldDict* range, std::uint64_t number, int bits, std::int64_t offset,
+                 std::vector<std::uint64_t>* spilled) {
+    const std::uint64_t begin = number << d->bits >> bits;
+    const std::uint64_t end = (((number + 1) << d->bits) + (std::uint64_t(1) << bits) - 1) >> bits;
+    std::memset(d->index + begin, 0, sizeof(std::uint64_t) * (end - begin));
+    if (!range || !range->count) return;
+    std::memcpy(d->entry(offset), range->entries, std::size_t(range->count * d->stride));
+    for (std::uint64_t i = 0; i <= range->mask; ++i) {
+        if (!range->index[i]) continue;
+        const std::uint64_t slot = range->index[i] + std::uint64_t(offset);
+        std::uint64_t at = first_slot(d, tag_in(slot));
+        while (at < end && d->index[at]) ++at;
+        if (at < end) d->index[at] = slot;
+        else spilled->push_back(slot);
+    }
+}
+
+}  // namespace
+
+std::int32_t join_ranges(Task* task, WeldDict* d, std::span<WeldDict*> ranges, int bits,
+                         std::int64_t* offsets, std::int32_t loc) {
+    std::vector<std::int64_t> begins;
+    std::int64_t total = 0;
+    for (const WeldDict* range : ranges) {
+        begins.push_back(total);
+        total += range ? range->count : 0;
+    }
+    if (total > kMostEntries) return task->fail(kWeldOutOfMemory, loc, "a dictionary has too many keys");
+    char* entries = static_cast<char*>(allocate_array(task, total, d->stride, loc));
+    const int index_bits = std::max(weld::runtime::index_bits(total, false), bits);
+    std::uint64_t* index =
+        entries ? allocate_array<std::uint64_t>(task, std::int64_t(1) << index_bits, loc) : nullptr;
+    if (!index) return kFailed;
+    d->entries = entries;
+    d->count = d->capacity = total;
+    set_index(d, index, index_bits);
+    std::vector<std::vector<std::uint64_t>> spilled(ranges.size());
+    run_all(task, std::int64_t(ranges.size()), [&](Task*, std::int64_t i) {
+        const auto r = std::size_t(i);
+        place_range(d, ranges[r], std::uint64_t(i), bits, begins[r], &spilled[r]);
+    });
+    for (const std::vector<std::uint64_t>& slots : spilled)
+        for (const std::uint64_t slot : slots) note_entry(d, tag_in(slot), number_in(slot));
+    for (WeldDict* range : ranges)
+        if (range) release_range(task, range);
+    if (offsets) std::copy(begins.begin(), begins.end(), offsets);
+    return kOk;
 }
 
 }  // namespace weld::runtime

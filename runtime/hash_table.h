@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "runtime/abi/weld_abi.h"
 #include "runtime/keys.h"
@@ -22,9 +23,7 @@ struct ScalarField {
 };
 
 struct GroupLog;
-
-/// How many entries an index of 1 << bits slots is long enough for.
-std::int64_t most_entries(int bits);
+struct Partitions;
 
 }  // namespace weld::runtime
 
@@ -38,6 +37,7 @@ struct WeldDict : WeldTable {
     std::int64_t key_align;
     std::int64_t value_size;
     int bits;  ///< the index has 1 << bits slots
+    int skip;  ///< the tags of all keys begin with the same bits: so many, which do not choose the slot
     weld::runtime::KeyKind kind;
     std::int32_t num_fields;
     const weld::runtime::ScalarField* fields;  ///< of values that can be merged
@@ -45,13 +45,6 @@ struct WeldDict : WeldTable {
     weld::runtime::GroupLog* log;              ///< groupmerger: the values, not grouped yet
 
     char* entry(std::int64_t i) const { return entries + i * stride; }
-    void set_index(std::uint64_t* slots, int number_bits) {
-        index = slots;
-        bits = number_bits;
-        mask = (std::uint64_t(1) << bits) - 1;
-        shift = 32 - bits;
-        most = weld::runtime::most_entries(bits);
-    }
 };
 
 namespace weld::runtime {
@@ -61,18 +54,22 @@ constexpr std::int64_t kMostEntries = 0xfffffffe;
 /// An empty table. Null after recording the failure.
 WeldDict* new_table(Task* task, const WeldType* key, std::int64_t value_size, std::int64_t value_align,
                     std::int32_t loc);
+/// An empty table with the types of `model`, which it borrows, for keys whose tags begin with the same `skip`
+/// bits. Null after recording the failure.
+WeldDict* new_range(Task* task, const WeldDict* model, int skip, std::int32_t loc);
 /// Notes how values of type `value` are merged. Status.
 std::int32_t describe_values(Task* task, WeldDict* d, const WeldType* value, std::int32_t loc);
 /// Makes room for `entries` in all. Status.
 std::int32_t reserve(Task* task, WeldDict* d, std::int64_t entries, std::int32_t loc);
 /// Frees what a table that nothing points to any more consists of.
 void release_table(Task* task, WeldDict* d);
-/// The number of index slots, as a power of two, for so many entries.
-int index_bits(std::int64_t entries);
+void release_range(Task* task, WeldDict* range);
 
 /// Never 0, so that no key looks like a free slot.
 inline std::uint32_t tag_of(std::uint64_t hash) { return std::uint32_t(hash >> 32) | 1; }
-inline std::uint64_t first_slot(const WeldDict* d, std::uint32_t tag) { return tag >> d->shift; }
+inline std::uint64_t first_slot(const WeldDict* d, std::uint32_t tag) { return tag << d->skip >> d->shift; }
+inline std::uint32_t tag_in(std::uint64_t slot) { return std::uint32_t(slot >> 32); }
+inline std::int64_t number_in(std::uint64_t slot) { return std::int64_t(std::uint32_t(slot)) - 1; }
 
 /// The number of the entry of `key`, or -1.
 template <KeyKind K>
@@ -98,8 +95,17 @@ std::int64_t find_or_add(Task* task, WeldDict* d, const void* key, std::uint32_t
     return *added ? add_entry(task, d, key, tag, loc) : number;
 }
 
-/// Merges `value` into the value at `into`, by the fields of `d`.
-void merge_fields(const WeldDict* d, int op, char* into, const char* value);
+/// Merges the values at `from` into those at `into`, one after the other, by the fields of `d`.
+void merge_fields(const WeldDict* d, int op, char* const* into, const char* const* from, std::int64_t count);
+/// Merges `count` rows {key, value}, which lie as entries of `d` do, in their order. Status.
+std::int32_t merge_rows(Task* task, WeldDict* d, const char* rows, std::int64_t count, int op,
+                        std::int32_t loc);
+
+/// Gives `d`, which has none, the entries and index of the tables `ranges`: number r holds the keys whose
+/// tags begin with the `bits` bits r, or is null. `offsets`: receives the number of the first entry of each,
+/// if not null. The ranges are released. Status.
+std::int32_t join_ranges(Task* task, WeldDict* d, std::span<WeldDict*> ranges, int bits,
+                         std::int64_t* offsets, std::int32_t loc);
 
 /// The numbers of the entries in ascending order of their keys, which have type `key`. Null after recording
 /// the failure; release it.

@@ -33,7 +33,15 @@ typedef struct WeldTable {
     char* entries;    // {key, value}, as structs lie in memory
     uint64_t mask;    // slots - 1
     int64_t shift;    // the search for a key begins at slot tag >> shift
+    struct WeldRowBuffer* partitions;  // of a dictmerger's large table, else null: there are no entries then, what is
+                                       // merged is appended as a row {key, value} to the buffer tag >> 24
 } WeldTable;
+
+// Where the next row goes. When that is at the end, weld_rt_dict_next_buffer makes room.
+typedef struct WeldRowBuffer {
+    char* next;
+    char* end;
+} WeldRowBuffer;
 
 // States of builders, as they cross function boundaries (inside a function they live in registers):
 //   appender[T]       WeldAppender

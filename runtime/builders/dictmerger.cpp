@@ -1,10 +1,13 @@
 // dictmerger[K,V,op]: a table. Pieces are tables: one per worker where merging is exact, else one per chunk.
 // The first of equal keys stays, which matters for keys with floats (0.0 and -0.0 are one key): those are cut
-// by chunks, too.
+// by chunks, too. Large tables are cut into partitions (runtime/partitions.h).
+#include <vector>
+
 #include "runtime/builders/parts.h"
 #include "runtime/entry.h"
 #include "runtime/hash_table.h"
 #include "runtime/merge.h"
+#include "runtime/partitions.h"
 
 namespace weld::runtime {
 
@@ -26,13 +29,14 @@ static std::int32_t combine(Task* task, const WeldType* type, void* state, std::
                             std::int32_t loc) {
     WeldDict*& whole = *static_cast<WeldDict**>(state);
     std::vector<WeldDict*> parts;
-    if (whole->count) parts.push_back(whole);
+    const auto holds_any = [](const WeldDict* d) { return d->count || d->partitions; };
+    if (holds_any(whole)) parts.push_back(whole);
     for (void* piece : pieces) {
         WeldDict* d = *static_cast<WeldDict**>(piece);
-        d->count ? parts.push_back(d) : release_table(task, d);
+        holds_any(d) ? parts.push_back(d) : release_table(task, d);
     }
     if (parts.empty()) return kOk;
-    if (!whole->count) release_table(task, whole);
+    if (!holds_any(whole)) release_table(task, whole);
     whole = merge_tables(task, {parts.data(), std::int64_t(parts.size()), type->op}, loc);
     return whole ? kOk : kFailed;
 }
@@ -42,12 +46,20 @@ const BuilderParts dictmerger_parts{cut, start, combine, seamless};
 template <KeyKind K>
 static std::int32_t merge(Task* task, WeldDict* d, const void* key, const void* value, std::int32_t op,
                           std::int32_t loc) {
-    bool added;
-    const std::int64_t number = find_or_add<K>(task, d, key, tag_of(hash_key<K>(d->key, key)), &added, loc);
+    const std::uint32_t tag = tag_of(hash_key<K>(d->key, key));
+    if (d->partitions) return add_row(task, d, key, value, tag, loc);
+    std::int64_t number = find_entry<K>(d, key, tag);
+    if (number >= 0) {
+        char* const into = d->entry(number) + d->value_at;
+        const char* const from = static_cast<const char*>(value);
+        merge_fields(d, op, &into, &from, 1);
+        return kOk;
+    }
+    if (should_partition(task, d))
+        return partition(task, d, op, loc) ? kFailed : add_row(task, d, key, value, tag, loc);
+    number = add_entry(task, d, key, tag, loc);
     if (number < 0) return kFailed;
-    char* into = d->entry(number) + d->value_at;
-    if (added) std::memcpy(into, value, std::size_t(d->value_size));
-    else merge_fields(d, op, into, static_cast<const char*>(value));
+    std::memcpy(d->entry(number) + d->value_at, value, std::size_t(d->value_size));
     return kOk;
 }
 
@@ -70,5 +82,7 @@ std::int32_t weld_rt_dict_merge(WeldTask* t, WeldDict* d, const void* key, const
                          [&](auto kind) { return merge<kind()>(task_of(t), d, key, value, op, loc); });
 }
 
-WeldDict* weld_rt_dict_result(WeldTask*, WeldDict* d, std::int32_t) noexcept { return d; }
+WeldDict* weld_rt_dict_result(WeldTask* t, WeldDict* d, std::int32_t loc) noexcept {
+    return join_partitions(task_of(t), d, loc) ? nullptr : d;
+}
 }

@@ -173,6 +173,92 @@ TEST_CASE("an appender that promised another number of elements is found out") {
     CHECK_FALSE(run(2, [&](WeldTask* t) { return loop(t, &a, 100'000); }).good);
 }
 
+// Tables that are cut into partitions: rows as large as they may be, so that those that wait are merged
+// several times before the loop ends, and keys of each size.
+TEST_CASE("large tables with large rows are the same on all threads") {
+    Types types;
+    constexpr std::int64_t n = 350'000, distinct = 120'000, fields = 28;
+    struct Sums {
+        double real;
+        std::int64_t whole[fields];
+    };
+    for (const int key_kind : {0, 1, 2, 3}) {
+        const WeldType* const key_types[] = {types.i64(), types.scalar(kWeldU32), types.f64(),
+                                             types.tuple({types.i64(), types.i64()})};
+        const WeldType* key = key_types[key_kind];
+        const WeldType* i64 = types.i64();
+        const WeldType* seven = types.tuple({i64, i64, i64, i64, i64, i64, i64});
+        const WeldType* value = types.tuple({types.f64(), seven, seven, seven, seven});
+        // The number of the key of iteration i; floats come as both zeros and as several NaNs.
+        const auto number_of = [](std::int64_t i) { return i * 7919 % distinct; };
+        const auto write_key = [&](std::int64_t i, char* to) {
+            const std::int64_t number = number_of(i);
+            const double zero = i % 2 ? -0.0 : 0.0, nan = std::nan(i % 2 ? "1" : "2");
+            const double real = number == 0 ? zero : number == 1 ? nan : double(number);
+            const std::int64_t pair[] = {number, -number};
+            switch (key_kind) {
+                case 1: {
+                    const auto small = std::uint32_t(number);
+                    return void(std::memcpy(to, &small, sizeof small));
+                }
+                case 2: return void(std::memcpy(to, &real, sizeof real));
+                default: return void(std::memcpy(to, pair, std::size_t(key->size)));
+            }
+        };
+        auto make = [&](int threads) {
+            std::string all;
+            const Ran ran = run(threads, [&](WeldTask* t) {
+                const WeldType* type = types.dictmerger(key, value, kWeldAdd);
+                Loop loop(type, 2000, [&](WeldTask* task, void* s, std::int64_t lo, std::int64_t hi) {
+                    for (std::int64_t i = lo; i < hi; ++i) {
+                        char bytes[16];
+                        write_key(i, bytes);
+                        Sums v{1.0 / double(i + 1), {}};
+                        for (std::int64_t f = 0; f < fields; ++f) v.whole[f] = i + f;
+                        if (weld_rt_dict_merge(task, *static_cast<WeldDict**>(s), bytes, &v, kWeldAdd, 0))
+                            return 1;
+                        if (task->debt > 0) weld_rt_collect(task, s, type);
+                    }
+                    return 0;
+                });
+                WeldDict* d = weld_rt_dict_new(t, key, value, 0);
+                if (loop(t, &d, n)) return 1;
+                MUST(weld_rt_dict_result(t, d, 0) == d);
+                CHECK(weld_rt_dict_len(d) == distinct);
+                std::vector<Sums> expected(distinct);
+                for (std::int64_t i = 0; i < n; ++i) {
+                    Sums& e = expected[std::size_t(number_of(i))];
+                    e.real += 1.0 / double(i + 1);
+                    for (std::int64_t f = 0; f < fields; ++f) e.whole[f] += i + f;
+                }
+                std::int64_t wrong = 0;
+                for (std::int64_t i = 0; i < distinct; ++i) {
+                    char bytes[16];
+                    write_key(i, bytes);
+                    const auto* found = static_cast<const Sums*>(weld_rt_dict_find(t, d, bytes));
+                    MUST(found);
+                    const Sums& e = expected[std::size_t(number_of(i))];
+                    wrong += std::abs(found->real - e.real) > 1e-12 * e.real;
+                    wrong += std::memcmp(found->whole, e.whole, sizeof e.whole) != 0;
+                }
+                CHECK(wrong == 0);
+                WeldVec v;
+                MUST(weld_rt_dict_entries(t, d, types.tuple({key, value}), &v, 0) == 0);
+                const std::int64_t value_at = round_up(key->size, 8), stride = value_at + value->size;
+                for (std::int64_t i = 0; i < v.len; ++i) {  // without the bytes between key and value
+                    const char* entry = static_cast<const char*>(v.data) + i * stride;
+                    all.append(entry, std::size_t(key->size));
+                    all.append(entry + value_at, std::size_t(value->size));
+                }
+                return 0;
+            });
+            CHECK(ran.good);
+            return all;
+        };
+        on_all_threads(make);
+    }
+}
+
 TEST_CASE("dictmergers, exact and not, are the same on all threads") {
     Types types;
     const std::int64_t n = 400'000;

@@ -45,6 +45,7 @@ void scalar_keys(int kind, std::uint64_t range, std::int64_t n) {
             expected[k] += i;
             MUST(weld_rt_dict_merge(t, d, &k, &i, kWeldAdd, 0) == 0);
         }
+        MUST(weld_rt_dict_result(t, d, 0) == d);
         CHECK(weld_rt_dict_len(d) == std::int64_t(expected.size()));
         std::int64_t wrong = 0;
         for (const auto& [k, v] : expected) {
@@ -96,6 +97,7 @@ TEST_CASE("keys in patterns do not pile up") {
                 const std::int64_t key = i << shift;
                 MUST(weld_rt_dict_merge(t, d, &key, &one, kWeldAdd, 0) == 0);
             }
+            MUST(weld_rt_dict_result(t, d, 0) == d);
             REQUIRE(d->count == n);
             std::int64_t probes = 0;
             const std::uint64_t mask = (std::uint64_t(1) << d->bits) - 1;
@@ -355,6 +357,7 @@ TEST_CASE("tables merge in order, large and small, of all kinds of key") {
                         for (const auto& [k, x] : part_number) by_number[k] += x;
                     }
                     WeldDict* whole = merge_tables(task_of(task), {parts.data(), 5, kWeldAdd}, 0);
+                    MUST(weld_rt_dict_result(task, whole, 0) == whole);
                     std::int64_t wrong = 0;
                     for (const auto& [k, x] : by_text) {
                         const WeldVec v = view(k);
@@ -374,6 +377,10 @@ TEST_CASE("tables merge in order, large and small, of all kinds of key") {
                         const std::int64_t k = -1 - i;
                         const double x = 1;
                         weld_rt_dict_merge(task, whole, &k, &x, kWeldAdd, 0);
+                    }
+                    weld_rt_dict_result(task, whole, 0);
+                    for (std::int64_t i = 0; !text_keys && i < n; ++i) {
+                        const std::int64_t k = -1 - i;
                         wrong += !weld_rt_dict_find(task, whole, &k);
                     }
                     CHECK(wrong == 0);

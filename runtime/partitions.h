@@ -1,0 +1,65 @@
+// Partitions of dictmergers' tables that have outgrown the cache.
+//
+// Rows {key, value} wait, by the first bits of their tags. Once many wait, those of one partition after the
+// other are merged in a table of the partition's own (a range), which stays in the cache meanwhile. The rows
+// of a key are merged in the order in which they came. Emitted code appends rows to a short buffer for each
+// partition; full buffers go past the cache to blocks of memory, in few and whole writes.
+#pragma once
+
+#include <span>
+
+#include "runtime/hash_table.h"
+
+namespace weld::runtime {
+
+constexpr int kPartitionBits = 8;  // emitted code knows them
+constexpr std::int64_t kPartitions = 1 << kPartitionBits;
+
+/// Rows that wait are in chains of blocks. They begin behind this.
+struct alignas(64) RowBlock {
+    RowBlock* next;
+    char* rows() { return reinterpret_cast<char*>(this + 1); }
+};
+
+/// Memory that blocks are cut from.
+struct RowSlab {
+    RowSlab* next;
+};
+
+struct Partitions {
+    WeldRowBuffer buffers[kPartitions];  ///< of `buffer_bytes` each, behind one another
+    char* buffer_memory;
+    std::int64_t buffer_bytes;
+    RowBlock* first[kPartitions];  ///< rows that came before those in the buffer; null: none
+    RowBlock* last[kPartitions];
+    char* next[kPartitions];        ///< where the last block goes on
+    char* end[kPartitions];         ///< of the last block
+    WeldDict* ranges[kPartitions];  ///< what has been merged; null: nothing
+    std::int32_t op;
+    std::int64_t block_bytes;  ///< of rows
+    RowSlab* slabs;
+    std::int64_t num_slabs;
+    std::int64_t most_slabs;  ///< so many are filled before rows are merged
+    char* fresh;              ///< blocks of the last slab that have not been used
+    std::int64_t num_fresh;
+    RowBlock* spare;  ///< blocks whose rows have been merged
+};
+
+inline Partitions* partitions_of(const WeldDict* d) { return reinterpret_cast<Partitions*>(d->partitions); }
+
+/// Whether it is time to cut the table, before it grows.
+bool should_partition(const Task* task, const WeldDict* d);
+/// Cuts a table whose values are merged by `op`. Status.
+std::int32_t partition(Task* task, WeldDict* d, std::int32_t op, std::int32_t loc);
+/// A row more, in a table that is cut. Status.
+std::int32_t add_row(Task* task, WeldDict* d, const void* key, const void* value, std::uint32_t tag,
+                     std::int32_t loc);
+/// Merges tables into the first of them, in order, and releases the others; all are cut if they are not yet.
+/// Status.
+std::int32_t merge_partitions(Task* task, std::span<WeldDict* const> tables, std::int32_t op,
+                              std::int32_t loc);
+/// Makes one table of the partitions, if `d` is cut. Status.
+std::int32_t join_partitions(Task* task, WeldDict* d, std::int32_t loc);
+void release_partitions(Task* task, WeldDict* d);
+
+}  // namespace weld::runtime
