@@ -32,6 +32,7 @@ void Ahead::collect(const Expr* e) {
             Merge g = e->as<Merge>();
             const bool in_vector = e->type->is_builder(BuilderKind::VecMerger);
             if (!(in_vector || e->type->is_builder(BuilderKind::DictMerger)) || g.mask()) return;
+            if (g.value()->type->holds_simd) return;  // several keys at once
             Site site{nullptr, {}, g.value(), e->type->args[0], e->type->args.back(), in_vector, {}};
             if (in_vector) site.key_type = g.value()->type->args[0];
             if (g.value()->op == Op::MakeStruct) site.key = g.value()->arg(0);

@@ -62,12 +62,8 @@ struct Part {
 
     /// Optimises; shows what came of it to who asked.
     bool optimize(int level, const CodeOptions& options, std::string* error) {
-#ifndef NDEBUG
         llvm::raw_string_ostream broken(*error);
-        if (llvm::verifyModule(*module, &broken)) return false;
-#else
-        (void)error;
-#endif
+        if (options.verify && llvm::verifyModule(*module, &broken)) return false;
         print_to(options.llvm_input_text, *module);
         codegen::optimize(*module, *machine, level);
         print_to(options.llvm_text, *module);

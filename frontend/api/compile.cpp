@@ -205,6 +205,7 @@ class Compilation {
         std::string error, input_text, llvm_text, asm_text;
         CodeTimes times;
         const CodeOptions code{.level = options_.llvm_level.value_or(options_.level),
+                               .verify = verifies(),
                                .llvm_input_text = explains("llvm-input") ? &input_text : nullptr,
                                .llvm_text = explains("llvm") ? &llvm_text : nullptr,
                                .asm_text = explains("asm") ? &asm_text : nullptr};

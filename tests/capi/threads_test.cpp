@@ -23,6 +23,12 @@ weld_value_t run_quietly(weld_module_t m, void* c, const Args& args) {
     return weld_module_run(m, c, input.get(), nullptr);
 }
 
+/// Of a run's value; empty if the run failed. Without doctest, too.
+std::string text_of(const Value& value) {
+    const Owned<char> text(value ? weld_value_to_json(value.get(), nullptr) : nullptr);
+    return text ? text.get() : "";
+}
+
 }  // namespace
 
 TEST_CASE("8 threads run one module 4 times each over 10,000,001 elements") {
@@ -58,6 +64,46 @@ TEST_CASE("threads share a context") {
     });
     CHECK(good == 160);
     CHECK(weld_context_memory_usage(c.get()) == 0);
+}
+
+TEST_CASE("threads run programs of every kind in one context and in many") {
+    const char* programs[] = {
+        "map(rangeiter(0L, n, 1L), |x| f64(x) * 0.1)",
+        "result(for(rangeiter(0L, n, 1L), merger[{f64,i64},+], |b, i, x| merge(b, {1.0 / f64(x + 1L), x})))",
+        "result(for(rangeiter(0L, n, 1L), dictmerger[vec[i8],i64,+], |b, i, x| merge(b, {serialize_key(x), "
+        "x})))",
+        "result(for(rangeiter(0L, n, 1L), groupmerger[i64,i64], |b, i, x| merge(b, {x % 7L, i})))",
+        "result(for(rangeiter(0L, n, 1L), vecmerger[f64,+](map(rangeiter(0L, 100L, 1L), |x| 0.0)), "
+        "|b, i, x| merge(b, {x % 100L, 0.1})))",
+        "slice(sort(map(rangeiter(0L, n, 1L), |x| {x % 11L, x}), |a, b| compare(a.$0, b.$0)), 0L, 100L)",
+        "sum(map(rangeiter(0L, n / 100L, 1L), |x| sum(map(rangeiter(0L, x % 300L, 1L), |y| exp(f64(y) / "
+        "300.0)))))",
+        "deserialize[vec[i64]](serialize(filter(rangeiter(0L, n, 1L), |x| x % 1000L == 0L)))",
+        "map(rangeiter(0L, n, 1L), |x| 1L / (x - n + 1L))",  // fails at its end
+    };
+    const std::int64_t n = 20'000;
+    const std::string macros =
+        "macro serialize_key(x) = (map(serialize(x % 13L), |byte| i8(byte)));\n|n: i64| ";
+    std::vector<Module> modules;
+    std::vector<std::string> expected;  // empty: it fails
+    for (const char* program : programs) {
+        modules.push_back(compile(macros + program));
+        const Context one = context({{"weld.threads", "1"}});
+        expected.push_back(text_of(Value(run_quietly(modules.back().get(), one.get(), n))));
+    }
+    CHECK(expected.back().empty());
+    const Context shared = context({{"weld.threads", "3"}});
+    std::atomic<int> good{0};
+    on_threads(6, [&](int thread) {
+        const Context own = context({{"weld.threads", "2"}});
+        for (std::size_t i = 0; i < 4 * modules.size(); ++i) {
+            const std::size_t k = (i + std::size_t(thread)) % modules.size();
+            const Value out(run_quietly(modules[k].get(), (i % 2 ? own : shared).get(), n));
+            if (text_of(out) == expected[k]) ++good;
+        }
+    });
+    CHECK(good == int(6 * 4 * modules.size()));
+    CHECK(weld_context_memory_usage(shared.get()) == 0);
 }
 
 TEST_CASE("threads compile at the same time") {
