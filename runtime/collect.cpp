@@ -139,12 +139,8 @@ void Tracer::partitions(const Partitions* p) {
     mark(p);
     mark(p->buffer_memory);
     for (const RowSlab* slab = p->slabs; slab; slab = slab->next) mark(slab);
-    for (const WeldDict* range : p->ranges) {
-        if (!range) continue;
-        mark(range);
-        mark(range->index);
-        if (range->capacity) mark(range->entries);
-    }
+    for (const RowTable& table : p->tables)
+        if (table.places) mark(table.places);
 }
 
 void Tracer::dict(const WeldType* t, const WeldDict* d) {

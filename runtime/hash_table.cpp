@@ -194,87 +194,16 @@ void merge_fields(const WeldDict* d, int op, char* const* into, const char* cons
         merges[f->kind][op](f->offset, into, from, count);
 }
 
-/// Rows are merged in batches: first all slots are asked for, then keys found or added, then values merged,
-/// field by field.
-template <KeyKind K>
-static std::int32_t merge_rows(Task* task, WeldDict* d, const char* rows, std::int64_t count, int op,
-                               std::int32_t loc) {
-    constexpr std::int64_t most = 128;
-    std::uint32_t tags[most];
-    char* into[most];
-    const char* from[most];
-    const std::int64_t stride = d->stride, value_at = d->value_at;
-    for (std::int64_t n; count > 0; count -= n, rows += n * stride) {
-        n = std::min(count, most);
-        if (reserve(task, d, d->count + n, loc)) return kFailed;
-        std::uint64_t* const index = d->index;
-        char* const entries = d->entries;
-        for (std::int64_t i = 0; i < n; ++i) {
-            tags[i] = tag_of(hash_key<K>(d->key, rows + i * stride));
-            __builtin_prefetch(index + first_slot(d, tags[i]));
-        }
-        for (std::int64_t i = 0; i < n; ++i)
-            __builtin_prefetch(entries + number_in(index[first_slot(d, tags[i])]) * stride);
-        std::int64_t known = 0;
-        for (std::int64_t i = 0; i < n; ++i) {
-            const char* row = rows + i * stride;
-            for (std::uint64_t at = first_slot(d, tags[i]);; at = (at + 1) & d->mask) {
-                const std::uint64_t slot = index[at];
-                if (!slot) {
-                    std::memcpy(entries + d->count * stride, row, std::size_t(stride));
-                    index[at] = std::uint64_t(tags[i]) << 32 | std::uint64_t(++d->count);
-                    break;
-                }
-                char* entry = entries + number_in(slot) * stride;
-                if (tag_in(slot) != tags[i] || !equal_keys<K>(d->key, entry, row)) continue;
-                into[known] = entry + value_at;
-                from[known++] = row + value_at;
-                break;
-            }
-        }
-        merge_fields(d, op, into, from, known);
-    }
-    return kOk;
-}
-
-std::int32_t merge_rows(Task* task, WeldDict* d, const char* rows, std::int64_t count, int op,
-                        std::int32_t loc) {
-    return with_key_kind(d->kind,
-                         [&](auto kind) { return merge_rows<kind()>(task, d, rows, count, op, loc); });
-}
-
 // ---- joining ----------------------------------------------------------------------------------------------
 
-namespace {
-
-/// Copies the entries of a range to their place in `d`, from number `offset` on, and fills the part of the
-/// index that belongs to the range. Slots that do not fit there are `spilled`.
-void place_range(WeldDict* d, const WeldDict* range, std::uint64_t number, int bits, std::int64_t offset,
-                 std::vector<std::uint64_t>* spilled) {
-    const std::uint64_t begin = number << d->bits >> bits;
-    const std::uint64_t end = (((number + 1) << d->bits) + (std::uint64_t(1) << bits) - 1) >> bits;
-    std::memset(d->index + begin, 0, sizeof(std::uint64_t) * (end - begin));
-    if (!range || !range->count) return;
-    std::memcpy(d->entry(offset), range->entries, std::size_t(range->count * d->stride));
-    for (std::uint64_t i = 0; i <= range->mask; ++i) {
-        if (!range->index[i]) continue;
-        const std::uint64_t slot = range->index[i] + std::uint64_t(offset);
-        std::uint64_t at = first_slot(d, tag_in(slot));
-        while (at < end && d->index[at]) ++at;
-        if (at < end) d->index[at] = slot;
-        else spilled->push_back(slot);
-    }
-}
-
-}  // namespace
-
-std::int32_t join_ranges(Task* task, WeldDict* d, std::span<WeldDict*> ranges, int bits,
-                         std::int64_t* offsets, std::int32_t loc) {
-    std::vector<std::int64_t> begins;
+std::int32_t join_ranges(
+    Task* task, WeldDict* d, std::span<const std::int64_t> counts, int bits, std::int32_t loc,
+    const std::function<void(std::int64_t range, std::int64_t first, IndexPart* part)>& fill) {
+    std::vector<std::int64_t> firsts;
     std::int64_t total = 0;
-    for (const WeldDict* range : ranges) {
-        begins.push_back(total);
-        total += range ? range->count : 0;
+    for (const std::int64_t count : counts) {
+        firsts.push_back(total);
+        total += count;
     }
     if (total > kMostEntries) return task->fail(kWeldOutOfMemory, loc, "a dictionary has too many keys");
     char* entries = static_cast<char*>(allocate_array(task, total, d->stride, loc));
@@ -285,16 +214,14 @@ std::int32_t join_ranges(Task* task, WeldDict* d, std::span<WeldDict*> ranges, i
     d->entries = entries;
     d->count = d->capacity = total;
     set_index(d, index, index_bits);
-    std::vector<std::vector<std::uint64_t>> spilled(ranges.size());
-    run_all(task, std::int64_t(ranges.size()), [&](Task*, std::int64_t i) {
-        const auto r = std::size_t(i);
-        place_range(d, ranges[r], std::uint64_t(i), bits, begins[r], &spilled[r]);
+    std::vector<std::vector<std::uint64_t>> spilled(counts.size());
+    run_all(task, std::int64_t(counts.size()), [&](Task*, std::int64_t i) {
+        IndexPart part(d, std::uint64_t(i), bits);
+        fill(i, firsts[std::size_t(i)], &part);
+        spilled[std::size_t(i)] = std::move(part.spilled);
     });
     for (const std::vector<std::uint64_t>& slots : spilled)
         for (const std::uint64_t slot : slots) note_entry(d, tag_in(slot), number_in(slot));
-    for (WeldDict* range : ranges)
-        if (range) release_range(task, range);
-    if (offsets) std::copy(begins.begin(), begins.end(), offsets);
     return kOk;
 }
 
@@ -328,10 +255,15 @@ std::int32_t weld_rt_dict_entries(WeldTask* t, const WeldDict* d, const WeldType
     *out = {nullptr, 0};
     if (!d || !d->count) return kOk;
     char* data = static_cast<char*>(allocate_array(task, d->count, d->stride, loc));
-    std::uint64_t* order = data ? order_of_entries(task, d, pair->args[0], loc) : nullptr;
-    if (!order) return kFailed;
-    gather(task, data, d->entries, order, d->count, d->stride);
-    release(task, order);
+    bool done;
+    if (!data || order_by_counting(task, pair->args[0], d->entries, d->stride, d->count, data, &done, loc))
+        return kFailed;
+    if (!done) {
+        std::uint64_t* order = order_of_entries(task, d, pair->args[0], loc);
+        if (!order) return kFailed;
+        gather(task, data, d->entries, order, d->count, d->stride);
+        release(task, order);
+    }
     *out = {data, d->count};
     return kOk;
 }

@@ -8,7 +8,9 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <span>
+#include <vector>
 
 #include "runtime/abi/weld_abi.h"
 #include "runtime/keys.h"
@@ -97,15 +99,34 @@ std::int64_t find_or_add(Task* task, WeldDict* d, const void* key, std::uint32_t
 
 /// Merges the values at `from` into those at `into`, one after the other, by the fields of `d`.
 void merge_fields(const WeldDict* d, int op, char* const* into, const char* const* from, std::int64_t count);
-/// Merges `count` rows {key, value}, which lie as entries of `d` do, in their order. Status.
-std::int32_t merge_rows(Task* task, WeldDict* d, const char* rows, std::int64_t count, int op,
-                        std::int32_t loc);
+/// The part of an index that a range of the hash has: the keys whose tags begin with the same bits.
+class IndexPart {
+  public:
+    IndexPart(WeldDict* d, std::uint64_t range, int bits)
+        : d_(d), end_((((range + 1) << d->bits) + (std::uint64_t(1) << bits) - 1) >> bits) {
+        const std::uint64_t begin = range << d->bits >> bits;
+        std::memset(d->index + begin, 0, sizeof(std::uint64_t) * (end_ - begin));
+    }
+    void add(std::uint32_t tag, std::int64_t number) {
+        const std::uint64_t slot = std::uint64_t(tag) << 32 | std::uint64_t(number + 1);
+        std::uint64_t at = first_slot(d_, tag);
+        while (at < end_ && d_->index[at]) ++at;
+        if (at < end_) d_->index[at] = slot;
+        else spilled.push_back(slot);
+    }
 
-/// Gives `d`, which has none, the entries and index of the tables `ranges`: number r holds the keys whose
-/// tags begin with the `bits` bits r, or is null. `offsets`: receives the number of the first entry of each,
-/// if not null. The ranges are released. Status.
-std::int32_t join_ranges(Task* task, WeldDict* d, std::span<WeldDict*> ranges, int bits,
-                         std::int64_t* offsets, std::int32_t loc);
+    std::vector<std::uint64_t> spilled;  ///< slots for which there is no room before the next part
+
+  private:
+    WeldDict* d_;
+    std::uint64_t end_;
+};
+
+/// Gives `d`, which has none, room for entries and index, and lets `fill` add those of each range, of which
+/// there are 1 << bits: counts[r] entries, from number `first` on. Status.
+std::int32_t join_ranges(
+    Task* task, WeldDict* d, std::span<const std::int64_t> counts, int bits, std::int32_t loc,
+    const std::function<void(std::int64_t range, std::int64_t first, IndexPart* part)>& fill);
 
 /// The numbers of the entries in ascending order of their keys, which have type `key`. Null after recording
 /// the failure; release it.

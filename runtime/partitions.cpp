@@ -1,16 +1,16 @@
 // Filling buffers of partitions, merging what waits in them, and joining the partitions.
 #include "runtime/partitions.h"
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 #include "runtime/entry.h"
 #include "runtime/parallel.h"
+#include "runtime/stream.h"
 
 namespace weld::runtime {
 
@@ -21,6 +21,7 @@ constexpr std::int64_t kLargestRow = 256;  // bytes
 constexpr std::int64_t kBufferBytes = 256, kBlockBytes = 16 << 10;  // about
 constexpr std::int64_t kSlabBlocks = kPartitions;
 constexpr std::int64_t kFirstSlabs = 16;
+constexpr int kFewestBits = 8;  // of a table of rows
 
 std::int64_t slab_bytes(const Partitions* p) {
     return std::int64_t(sizeof(RowBlock)) + kSlabBlocks * (std::int64_t(sizeof(RowBlock)) + p->block_bytes);
@@ -58,18 +59,6 @@ char* begin_of_buffer(const Partitions* p, std::int64_t partition) {
     return p->buffer_memory + partition * p->buffer_bytes;
 }
 
-/// Copies past the cache. It is a worker's next atomic operation that makes this visible to others: workers
-/// end with one.
-void stream(char* to, const char* from, std::int64_t bytes) {
-#ifdef __SSE2__
-    for (; bytes > 0; bytes -= 16, to += 16, from += 16)
-        _mm_stream_si128(reinterpret_cast<__m128i*>(to),
-                         _mm_load_si128(reinterpret_cast<const __m128i*>(from)));
-#else
-    std::memcpy(to, from, std::size_t(bytes));
-#endif
-}
-
 /// Calls f(rows, count) for the rows that wait, in order.
 template <class F>
 std::int32_t each_waiting(const WeldDict* d, std::int64_t partition, const F& f) {
@@ -83,18 +72,159 @@ std::int32_t each_waiting(const WeldDict* d, std::int64_t partition, const F& f)
     return count ? f(rows, count) : kOk;
 }
 
-WeldDict* range_of(Task* task, WeldDict* d, std::int64_t partition, std::int32_t loc) {
-    WeldDict*& range = partitions_of(d)->ranges[partition];
-    if (!range) range = new_range(task, d, kPartitionBits, loc);
-    return range;
+// ---- tables of rows
+// ----------------------------------------------------------------------------------------
+
+std::int64_t most_rows(int bits) { return (std::int64_t(1) << bits) / 8 * 5; }
+
+/// A table of rows, with what is known of them. `Stride` is their size, or 0 if that is not known.
+template <KeyKind K, std::int64_t Stride>
+class Rows {
+  public:
+    Rows(const WeldDict* d, std::int64_t partition) : d_(d), table_(partitions_of(d)->tables[partition]) {
+        if (partition == 0) std::memcpy(free_, partitions_of(d)->free_of_first, sizeof free_);
+    }
+
+    /// Merges `count` rows, of which row(i) is the address, in their order. Status.
+    template <class Row>
+    std::int32_t merge(Task* task, std::int64_t count, std::int32_t loc, const Row& row) {
+        constexpr std::int64_t most = 128;  // at a time: first rows find their places, then values are merged
+        char* into[most];
+        const char* from[most];
+        const std::int64_t value_at = d_->value_at;
+        for (std::int64_t done = 0; done < count;) {
+            const std::int64_t end = std::min(count, done + most);
+            if (reserve(task, table_.count + end - done, loc)) return kFailed;
+            char* first[most];
+            for (std::int64_t i = done; i < end; ++i) {
+                first[i - done] = first_place(row(i));
+                __builtin_prefetch(first[i - done]);
+            }
+            std::int64_t known = 0;
+            for (std::int64_t i = done; i < end; ++i) {
+                const char* const one = row(i);
+                char* const place = find(one, first[i - done]);
+                if (is_free(place)) {
+                    std::memcpy(place, one, std::size_t(stride()));
+                    ++table_.count;
+                } else {
+                    into[known] = place + value_at;
+                    from[known++] = one + value_at;
+                }
+            }
+            done = end;
+            merge_fields(d_, partitions_of(d_)->op, into, from, known);
+        }
+        return kOk;
+    }
+
+    std::uint32_t tag(const char* row) const { return tag_of(hash_key<K>(nullptr, row)); }
+
+    /// Calls f(row) for all rows.
+    template <class F>
+    void each(const F& f) const {
+        each_in(table_, f);
+    }
+
+  private:
+    std::int64_t stride() const { return Stride ? Stride : d_->stride; }
+    bool is_free(const char* place) const { return equal_keys<K>(nullptr, place, free_); }
+
+    template <class F>
+    void each_in(const RowTable& table, const F& f) const {
+        const std::int64_t places = table.places ? std::int64_t(1) << table.bits : 0;
+        for (std::int64_t i = 0; i < places; ++i)
+            if (char* place = table.places + i * stride(); !is_free(place)) f(place);
+    }
+
+    char* first_place(const char* row) const {
+        return table_.places +
+               std::int64_t(hash_key<K>(nullptr, row) << kPartitionBits >> (64 - table_.bits)) * stride();
+    }
+
+    /// The place of the row with the same key, or a free one.
+    char* find(const char* row, char* place) const {
+        char* const end = table_.places + (stride() << table_.bits);
+        while (!equal_keys<K>(nullptr, place, row) && !is_free(place))
+            if ((place += stride()) == end) place = table_.places;
+        return place;
+    }
+
+    std::int32_t reserve(Task* task, std::int64_t count, std::int32_t loc) {
+        if (table_.places && count <= most_rows(table_.bits)) return kOk;
+        const std::atomic_ref<std::int64_t> largest(partitions_of(d_)->largest);
+        const RowTable old = table_;
+        // As large as others are, since keys spread evenly.
+        const std::int64_t expected = std::max(count, largest.load(std::memory_order_relaxed));
+        table_.bits = std::max(table_.bits, kFewestBits);
+        while (most_rows(table_.bits) < expected) ++table_.bits;
+        const std::int64_t places = std::int64_t(1) << table_.bits;
+        table_.places = static_cast<char*>(allocate_array(task, places, stride(), loc));
+        if (!table_.places) return kFailed;
+        for (std::int64_t i = 0; i < places; ++i)
+            std::memcpy(table_.places + i * stride(), free_, std::size_t(d_->key_size));
+        each_in(old, [&](const char* row) {
+            std::memcpy(find(row, first_place(row)), row, std::size_t(stride()));
+        });
+        largest.store(expected, std::memory_order_relaxed);
+        if (old.places) release(task, old.places);
+        return kOk;
+    }
+
+    const WeldDict* d_;
+    RowTable& table_;
+    char free_[16] = {};
+};
+
+/// Calls f(rows), which gives a status.
+template <class F>
+std::int32_t with_rows(const WeldDict* d, std::int64_t partition, const F& f) {
+    return with_key_kind(d->kind, [&](auto kind) -> std::int32_t {
+        if constexpr (kind() < KeyKind::Bytes) {
+            if (d->stride == 16) return f(Rows<kind(), 16>(d, partition));
+            return f(Rows<kind(), 0>(d, partition));
+        }
+        return kFailed;  // such tables are not cut
+    });
 }
 
-/// Merges the rows of `from` that wait into the range of `d`.
+/// A key that belongs to another partition than the first.
+template <KeyKind K>
+void set_free_of_first(char* key) {
+    for (int i = 1;; ++i) {
+        if constexpr (K == KeyKind::F32) std::memcpy(key, std::array{float(i)}.data(), sizeof(float));
+        else if constexpr (K == KeyKind::F64) std::memcpy(key, std::array{double(i)}.data(), sizeof(double));
+        else *key = char(i);
+        if (hash_key<K>(nullptr, key) >> (64 - kPartitionBits)) return;
+    }
+}
+
+// ---- merging
+// -----------------------------------------------------------------------------------------------
+
+/// Merges the rows of `from` that wait into the table of `d`. Status.
 std::int32_t merge_waiting(Task* task, WeldDict* d, const WeldDict* from, std::int64_t partition,
                            std::int32_t loc) {
-    return each_waiting(from, partition, [&](const char* rows, std::int64_t count) -> std::int32_t {
-        WeldDict* range = range_of(task, d, partition, loc);
-        return range ? merge_rows(task, range, rows, count, partitions_of(d)->op, loc) : kFailed;
+    return with_rows(d, partition, [&](auto rows) {
+        return each_waiting(from, partition, [&](const char* begin, std::int64_t count) {
+            return rows.merge(task, count, loc, [&](std::int64_t i) { return begin + i * d->stride; });
+        });
+    });
+}
+
+/// Merges what has been merged of `from` into the table of `d`. Status.
+std::int32_t merge_merged(Task* task, WeldDict* d, WeldDict* from, std::int64_t partition, std::int32_t loc) {
+    RowTable &mine = partitions_of(d)->tables[partition], &theirs = partitions_of(from)->tables[partition];
+    if (!mine.places) {
+        std::swap(mine, theirs);
+        return kOk;
+    }
+    std::vector<const char*> all;
+    return with_rows(from, partition, [&](const auto& rows) {
+        rows.each([&](const char* row) { all.push_back(row); });
+        return with_rows(d, partition, [&](auto into) {
+            return into.merge(task, theirs.count, loc, [&](std::int64_t i) { return all[std::size_t(i)]; });
+        });
     });
 }
 
@@ -120,12 +250,12 @@ std::int32_t merge_all_waiting(Task* task, WeldDict* d, bool parallel, std::int3
     return kOk;
 }
 
-/// So much may wait as the ranges take twice: then what is done to them for each merge stays in proportion.
+/// So much may wait as the tables take twice: then what is done to them for each merge stays in proportion.
 void allow_slabs(WeldDict* d) {
     Partitions* p = partitions_of(d);
     std::int64_t bytes = 0;
-    for (const WeldDict* range : p->ranges)
-        if (range) bytes += range->count * d->stride + std::int64_t(sizeof(std::uint64_t) << range->bits);
+    for (const RowTable& table : p->tables)
+        if (table.places) bytes += d->stride << table.bits;
     p->most_slabs = std::max(kFirstSlabs, 2 * bytes / slab_bytes(p));
 }
 
@@ -167,12 +297,18 @@ bool merges_exactly(const WeldDict* d, std::int32_t op) {
     return op == kWeldMin || op == kWeldMax || std::none_of(d->fields, d->fields + d->num_fields, is_real);
 }
 
-void release_rows(Task* task, Partitions* p) {
+void release_waiting(Task* task, Partitions* p) {
     for (RowSlab *slab = p->slabs, *next; slab; slab = next) {
         next = slab->next;
         release(task, slab);
     }
     release(task, p->buffer_memory);
+}
+
+void release_tables(Task* task, Partitions* p) {
+    for (const RowTable& table : p->tables)
+        if (table.places) release(task, table.places);
+    release(task, p);
 }
 
 /// Adds rows as if each came by itself. Status.
@@ -203,6 +339,9 @@ std::int32_t partition(Task* task, WeldDict* d, std::int32_t op, std::int32_t lo
     p->buffer_bytes = round_up(kBufferBytes, lines);
     p->block_bytes = round_up(kBlockBytes, p->buffer_bytes);
     p->op = op;
+    with_key_kind(d->kind, [&](auto kind) {
+        if constexpr (kind() < KeyKind::Bytes) set_free_of_first<kind()>(p->free_of_first);
+    });
     p->most_slabs = kFirstSlabs;
     p->buffer_memory = static_cast<char*>(allocate_array(task, kPartitions, p->buffer_bytes, loc));
     WeldDict* cut = p->buffer_memory ? new_range(task, d, 0, loc) : nullptr;
@@ -235,14 +374,10 @@ std::int32_t merge_partitions(Task* task, std::span<WeldDict* const> tables, std
     const std::int32_t status =
         run_parts(task, kPartitions, true, loc, [&](Task* t, int, std::int64_t i) -> std::int32_t {
             if (merge_waiting(t, whole, whole, i, loc)) return kFailed;
-            for (WeldDict* d : tables.subspan(1)) {
-                if (!by_row && merge_waiting(t, d, d, i, loc)) return kFailed;
-                if (const WeldDict* range = partitions_of(d)->ranges[i]) {
-                    WeldDict* into = range_of(t, whole, i, loc);
-                    if (!into || merge_rows(t, into, range->entries, range->count, op, loc)) return kFailed;
-                }
-                if (by_row && merge_waiting(t, whole, d, i, loc)) return kFailed;
-            }
+            for (WeldDict* d : tables.subspan(1))
+                if ((!by_row && merge_waiting(t, d, d, i, loc)) || merge_merged(t, whole, d, i, loc) ||
+                    (by_row && merge_waiting(t, whole, d, i, loc)))
+                    return kFailed;
             return kOk;
         });
     if (status) return status;
@@ -256,20 +391,28 @@ std::int32_t join_partitions(Task* task, WeldDict* d, std::int32_t loc) {
     if (!d->partitions) return kOk;
     if (merge_all_waiting(task, d, true, loc)) return kFailed;
     Partitions* p = partitions_of(d);
-    release_rows(task, p);
+    release_waiting(task, p);
     release(task, d->index);
-    if (join_ranges(task, d, p->ranges, kPartitionBits, nullptr, loc)) return kFailed;
+    std::vector<std::int64_t> counts;
+    for (const RowTable& table : p->tables) counts.push_back(table.count);
+    const auto fill = [&](std::int64_t partition, std::int64_t number, IndexPart* part) {
+        with_rows(d, partition, [&](const auto& rows) {
+            rows.each([&](const char* row) {
+                std::memcpy(d->entry(number), row, std::size_t(d->stride));
+                part->add(rows.tag(row), number++);
+            });
+            return kOk;
+        });
+    };
+    if (join_ranges(task, d, counts, kPartitionBits, loc, fill)) return kFailed;
     d->partitions = nullptr;
-    release(task, p);
+    release_tables(task, p);
     return kOk;
 }
 
 void release_partitions(Task* task, WeldDict* d) {
-    Partitions* p = partitions_of(d);
-    release_rows(task, p);
-    for (WeldDict* range : p->ranges)
-        if (range) release_range(task, range);
-    release(task, p);
+    release_waiting(task, partitions_of(d));
+    release_tables(task, partitions_of(d));
 }
 
 }  // namespace weld::runtime

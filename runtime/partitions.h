@@ -1,7 +1,7 @@
 // Partitions of dictmergers' tables that have outgrown the cache.
 //
 // Rows {key, value} wait, by the first bits of their tags. Once many wait, those of one partition after the
-// other are merged in a table of the partition's own (a range), which stays in the cache meanwhile. The rows
+// other are merged in a table of the partition's own, which stays in the cache meanwhile. The rows
 // of a key are merged in the order in which they came. Emitted code appends rows to a short buffer for each
 // partition; full buffers go past the cache to blocks of memory, in few and whole writes.
 #pragma once
@@ -26,15 +26,25 @@ struct RowSlab {
     RowSlab* next;
 };
 
+/// What has been merged of a partition: rows, at places that their hash chooses. A free place holds a key of
+/// another partition.
+struct RowTable {
+    char* places;  ///< null: nothing
+    std::int64_t count;
+    int bits;  ///< 1 << bits places
+};
+
 struct Partitions {
     WeldRowBuffer buffers[kPartitions];  ///< of `buffer_bytes` each, behind one another
     char* buffer_memory;
     std::int64_t buffer_bytes;
     RowBlock* first[kPartitions];  ///< rows that came before those in the buffer; null: none
     RowBlock* last[kPartitions];
-    char* next[kPartitions];        ///< where the last block goes on
-    char* end[kPartitions];         ///< of the last block
-    WeldDict* ranges[kPartitions];  ///< what has been merged; null: nothing
+    char* next[kPartitions];  ///< where the last block goes on
+    char* end[kPartitions];   ///< of the last block
+    RowTable tables[kPartitions];
+    std::int64_t largest;    ///< so many rows are in one of the tables
+    char free_of_first[16];  ///< the key of free places of the first partition; those of others are zero
     std::int32_t op;
     std::int64_t block_bytes;  ///< of rows
     RowSlab* slabs;

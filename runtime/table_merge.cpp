@@ -106,12 +106,18 @@ WeldDict* Merger::run() {
     WeldDict* whole = status ? nullptr : allocate_array<WeldDict>(task_, 1, loc_);
     if (!whole) return nullptr;
     *whole = *merge_.parts[0];
-    std::vector<std::int64_t> offsets(ranges_.size());
-    if (join_ranges(task_, whole, ranges_, bits_, offsets.data(), loc_)) return nullptr;
-    run_all(task_, merge_.numbers ? count : 0, [&](Task*, std::int64_t i) {
-        const auto range = std::size_t(i);
-        for (std::uint32_t* number : numbers_[range]) *number += std::uint32_t(offsets[range]);
-    });
+    std::vector<std::int64_t> counts;
+    for (const WeldDict* range : ranges_) counts.push_back(range->count);
+    const auto fill = [&](std::int64_t i, std::int64_t first, IndexPart* part) {
+        const WeldDict* range = ranges_[std::size_t(i)];
+        if (range->count)
+            std::memcpy(whole->entry(first), range->entries, std::size_t(range->count * range->stride));
+        for (std::uint64_t at = 0; at <= range->mask; ++at)
+            if (const std::uint64_t slot = range->index[at]) part->add(tag_in(slot), first + number_in(slot));
+        for (std::uint32_t* number : numbers_[std::size_t(i)]) *number += std::uint32_t(first);
+    };
+    if (join_ranges(task_, whole, counts, bits_, loc_, fill)) return nullptr;
+    for (WeldDict* range : ranges_) release_range(task_, range);
     return whole;
 }
 

@@ -1,4 +1,5 @@
 // Tables: keys of all kinds, merging, finding, order of entries, what collections keep.
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -85,6 +86,64 @@ TEST_CASE("scalar keys, few and many") {
     scalar_keys<std::uint64_t>(kWeldU64, 1u << 30, 20'000);
     scalar_keys<float>(kWeldF32, 10'000, 50'000);
     scalar_keys<double>(kWeldF64, 10'000, 50'000);
+}
+
+namespace {
+
+/// Entries with every `step`-th key from `least` on, merged in another order, come out in the order of keys.
+template <class K, class V>
+void close_keys(const WeldType* key, const WeldType* value, K least, std::int64_t n, std::int64_t step) {
+    struct Entry {
+        K key;
+        V value;
+    };
+    on_all_threads([&](int threads) {
+        std::int64_t wrong = 0;
+        const Ran ran = run(threads, [&](WeldTask* t) {
+            WeldDict* d = weld_rt_dict_new(t, key, value, 0);
+            for (std::int64_t i = 0; i < n; ++i) {
+                const std::int64_t number = i * 7919 % n;
+                const K k = K(least + K(number * step));
+                V v{};
+                std::memcpy(&v, &number, std::min(sizeof v, sizeof number));
+                MUST(weld_rt_dict_merge(t, d, &k, &v, kWeldAdd, 0) == 0);
+            }
+            MUST(weld_rt_dict_result(t, d, 0) == d);
+            Types types;
+            WeldVec out;
+            MUST(weld_rt_dict_entries(t, d, types.tuple({key, value}), &out, 0) == 0);
+            const auto entries = copy_of<Entry>(out);
+            CHECK(std::int64_t(entries.size()) == n);
+            for (std::int64_t i = 0; i < n; ++i) {
+                V v{};
+                std::memcpy(&v, &i, std::min(sizeof v, sizeof i));
+                const Entry& e = entries[std::size_t(i)];
+                wrong += e.key != K(least + K(i * step)) || std::memcmp(&e.value, &v, sizeof v) != 0;
+            }
+            return 0;
+        });
+        CHECK(ran.good);
+        CHECK(wrong == 0);
+        return wrong;
+    });
+}
+
+}  // namespace
+
+TEST_CASE("keys close together come out in order") {
+    Types types;
+    const WeldType *i64 = types.i64(), *i32 = types.i32();
+    using Three = std::array<std::int64_t, 3>;
+    for (const std::int64_t step : {1, 5, 1000}) {
+        close_keys<std::int64_t, std::int64_t>(i64, i64, INT64_MIN, 200'001, step);
+        close_keys<std::int64_t, std::int64_t>(i64, i64, -77'000, 150'000, step);
+        close_keys<std::uint64_t, std::int64_t>(types.scalar(kWeldU64), i64, UINT64_MAX - 199'999'999,
+                                                200'000, step);
+        close_keys<std::int32_t, std::int32_t>(i32, i32, INT32_MIN, 70'000, step);
+        close_keys<std::int64_t, Three>(i64, types.tuple({i64, i64, i64}), -5, 100'003, step);
+    }
+    close_keys<std::uint16_t, std::uint16_t>(types.scalar(kWeldU16), types.scalar(kWeldU16), 0, 60'000, 1);
+    close_keys<std::int16_t, std::uint8_t>(types.scalar(kWeldI16), types.scalar(kWeldU8), INT16_MIN, 5000, 3);
 }
 
 TEST_CASE("keys in patterns do not pile up") {
