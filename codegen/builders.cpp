@@ -115,7 +115,7 @@ static Leaves reform_merger(Emitter& e, const Type* t, const Leaves& state, Lane
 }
 
 Leaves Emitter::reform(const Type* t, const Leaves& state, Lanes from, Lanes to) {
-    if (from.lanes == to.lanes && from.accumulators == to.accumulators) return state;
+    if (t->holds_simd || (from.lanes == to.lanes && from.accumulators == to.accumulators)) return state;
     if (t->is_builder(BuilderKind::Merger)) return reform_merger(*this, t, state, from, to);
     if (!t->is_struct()) return state;
     Leaves all;
@@ -139,6 +139,7 @@ Leaves Emitter::emit_new_builder(NewBuilder b) {
         case BuilderKind::Merger: {
             Leaves start = arg;
             if (!b.arg()) for_each_scalar(t->elem(), [&](Scalar s) { start.push_back(initial(t->op, s)); });
+            if (!b.arg() && t->holds_simd) start[0] = ir.CreateVectorSplat(t->elem()->lanes, start[0]);
             return reform(t, start, {}, lanes);
         }
         case BuilderKind::DictMerger:
@@ -402,12 +403,12 @@ static Leaves merge_in_lanes(Emitter& e, Merge g, const Leaves& s, const Leaves&
 Leaves Emitter::emit_merge(Merge g) {
     const Type* t = g.node->type;
     const Leaves s = emit(g.builder());
-    // A vector that an appender of simd values takes is one value; otherwise lanes are merged one by one, in
-    // order.
+    // Lanes that a builder of simd values takes are one value; otherwise they are merged one by one, in order.
     const std::uint32_t n = t->holds_simd ? 0 : lanes_in(g.value()->type);
-    if (n == 0) return merge_one(*this, g, t, s, emit(g.value()));
+    if (n == 0 && !g.mask()) return merge_one(*this, g, t, s, emit(g.value()));
     if (!g.mask()) return merge_in_lanes(*this, g, s, emit(g.value()), n, tail.mask);
     llvm::Value* mask = emit1(g.mask());
+    if (t->holds_simd) return {ir.CreateSelect(mask, merge_one(*this, g, t, s, emit(g.value()))[0], s[0])};
     if (tail.mask) mask = ir.CreateAnd(mask, tail.mask);
     const auto masked = [&] { return merge_in_lanes(*this, g, s, emit(g.value()), n, mask); };
     if (!is_worth_a_branch(g.value())) return masked();

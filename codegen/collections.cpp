@@ -85,6 +85,105 @@ Leaves Emitter::emit_opt_lookup(OptLookup l) {
         [&] { return zeros(loaded); });
 }
 
+/// The registers `rows`, as many as each has lanes, turned over: every step interleaves the first half of them
+/// with the second.
+static Leaves transposed(Emitter& e, Leaves rows) {
+    const std::size_t n = rows.size();
+    llvm::SmallVector<int, 64> low, high;
+    for (std::size_t k = 0; k < n; ++k) {
+        low.push_back(int(k / 2 + k % 2 * n));
+        high.push_back(int(n / 2 + k / 2 + k % 2 * n));
+    }
+    for (std::size_t step = 1; step < n; step *= 2) {
+        Leaves next;
+        for (std::size_t i = 0; i < n / 2; ++i) {
+            next.push_back(e.ir.CreateShuffleVector(rows[i], rows[i + n / 2], low));
+            next.push_back(e.ir.CreateShuffleVector(rows[i], rows[i + n / 2], high));
+        }
+        rows = next;
+    }
+    return rows;
+}
+
+/// Writes vectors of `len` scalars, which are at `rows`, to `to` side by side: in squares, a register a side.
+static void turn_over(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::Value* len, llvm::Value* to) {
+    auto& ir = e.ir;
+    const std::int64_t bytes = scalar->getPrimitiveSizeInBits() / 8, n = std::int64_t(rows.size());
+    const std::int64_t side = std::min(n, std::max<std::int64_t>(1, std::int64_t(target_simd_bytes()) / bytes));
+    auto* lanes = llvm::FixedVectorType::get(scalar, unsigned(side));
+    const llvm::Align align{std::uint64_t(bytes)};
+    const auto place = [&](llvm::Value* j, std::int64_t row) {
+        return ir.CreateGEP(scalar, to, ir.CreateAdd(ir.CreateMul(j, e.c64(n)), e.c64(row)));
+    };
+    const auto square = [&](llvm::Value* j, std::int64_t row) {  // elements [j, j + side) of `side` rows
+        Leaves loaded;
+        for (std::int64_t k = row; k < row + side; ++k) {
+            llvm::Value* from = ir.CreateGEP(scalar, rows[std::size_t(k)], j);
+            loaded.push_back(ir.CreateAlignedLoad(lanes, from, align));
+        }
+        const Leaves turned = transposed(e, loaded);
+        for (std::int64_t k = 0; k < side; ++k)
+            ir.CreateAlignedStore(turned[std::size_t(k)], place(ir.CreateAdd(j, e.c64(k)), row), align);
+    };
+    const auto squares = [&]() -> Leaves {  // the last ones overlap what is done
+        llvm::Value* last = ir.CreateSub(len, e.c64(side));
+        llvm::Value* count = ir.CreateSDiv(ir.CreateAdd(last, e.c64(2 * side - 1)), e.c64(side));
+        return e.counted_loop(e.c64(0), count, 1, {}, {}, [&](llvm::Value* k, const Leaves&) -> Leaves {
+            llvm::Value* j =
+                ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir.CreateMul(k, e.c64(side)), last);
+            for (std::int64_t row = 0; row < n; row += side) square(j, row);
+            return {};
+        });
+    };
+    const auto one_by_one = [&]() -> Leaves {
+        return e.counted_loop(e.c64(0), len, 1, {}, {}, [&](llvm::Value* j, const Leaves&) -> Leaves {
+            for (std::int64_t k = 0; k < n; ++k) {
+                llvm::Value* from = ir.CreateGEP(scalar, rows[std::size_t(k)], j);
+                ir.CreateAlignedStore(ir.CreateAlignedLoad(scalar, from, align), place(j, k), align);
+            }
+            return {};
+        });
+    };
+    e.emit_if(ir.CreateICmpSGE(len, e.c64(side)), squares, one_by_one);
+}
+
+Leaves Emitter::emit_opt_lanes(OptLanes l) {
+    constexpr std::int64_t most_bytes = 16 << 10;  // of vectors side by side
+    const Leaves of = emit(l.of());
+    llvm::Value* first = emit1(l.first());
+    const std::int64_t n = l.lanes();
+    llvm::Value* room = ir.CreateSub(of[1], c64(n));
+    llvm::Value* inside = ir.CreateAnd(ir.CreateICmpSGE(first, c64(0)), ir.CreateICmpSLE(first, room));
+    const Type* elem = l.of()->type->elem();
+    if (elem->is_scalar()) {
+        const auto found = [&]() -> Leaves {
+            return {ir.getTrue(), load(l.found(), element(of[0], elem, first))[0]};
+        };
+        llvm::Value* none = llvm::Constant::getNullValue(
+            llvm::FixedVectorType::get(unit.lower(elem->scalar), unsigned(n)));
+        return emit_if(inside, found, [&]() -> Leaves { return {ir.getFalse(), none}; });
+    }
+    llvm::Value* to = slot(most_bytes, 64);
+    const Leaves none = {ir.getFalse(), to, c64(0)};
+    const auto look = [&]() -> Leaves {
+        Leaves rows;
+        llvm::Value *len = nullptr, *equal = ir.getTrue();
+        for (std::int64_t k = 0; k < n; ++k) {
+            const Leaves row = load(elem, element(of[0], elem, ir.CreateAdd(first, c64(k))));
+            rows.push_back(row[0]);
+            if (len) equal = ir.CreateAnd(equal, ir.CreateICmpEQ(len, row[1]));
+            else len = row[1];
+        }
+        llvm::Value* most = c64(most_bytes / size_of(l.found()->elem()));
+        const auto found = [&]() -> Leaves {
+            turn_over(*this, unit.memory(elem->elem()->scalar), rows, len, to);
+            return {ir.getTrue(), to, len};
+        };
+        return emit_if(ir.CreateAnd(equal, ir.CreateICmpSLE(len, most)), found, [&] { return none; });
+    };
+    return emit_if(inside, look, [&] { return none; });
+}
+
 Leaves Emitter::emit_key_exists(KeyExists k) {
     return find_value(
         *this, k.of(), k.key(), [&](llvm::Value*) -> Leaves { return {ir.getTrue()}; },

@@ -247,6 +247,7 @@ Leaves Emitter::emit(const Expr* e) {
         case Op::MakeVec: return emit_make_vec(e->as<MakeVec>());
         case Op::Lookup: return emit_lookup(e->as<Lookup>());
         case Op::OptLookup: return emit_opt_lookup(e->as<OptLookup>());
+        case Op::OptLanes: return emit_opt_lanes(e->as<OptLanes>());
         case Op::KeyExists: return emit_key_exists(e->as<KeyExists>());
         case Op::Slice: return emit_slice(e->as<Slice>());
         case Op::Len: return emit_len(e->as<Len>());
@@ -287,7 +288,8 @@ int Emitter::num_leaves(const Type* t, Lanes form) const {
         case TypeKind::Builder:
             switch (t->builder) {
                 case BuilderKind::Appender: return 3;
-                case BuilderKind::Merger: return num_leaves(t->elem(), form) * int(1 + form.accumulators);
+                case BuilderKind::Merger:
+                    return num_leaves(t->elem(), form) * int(t->holds_simd ? 1 : 1 + form.accumulators);
                 case BuilderKind::VecMerger: return 2;
                 case BuilderKind::DictMerger:
                 case BuilderKind::GroupMerger: return 1;

@@ -166,6 +166,7 @@ static std::int64_t picoseconds(const Expr* e) {
         case Op::Lookup:
         case Op::OptLookup:
         case Op::KeyExists: return sum + (e->arg(0)->type->is_dict() ? 15'000 : 1'000);
+        case Op::OptLanes: return sum + 10'000;
         case Op::Merge:
             return sum + (e->type->is_builder(BuilderKind::DictMerger) ||
                                   e->type->is_builder(BuilderKind::GroupMerger)

@@ -37,9 +37,13 @@ bool any_part(const WeldType* t, const Is& is) {
 }
 inline bool holds_float(const WeldType* t) { return any_part(t, is_float); }
 
-/// Calls `f(type, offset)` for every scalar of a scalar or (nested) struct of scalars.
+/// Calls `f(type, offset)` for every scalar of a scalar, simd or (nested) struct of them.
 template <class F>
 void for_each_scalar(const WeldType* t, std::int64_t offset, const F& f) {
+    if (t->kind == kWeldSimd) {
+        for (std::int64_t k = 0; k < lanes_of(t); ++k) f(t->args[0], offset + k * t->args[0]->size);
+        return;
+    }
     if (t->kind != kWeldStruct) return f(t, offset);
     for (std::uint32_t i = 0; i < t->num_args; ++i) for_each_scalar(t->args[i], offset + t->offsets[i], f);
 }

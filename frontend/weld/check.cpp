@@ -110,7 +110,7 @@ class Check {
         const bool merges = type->is_builder(BuilderKind::Merger) ||
                             type->is_builder(BuilderKind::VecMerger) ||
                             type->is_builder(BuilderKind::DictMerger);
-        if (merges && !is_mergeable(type->args.back()))
+        if (merges && !is_mergeable(type->args.back(), type->builder))
             r_.diagnostics.error(at(type->args.size() - 1),
                                  "`{}` combines numbers, or structs of numbers, found `{}`",
                                  name_of(type->builder), show(type->args.back()));

@@ -598,7 +598,10 @@ class Inference {
     Term* plain_merge(Node* n, Term* item) {
         if (!t_.unify(item, n->args[1]->term)) return merge_error(n, item);
         Term* unused = nullptr;
-        if (n->args.size() == 3 && shape_of(item, &unused) != Shape::Wide)
+        if (n->args.size() < 3) return n->args[0]->term;
+        if (Terms::builder_kind(n->args[0]->term) == BuilderKind::Merger && Terms::is(item, TypeKind::Simd))
+            demand(n->args[2], t_.simd(t_.boolean(), t_.lanes_of(item)), "the mask of a `merge`");
+        else if (shape_of(item, &unused) != Shape::Wide)
             error_at(r_, n->args[2], "a `merge` has a mask only if it takes simd values");
         return n->args[0]->term;
     }
@@ -690,6 +693,10 @@ class Inference {
             case Op::Lookup: return collection(n, true, true) && key(n) ? found_in(of) : t_.error();
             case Op::OptLookup:
                 return collection(n, false, true) && key(n) ? pair(t_.boolean(), found_in(of)) : t_.error();
+            case Op::OptLanes:
+                if (!collection(n, true, false)) return t_.error();
+                demand(n->args[1], t_.i64(), "the index of an element");
+                return pair(t_.boolean(), found_lanes(n, t_.arg(of, 0)));
             case Op::KeyExists: return collection(n, false, true) && key(n) ? t_.boolean() : t_.error();
             case Op::Slice:
                 if (!collection(n, true, false)) return t_.error();
@@ -718,6 +725,15 @@ class Inference {
     }
 
     Term* found_in(Term* of) { return t_.arg(of, Terms::is(of, TypeKind::Dict) ? 1 : 0); }
+
+    /// What `optlookup[8]` finds in a vector of `elem`.
+    Term* found_lanes(Node* n, Term* elem) {
+        if (Terms::is(elem, TypeKind::Scalar)) return t_.simd(elem, t_.lanes(n->lanes));
+        if (Terms::is(elem, TypeKind::Vec) && Terms::is(t_.arg(elem, 0), TypeKind::Scalar))
+            return t_.vec(t_.simd(t_.arg(elem, 0), t_.lanes(n->lanes)));
+        error_at(r_, n->args[0], "lanes are of scalars, or of vectors of scalars, found `{}`", t_.str(elem));
+        return t_.error();
+    }
 
     Term* field(Node* n, Term* of) {
         if (!Terms::is(of, TypeKind::Struct)) {

@@ -307,7 +307,11 @@ Node* Parser::call(Op op) {
     const Token word = current();
     advance();
     const CallInfo takes = call_info(op);
-    return make_op(op, word.loc, word.loc, arguments(text_of(word), takes.min, takes.max));
+    const std::uint16_t lanes = op == Op::OptLookup ? lanes_in_brackets() : std::uint16_t(0);
+    if (lanes) op = Op::OptLanes;
+    Node* out = make_op(op, word.loc, word.loc, arguments(text_of(word), takes.min, takes.max));
+    out->lanes = lanes;
+    return out;
 }
 
 /// `i64(x)`

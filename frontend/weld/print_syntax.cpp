@@ -186,6 +186,7 @@ class Printer {
                 return arguments("](", n->args, ")");
             case Op::Iter: return iterator(n);
             case Op::Broadcast:
+            case Op::OptLanes:
                 out_ += info(n->op).text;
                 lanes(n);
                 return arguments("(", n->args, ")");

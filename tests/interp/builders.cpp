@@ -10,13 +10,19 @@ namespace weld::interp {
 
 // ---- combining by an operator
 
-static std::size_t num_scalars(const Type* t) { return t->is_struct() ? t->args.size() : 1; }
+static std::size_t num_scalars(const Type* t) {
+    return t->is_struct() ? t->args.size() : t->is_simd() ? t->lanes : 1;
+}
+static Scalar scalar_at(const Type* t, std::size_t i) {
+    return t->is_struct() ? t->args[i]->scalar : t->scalar;
+}
 
 static Value identity(const Type* t, MergeOp op) {
     if (t->is_scalar()) return scalar_value(identity_bits(op, t->scalar));
-    Values fields;
-    for (const Type* f : t->args) fields.push_back(identity(f, op));
-    return list_value(std::move(fields));
+    Values parts;
+    for (std::size_t i = 0; i < num_scalars(t); ++i)
+        parts.push_back(scalar_value(identity_bits(op, scalar_at(t, i))));
+    return list_value(std::move(parts));
 }
 
 static double as_double(Scalar s, std::uint64_t bits) {
@@ -63,10 +69,10 @@ static Value combine(MergeOp op, const Type* t, const Value& a, const Value& b,
                      std::vector<Builder::Sum>& sums, Slack& slack) {
     sums.resize(num_scalars(t));
     if (t->is_scalar()) return combine_scalars(op, t->scalar, a, b, sums[0], slack);
-    Values fields;
-    for (std::size_t i = 0; i < t->args.size(); ++i)
-        fields.push_back(combine_scalars(op, t->args[i]->scalar, a.items()[i], b.items()[i], sums[i], slack));
-    return list_value(std::move(fields));
+    Values parts;
+    for (std::size_t i = 0; i < num_scalars(t); ++i)
+        parts.push_back(combine_scalars(op, scalar_at(t, i), a.items()[i], b.items()[i], sums[i], slack));
+    return list_value(std::move(parts));
 }
 
 /// The start value of a reduction counts as its first summand.
@@ -103,6 +109,16 @@ Value make_builder(const Type* type, const Value* arg) {
 /// Keys with slack fall where they like.
 static void note_key(const Type* type, const Value& key, Slack& slack) {
     slack.decided |= has_slack(type, key);
+}
+
+void merge_lanes(Builder& b, const Value& value, const Value& mask, Slack& slack) {
+    const Type* t = b.type->elem();
+    b.sums.resize(t->lanes);
+    Values lanes = b.value.items();
+    for (std::size_t k = 0; k < t->lanes; ++k)
+        if (mask.items()[k].bits)
+            lanes[k] = combine_scalars(b.type->op, t->scalar, lanes[k], value.items()[k], b.sums[k], slack);
+    b.value = list_value(std::move(lanes));
 }
 
 bool merge_into(Builder& b, const Value& value, Slack& slack) {

@@ -29,7 +29,9 @@ struct Builder {
 /// A new builder of `type`; `arg` is its argument or null.
 Value make_builder(const Type* type, const Value* arg);
 
-/// Takes one value in (not simd). False if an index is out of bounds.
+/// Takes the lanes of `mask` into a merger of simd.
+void merge_lanes(Builder& b, const Value& value, const Value& mask, Slack& slack);
+/// Takes one value in (not lanes of several). False if an index is out of bounds.
 bool merge_into(Builder& b, const Value& value, Slack& slack);
 
 Value result_of(const Builder& b);

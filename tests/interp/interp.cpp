@@ -78,6 +78,7 @@ class Interpreter {
             case Op::Len: return len(e->as<Len>());
             case Op::Lookup: return lookup(e->as<Lookup>());
             case Op::OptLookup: return opt_lookup(e->as<OptLookup>());
+            case Op::OptLanes: return opt_lanes(e->as<OptLanes>());
             case Op::KeyExists: return key_exists(e->as<KeyExists>());
             case Op::Slice: return slice(e->as<Slice>());
             case Op::Sort: return sort(e->as<Sort>());
@@ -313,6 +314,10 @@ class Interpreter {
         const Value mask = g.mask() ? eval(g.mask()) : Value();
         const Type* t = g.value()->type;
         const bool widened = is_widened(g.node->type, t);
+        if (g.mask() && !widened) {
+            merge_lanes(b.builder(), v, mask, slack);
+            return b;
+        }
         for (std::size_t k = 0, n = widened ? lanes_in(t) : 1; k < n; ++k) {
             if (g.mask() && !mask.items()[k].bits) continue;
             if (!merge_into(b.builder(), widened ? lane_to_merge(g.node->type, t, v, k) : v, slack))
@@ -348,6 +353,25 @@ class Interpreter {
         const Value of = eval(l.of()), key = eval(l.key());
         const Value* found = find(l.of()->type, of, key);
         return list_value({bool_value(found), found ? *found : zero(l.node->type->args[1])});
+    }
+    Value opt_lanes(OptLanes l) {
+        const Value of = eval(l.of());
+        const std::int64_t first = as_i64(eval(l.first())), n = l.lanes();
+        const Values& all = of.items();
+        const auto none = [&] { return list_value({bool_value(false), zero(l.found())}); };
+        if (first < 0 || first + n > std::int64_t(all.size())) return none();
+        Values lanes(all.begin() + first, all.begin() + first + n);
+        if (l.found()->is_simd()) return list_value({bool_value(true), list_value(std::move(lanes))});
+        const std::size_t length = lanes[0].items().size();
+        Values rows(length);
+        for (const Value& row : lanes)
+            if (row.items().size() != length) return none();
+        for (std::size_t j = 0; j < length; ++j) {
+            Values at;
+            for (const Value& row : lanes) at.push_back(row.items()[j]);
+            rows[j] = list_value(std::move(at));
+        }
+        return list_value({bool_value(true), list_value(std::move(rows))});
     }
     Value key_exists(KeyExists l) {
         const Value of = eval(l.of()), key = eval(l.key());

@@ -257,6 +257,16 @@ struct OptLookup : View<Op::OptLookup> {  ///< {found, value or zero}
     const Expr* of() const { return node->arg(0); }
     const Expr* key() const { return node->arg(1); }
 };
+/// `optlookup[N](of, first)`: {whether the N elements from `first` on are there as lanes, those lanes}. Of
+/// scalars they are simd[T,N]. Of vectors of scalars they are a vec[simd[T,N]] that has the vectors side by
+/// side, and are there only if all N are equally long, and not too long to be turned over in the first-level
+/// cache; they last until the same node is evaluated again.
+struct OptLanes : View<Op::OptLanes> {
+    const Expr* of() const { return node->arg(0); }
+    const Expr* first() const { return node->arg(1); }
+    const Type* found() const { return node->type->args[1]; }
+    std::uint32_t lanes() const { return found()->is_vec() ? found()->elem()->lanes : found()->lanes; }
+};
 struct KeyExists : View<Op::KeyExists> {
     const Expr* of() const { return node->arg(0); }
     const Expr* key() const { return node->arg(1); }

@@ -508,6 +508,8 @@ class Writer {
             case Op::MakeVec: return vector(e->as<MakeVec>());
             case Op::Cast: return call(name_of(e->type->scalar), e->args());
             case Op::Broadcast: return call(fmt::format("broadcast[{}]", e->type->lanes), e->args());
+            case Op::OptLanes:
+                return call(fmt::format("optlookup[{}]", e->as<OptLanes>().lanes()), e->args());
             case Op::Iterate: return call("iterate", e->args());
             case Op::For: return loop(e->as<For>());
             case Op::Iter: return iterator(e->as<Iter>());

@@ -88,6 +88,11 @@ bool is_mergeable(const Type* t) {
     return number(t);
 }
 
+bool is_mergeable(const Type* t, BuilderKind kind) {
+    const bool lanes = t->is_simd() && is_number(t->scalar);
+    return is_mergeable(t) || (lanes && kind == BuilderKind::Merger);
+}
+
 bool is_comparable(const Type* t) {
     if (t->is_lanes()) return true;
     return (t->is_struct() || t->is_vec()) && !t->holds_builder && !t->holds_dict && !t->holds_simd;

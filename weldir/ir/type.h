@@ -78,6 +78,8 @@ struct Type {
 bool is_key(const Type* type);
 /// May be merged with `+ * min max`: a numeric scalar or a flat, non-empty struct of them.
 bool is_mergeable(const Type* type);
+/// The same for values of a kind of builder: a merger also takes simd, lane by lane.
+bool is_mergeable(const Type* type, BuilderKind kind);
 /// `== < ...` are defined: scalars, simd, and structs and vectors of comparable non-simd types.
 bool is_comparable(const Type* type);
 

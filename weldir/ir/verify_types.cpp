@@ -48,7 +48,7 @@ std::string ill_formed_builder(const Type* t) {
     if (has_key && !is_key(t->key())) return fmt::format("`{}` cannot be a key", t->key()->str());
     if (t->builder == BuilderKind::Appender || t->builder == BuilderKind::GroupMerger) return {};
     const Type* value = has_key ? t->value() : t->elem();
-    if (!is_mergeable(value)) return fmt::format("`{}` cannot be merged by an operator", value->str());
+    if (!is_mergeable(value, t->builder)) return fmt::format("`{}` cannot be merged by an operator", value->str());
     return {};
 }
 
@@ -308,6 +308,8 @@ void new_builder(Demands& d, const Expr* e) {
 /// `value` goes into builder `b`: nothing in `*lanes` if as it is, else the number of lanes.
 bool fits(const Type* b, const Type* value, std::uint32_t* lanes) {
     *lanes = 0;
+    if (b->builder == BuilderKind::Merger && value == b->elem() && value->is_simd())
+        return *lanes = value->lanes, true;  // lane by lane
     if (b->builder == BuilderKind::Appender || b->builder == BuilderKind::Merger)
         return value == b->elem() || (*lanes = lanes_of_widened(value, b->elem())) > 0;
     if (!value->is_struct() || value->args.size() != 2) return false;
@@ -389,6 +391,18 @@ void opt_lookup(Demands& d, const Expr* e) {
     d.that(e->type->is_struct() && e->type->args.size() == 2 && e->type->args[0]->is_bool() &&
                e->type->args[1] == e->arg(0)->type->value(),
            "`optlookup` gives a bool and a value");
+}
+
+void opt_lanes(Demands& d, const Expr* e) {
+    if (!d.arity(e, 2, 2)) return;
+    const Type *of = e->arg(0)->type, *t = e->type;
+    d.that(is_i64(e->arg(1)->type), "an index is i64");
+    const bool pair = t->is_struct() && t->args.size() == 2 && t->args[0]->is_bool();
+    if (!d.that(of->is_vec() && pair, "lanes of `{}`", of)) return;
+    const bool rows = of->elem()->is_vec() && t->args[1]->is_vec();
+    const Type *scalar = rows ? of->elem()->elem() : of->elem(), *simd = rows ? t->args[1]->elem() : t->args[1];
+    d.that(scalar->is_scalar() && simd->is_simd() && simd->scalar == scalar->scalar, "lanes of `{}` as `{}`", of,
+           t->args[1]);
 }
 
 void key_exists(Demands& d, const Expr* e) {
@@ -489,6 +503,7 @@ void node(Demands& d, const Expr* e) {
         case Op::Len: return len(d, e);
         case Op::Lookup: return lookup(d, e);
         case Op::OptLookup: return opt_lookup(d, e);
+        case Op::OptLanes: return opt_lanes(d, e);
         case Op::KeyExists: return key_exists(d, e);
         case Op::Slice: return slice(d, e);
         case Op::Sort: return sort(d, e);

@@ -42,6 +42,7 @@ static constexpr Name kChooseMeans[] = {
     "sizes",             // before vectorize, which hides the counts
     "short-circuit",     // before predicate: conditions without branches
     "predicate",         // before vectorize: fewer branches to mask
+    "vectorize-outer",   // before vectorize, which takes the loops inside
     "vectorize",         //
     "inline-lets",       //
     "drop-dead",         //

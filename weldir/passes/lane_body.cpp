@@ -1,0 +1,566 @@
+// Bodies on lanes: first what varies from lane to lane, then whether all of it can be done, then the translation.
+#include "weldir/passes/lane_body.h"
+
+#include <algorithm>
+
+#include "weldir/ir/builder.h"
+
+namespace weld {
+
+constexpr std::uint32_t kMostAlways = 100;  // nodes of a side of an `if` that are worth evaluating always
+constexpr int kMostMarked = 50'000;         // nodes, each as often as the rounds it takes to know what varies
+
+LaneBody::LaneBody(Module& m, Facts& facts, For loop, Nests nests)
+    : m_(m), facts_(facts), loop_(loop), nests_(nests) {
+    varying_.insert(loop.body().params().begin(), loop.body().params().end());
+    find_leaves(loop.node->type);
+    for (const Type* leaf : leaves_) ok_ &= info(leaf->builder).takes_lanes(leaf);
+    for (const Expr* d : loop.data()) {
+        const Type* elem = d->type->elem();
+        if (nests == Nests::No || !is_row(elem)) count_width(elem);
+    }
+    if (ok_) mark(loop.body().body());
+    if (ok_) scan(loop.body().body());
+}
+
+const Expr* LaneBody::translated(std::uint32_t lanes, const Symbol* builder, const Expr* first,
+                                 const Expr* index, const Expr* elem) {
+    lanes_ = lanes;
+    first_ = first;
+    int next = 0;
+    places_[loop_.builder_param()] = whole(loop_.node->type, next);
+    if (index) values_[loop_.index_param()] = index;
+    values_[loop_.elem_param()] = elem;
+    Lets lets;
+    Merges merges(leaves_.size());
+    const Place place = run(loop_.body().body(), nullptr, lets, merges);
+    for (std::size_t i = 0; i < merges.size(); ++i)
+        if (merges[i].size() > 1 && info(leaves_[i]->builder).ordered(leaves_[i])) ok_ = false;
+    if (!ok_) return nullptr;
+    return block(m_, lets, merged(place, var(m_, builder), merges), loop_.body().body()->loc);
+}
+
+// ---- what depends on the element
+
+bool LaneBody::varies(const Expr* e) const {
+    if (e->op == Op::Var) return varying_.count(e->attr.symbol) > 0;
+    const auto at = varies_.find(e);
+    return at != varies_.end() && at->second;
+}
+
+/// Notes for `e` and all below whether it depends on the element; in the order of evaluation.
+bool LaneBody::mark(const Expr* e) {
+    if (++marked_ > kMostMarked) ok_ = false;
+    if (!ok_) return false;
+    const auto known = [&](bool v) { return varies_[e] = v; };
+    switch (e->op) {
+        case Op::Var: return varies(e);
+        case Op::Block: {
+            const Block b = e->as<Block>();
+            for (std::size_t i = 0; i < b.size(); ++i)
+                if (mark(b.value(i))) varying_.insert(b.symbol(i));
+            return known(mark(b.result()));
+        }
+        case Op::GetField:
+            if (e->arg(0)->op == Op::Var) {
+                const auto at = varying_fields_.find(e->arg(0)->attr.symbol);
+                if (at != varying_fields_.end()) return known(at->second[e->attr.index]);
+            }
+            return known(mark_args(e));
+        case Op::Len: return known(mark_args(e) && !(nests_ == Nests::Yes && is_path(e->arg(0))));
+        case Op::For: return known(mark_loop(e->as<For>()));
+        case Op::Iterate: return known(mark_iterate(e->as<Iterate>()));
+        case Op::Lambda: return known(mark(e->as<Lambda>().body()));
+        default: return known(mark_args(e));
+    }
+}
+
+bool LaneBody::mark_args(const Expr* e) {
+    bool any = false;
+    for (const Expr* a : e->args()) any |= mark(a);
+    return any;
+}
+
+void LaneBody::mark_fields(const Symbol* s, std::vector<bool> varying) {
+    if (std::find(varying.begin(), varying.end(), true) != varying.end()) varying_.insert(s);
+    if (s->type->is_struct() && varying.size() == s->type->args.size()) varying_fields_[s] = std::move(varying);
+}
+
+bool LaneBody::mark_loop(For f) {
+    std::vector<bool> data;
+    for (const Expr* d : f.data()) data.push_back(mark(d));
+    mark_fields(f.elem_param(), data);
+    const bool builder = mark(f.builder());
+    if (builder) varying_.insert(f.builder_param());
+    const bool body = mark(f.body().body());
+    return body || builder || std::find(data.begin(), data.end(), true) != data.end();
+}
+
+/// A field varies if it begins or goes on with what varies.
+bool LaneBody::mark_iterate(Iterate it) {
+    const bool begins = mark(it.init());
+    const Step& step = step_of(it);
+    if (step.fields.empty()) return begins | mark_args(it.body().node);
+    std::vector<bool> fields;
+    for (std::size_t i = 0; i < step.fields.size(); ++i)
+        fields.push_back(it.init()->op == Op::MakeStruct ? varies(it.init()->arg(i)) : begins);
+    for (bool changed = true; changed && ok_;) {
+        mark_fields(it.body().param(0), fields);
+        mark(it.body().body());
+        changed = false;
+        for (std::size_t i = 0; i < fields.size(); ++i) {
+            const bool goes_on = mark(step.fields[i]);
+            changed |= goes_on && !fields[i];
+            fields[i] = fields[i] || goes_on;
+        }
+    }
+    return std::find(fields.begin(), fields.end(), true) != fields.end() || varies(step.again);
+}
+
+/// Field `i` of `e`, of a selection between structs without what is equal on both sides.
+const Expr* LaneBody::part(const Expr* e, std::size_t i) {
+    if (e->op == Op::MakeStruct) return e->arg(i);
+    if (e->op == Op::Select) {
+        const Expr *a = part(e->arg(1), i), *b = part(e->arg(2), i);
+        return same(a, b) ? a : select(m_, e->arg(0), a, b, e->loc);
+    }
+    return get_field(m_, e, i, e->loc);
+}
+
+const LaneBody::Step& LaneBody::step_of(Iterate it) {
+    const auto [at, is_new] = steps_.try_emplace(it.node);
+    Step& step = at->second;
+    const Expr* end = it.body().body();
+    if (const Block b = end->as<Block>()) end = b.result();
+    if (!is_new || end->op != Op::MakeStruct || !it.node->type->is_struct()) return step;
+    step.again = end->arg(1);
+    for (std::size_t i = 0; i < it.node->type->args.size(); ++i) step.fields.push_back(part(end->arg(0), i));
+    return step;
+}
+
+// ---- what the body holds
+
+void LaneBody::find_leaves(const Type* t) {
+    if (t->is_builder()) return leaves_.push_back(t);
+    ok_ &= t->is_struct() && t->holds_builder;
+    if (t->is_struct())
+        for (const Type* f : t->args) find_leaves(f);
+}
+
+LaneBody::Place LaneBody::whole(const Type* t, int& next) {
+    Place p;
+    if (t->is_builder()) p.leaf = next++;
+    else
+        for (const Type* f : t->args) p.fields.push_back(whole(f, next));
+    return p;
+}
+
+void LaneBody::count_width(const Type* t) {
+    if (t->is_struct())
+        for (const Type* f : t->args) count_width(f);
+    else if (t->is_scalar()) width_ = std::max(width_, std::uint32_t(size_of(t->scalar)));
+    else if (!t->is_builder()) ok_ = false;
+}
+
+/// Looks at every node: how wide it is, whether it can be done at all. `certain`: all lanes evaluate it.
+void LaneBody::scan(const Expr* e, bool certain) {
+    if (!ok_) return;
+    if (e->type->holds_builder) return scan_builder(e, certain);
+    if (e->op == Op::Block) return scan_block(e->as<Block>(), certain);
+    if (!varies(e)) {
+        const Traits& t = facts_.traits(e);
+        ok_ &= !t.calls && !t.ordered && (certain || !t.fails);
+        return;
+    }
+    if (nests_ == Nests::Yes && is_row(e->type)) return scan_row(e, certain);
+    if (nests_ == Nests::Yes && (e->op == Op::Result || e->op == Op::Iterate || e->op == Op::Lookup))
+        return scan_nested(e, certain);
+    ok_ &= may_be_lanes(e);
+    count_width(e->type);
+    reads_index_ |= e->op == Op::Var && e->attr.symbol == loop_.index_param();
+    const bool meets = is_scalar_op(e->op) || e->op == Op::Select;
+    for (std::size_t i = 0; i < e->num_args; ++i) {
+        if (meets) count_width(e->arg(i)->type);
+        if (e->op == Op::GetField && e->arg(i)->op == Op::Var) continue;  // of other fields nothing is asked
+        scan(e->arg(i), certain && !is_lazy_arg(e, i));
+    }
+}
+
+void LaneBody::scan_block(Block b, bool certain) {
+    for (const Expr* v : b.values()) scan(v, certain);
+    scan(b.result(), certain);
+}
+
+void LaneBody::scan_builder(const Expr* e, bool certain) {
+    switch (e->op) {
+        case Op::Var: return;
+        case Op::GetField:
+        case Op::MakeStruct:
+            for (const Expr* a : e->args()) ok_ &= a->type->holds_builder, scan(a, certain);
+            return;
+        case Op::Merge:
+            ok_ &= e->num_args == 2 && !e->arg(1)->type->holds_simd;
+            if (info(e->type->builder).indexed) return scan_indexed(e, certain);
+            count_width(e->arg(1)->type);
+            scan(e->arg(0), certain);
+            scan(e->arg(1), certain);
+            return;
+        case Op::If:
+            ok_ &= is_worth_it(e);
+            scan(e->arg(0), certain);
+            scan(e->arg(1), false);
+            scan(e->arg(2), false);
+            return;
+        case Op::Block: scan_block(e->as<Block>(), certain); return;
+        default: ok_ = false;
+    }
+}
+
+/// A merge at the loop's index, plus what does not depend on the element: lanes at consecutive indices.
+/// An index outside of the vector must fail, so it must be one that the scalar loop would reach.
+void LaneBody::scan_indexed(const Expr* e, bool certain) {
+    scan(e->arg(0), certain);
+    const Expr* value = e->arg(1);
+    ok_ &= certain && value->op == Op::MakeStruct && is_index(value->arg(0));
+    if (!ok_) return;
+    merges_at_index_ = true;
+    if (const Expr* offset = offset_of(value->arg(0))) scan(offset, certain);
+    count_width(value->arg(1)->type);
+    scan(value->arg(1), certain);
+}
+
+bool LaneBody::is_index_name(const Expr* e) const {
+    return e->op == Op::Var && e->attr.symbol == loop_.index_param();
+}
+/// What is added to the loop's index, or null.
+const Expr* LaneBody::offset_of(const Expr* index) const {
+    return index->op == Op::Add ? index->arg(is_index_name(index->arg(0)) ? 1 : 0) : nullptr;
+}
+bool LaneBody::is_index(const Expr* e) {
+    if (is_index_name(e)) return true;
+    return e->op == Op::Add && (is_index_name(e->arg(0)) || is_index_name(e->arg(1))) && !varies(offset_of(e));
+}
+
+bool LaneBody::is_worth_it(const Expr* branch) {
+    return !branch->says(AttrKey::Predicate, false) && facts_.traits(branch->arg(1)).size <= kMostAlways &&
+           facts_.traits(branch->arg(2)).size <= kMostAlways;
+}
+
+/// A node that depends on the element: a scalar operation or what goes with it, that cannot fail.
+bool LaneBody::may_be_lanes(const Expr* e) {
+    switch (e->op) {
+        case Op::Var: return e->type->is_scalar() || e->type->is_struct();
+        case Op::Rem: return e->type->is_scalar() && !is_float(e->type->scalar) && !facts_.traits(e).fails;
+        case Op::MakeStruct:
+        case Op::GetField: return true;
+        case Op::Cast:
+        case Op::Select: return !facts_.traits(e).fails;
+        case Op::If: return !facts_.traits(e).fails && is_worth_it(e);
+        default: return is_scalar_op(e->op) && e->arg(0)->type->is_scalar() && !facts_.traits(e).fails;
+    }
+}
+
+// ---- what nests hold
+
+void LaneBody::scan_nested(const Expr* e, bool certain) {
+    if (e->op == Op::Iterate) return scan_iterate(e->as<Iterate>(), certain);
+    if (e->op == Op::Lookup) {
+        ok_ &= e->type->is_scalar() && !varies(e->arg(1)) && (certain || !facts_.traits(e).fails);
+        count_width(e->type);
+        scan_row(e->arg(0), certain);
+        return scan(e->arg(1), certain);
+    }
+    const For f = e->arg(0)->as<For>();
+    ok_ &= bool(f) && e->type->is_scalar();
+    if (ok_) scan_loop(f, certain);
+}
+
+/// A vector of lanes: the element, a field of it, or a slice.
+void LaneBody::scan_row(const Expr* e, bool certain) {
+    ok_ &= is_row(e->type);
+    if (e->op != Op::Slice) {
+        ok_ &= is_path(e);
+        return;
+    }
+    ok_ &= certain && !varies(e->arg(1)) && !varies(e->arg(2));
+    scan_row(e->arg(0), certain);
+    scan(e->arg(1), certain);
+    scan(e->arg(2), certain);
+}
+
+void LaneBody::scan_datum(const Expr* datum, bool certain) {
+    if (!varies(datum)) return scan(datum, certain);
+    const Iter it = datum->as<Iter>();
+    if (!it) return count_width(datum->type->elem()), scan_row(datum, certain);
+    ok_ &= it.shape().kind == IterKind::Scalar && !it.shape().nd && !it.shape().range;
+    ok_ &= certain || !facts_.traits(datum).fails;
+    for (const Expr* bound : datum->args().subspan(1)) {
+        ok_ &= !varies(bound);
+        scan(bound, certain);
+    }
+    if (ok_) scan_datum(it.data(), certain);
+}
+
+void LaneBody::scan_loop(For f, bool certain) {
+    const NewBuilder made = f.builder()->as<NewBuilder>();
+    ok_ &= bool(made) && made.kind() == BuilderKind::Merger && made.node->type->elem()->is_scalar();
+    ok_ &= certain || facts_.lengths_agree(f.data());
+    ok_ &= !f.node->says(AttrKey::Vectorize, false);
+    if (!ok_) return;
+    if (made.arg()) scan(made.arg(), certain);
+    for (const Expr* d : f.data()) scan_datum(d, certain);
+    deepest_ = std::max(deepest_, ++depth_);
+    scan(f.body().body(), certain);
+    --depth_;
+}
+
+/// All lanes take the same number of rounds.
+void LaneBody::scan_iterate(Iterate it, bool certain) {
+    const Step& step = step_of(it);
+    ok_ &= certain && !step.fields.empty() && !varies(step.again);
+    if (!ok_) return;
+    iterates_ = true;
+    scan(it.init(), certain);
+    deepest_ = std::max(deepest_, ++depth_);
+    if (const Block b = it.body().body()->as<Block>())
+        for (const Expr* v : b.values()) scan(v, certain);
+    scan(step.again, certain);
+    for (const Expr* field : step.fields) {
+        scan(field, certain);
+        if (varies(field)) count_width(field->type);
+    }
+    --depth_;
+}
+
+// ---- values
+
+const Expr* LaneBody::spread(const Expr* e, Lets& lets) {
+    if (e->type->is_scalar()) return broadcast(m_, e, lanes_, e->loc);
+    if (!e->type->is_struct() || is_wide(e->type)) return e;
+    if (e->op != Op::MakeStruct) e = named(e, lets);
+    std::vector<const Expr*> fields;
+    for (std::size_t i = 0; i < e->type->args.size(); ++i) fields.push_back(spread(field(e, i), lets));
+    return make_struct(m_, fields, e->loc);
+}
+
+bool LaneBody::is_wide(const Type* t) {
+    return t->is_simd() || (t->is_struct() && std::all_of(t->args.begin(), t->args.end(), is_wide));
+}
+
+const Expr* LaneBody::field(const Expr* e, std::size_t i) {
+    return e->op == Op::MakeStruct ? e->arg(i) : get_field(m_, e, i, e->loc);
+}
+
+/// What does not depend on the element, with the names of this body.
+const Expr* LaneBody::uniform(const Expr* e) { return fresh(m_, substitute(m_, e, values_)); }
+
+const Expr* LaneBody::named(const Expr* e, Lets& lets) {
+    if (is_atom(e)) return e;
+    const Symbol* name = m_.symbol("t", e->type);
+    lets.emplace_back(name, e);
+    return var(m_, name);
+}
+
+/// `e` on lanes; a scalar if it is the same on all of them.
+const Expr* LaneBody::value(const Expr* e, Lets& lets) {
+    if (e->op == Op::Var) {
+        auto at = values_.find(e->attr.symbol);
+        return at == values_.end() ? e : at->second;
+    }
+    if (e->op == Op::Block) return block_value(e->as<Block>(), lets);
+    if (!varies(e)) return uniform(e);
+    switch (e->op) {
+        case Op::GetField: return field(value(e->arg(0), lets), e->attr.index);
+        case Op::If: return branch(e, lets);
+        case Op::Result: return named(result(m_, nested_loop(e->arg(0)->as<For>(), lets), e->loc), lets);
+        case Op::Iterate: return named(nested_iterate(e->as<Iterate>(), lets), lets);
+        case Op::Slice:
+        case Op::Lookup:
+        case Op::Iter:
+        case Op::Cast: return map_args(m_, e, [&](const Expr* a, std::size_t) { return value(a, lets); });
+        default: break;
+    }
+    std::vector<const Expr*> args;
+    for (const Expr* a : e->args()) args.push_back(wide(a, lets));
+    switch (e->op) {
+        case Op::And: return scalar_op(m_, Op::BitAnd, args, e->loc);
+        case Op::Or: return scalar_op(m_, Op::BitOr, args, e->loc);
+        default: return with_args(m_, e, args);
+    }
+}
+
+const Expr* LaneBody::block_value(Block b, Lets& lets) {
+    for (std::size_t i = 0; i < b.size(); ++i) bind(b, i, lets);
+    return value(b.result(), lets);
+}
+
+void LaneBody::bind(Block b, std::size_t i, Lets& lets) {
+    const Expr* v = value(b.value(i), lets);
+    if (varies(b.value(i)) && !v->type->is_struct()) v = spread(v, lets);  // of structs, field by field
+    if (is_atom(v)) {
+        values_[b.symbol(i)] = v;
+        return;
+    }
+    const Symbol* name = m_.symbol(b.symbol(i)->name, v->type);
+    lets.emplace_back(name, v);
+    values_[b.symbol(i)] = var(m_, name);
+}
+
+/// Of a condition that is the same on all lanes one side is evaluated, else both.
+const Expr* LaneBody::branch(const Expr* e, Lets& lets) {
+    if (varies(e->arg(0))) {
+        const Expr *c = wide(e->arg(0), lets), *then = wide(e->arg(1), lets), *otherwise = wide(e->arg(2), lets);
+        return select(m_, c, then, otherwise, e->loc);
+    }
+    auto side = [&](const Expr* of) {
+        Lets own;
+        const Expr* v = wide(of, own);
+        return block(m_, own, v);
+    };
+    const Expr *c = value(e->arg(0), lets), *then = side(e->arg(1));
+    return if_(m_, c, then, side(e->arg(2)), e->loc);
+}
+
+// ---- nests
+
+const Expr* LaneBody::nested_loop(For f, Lets& lets) {
+    std::vector<const Expr*> data;
+    std::vector<const Type*> elems;
+    for (const Expr* d : f.data()) {
+        data.push_back(value(d, lets));
+        elems.push_back(data.back()->type->elem());
+    }
+    const NewBuilder made = f.builder()->as<NewBuilder>();
+    const Type* value_type[] = {m_.types.simd(made.node->type->elem()->scalar, lanes_)};
+    const Type* type = m_.types.builder(BuilderKind::Merger, value_type, made.node->type->op);
+    const Expr* begin = new_builder(m_, type, made.arg() ? wide(made.arg(), lets) : nullptr, made.node->loc);
+
+    const Symbol* b = m_.symbol(f.builder_param()->name, type);
+    const Symbol* i = m_.symbol(f.index_param()->name, f.index_param()->type);
+    const Symbol* x = m_.symbol(f.elem_param()->name, elems.size() == 1 ? elems[0] : m_.types.structure(elems));
+    places_[f.builder_param()] = {0, {}};
+    values_[f.index_param()] = var(m_, i);
+    values_[f.elem_param()] = var(m_, x);
+    Lets inside;
+    Merges merges(1);
+    const Place place = run(f.body().body(), nullptr, inside, merges);
+    const Expr* body = block(m_, inside, merged(place, var(m_, b), merges), f.body().body()->loc);
+    const Expr* loop = weld::loop(m_, data, begin, lambda(m_, {b, i, x}, body, f.body().node->loc), f.node->loc);
+    return with_annotations(m_, loop, f.node->annotations);
+}
+
+const Expr* LaneBody::nested_iterate(Iterate it, Lets& lets) {
+    const Step& step = step_of(it);
+    const std::vector<bool>& varying = varying_fields_[it.body().param(0)];
+    const auto state = [&](const std::vector<const Expr*>& fields, Lets& into) {
+        std::vector<const Expr*> all;
+        for (std::size_t k = 0; k < fields.size(); ++k)
+            all.push_back(varying[k] ? wide(fields[k], into) : value(fields[k], into));
+        return make_struct(m_, all);
+    };
+    std::vector<const Expr*> begins;
+    for (std::size_t k = 0; k < step.fields.size(); ++k) {
+        begins.push_back(part(it.init(), k));
+        mark(begins.back());
+    }
+    const Expr* init = state(begins, lets);
+    const Symbol* s = m_.symbol(it.body().param(0)->name, init->type);
+    values_[it.body().param(0)] = var(m_, s);
+    Lets inside;
+    if (const Block b = it.body().body()->as<Block>())
+        for (std::size_t k = 0; k < b.size(); ++k) bind(b, k, inside);
+    const Expr* next = state(step.fields, inside);
+    const Expr* end = make_struct(m_, {next, value(step.again, inside)});
+    return iterate(m_, init, lambda(m_, {s}, block(m_, inside, end), it.body().node->loc), it.node->loc);
+}
+
+// ---- builders
+
+/// Follows a builder expression: what it merges under `mask` goes to `merges`.
+LaneBody::Place LaneBody::run(const Expr* e, const Expr* mask, Lets& lets, Merges& merges) {
+    switch (e->op) {
+        case Op::Var: return places_[e->attr.symbol];
+        case Op::GetField: {
+            Place of = run(e->arg(0), mask, lets, merges);
+            return e->attr.index < of.fields.size() ? of.fields[e->attr.index] : Place{};
+        }
+        case Op::MakeStruct: {
+            Place all;
+            for (const Expr* f : e->args()) all.fields.push_back(run(f, mask, lets, merges));
+            return all;
+        }
+        case Op::Block: {
+            const Block b = e->as<Block>();
+            for (std::size_t i = 0; i < b.size(); ++i) {
+                if (b.value(i)->type->holds_builder)
+                    places_[b.symbol(i)] = run(b.value(i), mask, lets, merges);
+                else bind(b, i, lets);
+            }
+            return run(b.result(), mask, lets, merges);
+        }
+        case Op::Merge: {
+            const Place place = run(e->arg(0), mask, lets, merges);
+            const Expr* v = info(e->type->builder).indexed ? row(e->arg(1), lets) : wide(e->arg(1), lets);
+            if (place.leaf >= 0) merges[std::size_t(place.leaf)].push_back({v, mask, e->loc});
+            else ok_ = false;
+            return place;
+        }
+        case Op::If: return run_branch(e, mask, lets, merges);
+        default: ok_ = false; return {};
+    }
+}
+
+/// `{i, v}` as the index of the first lane and lanes.
+const Expr* LaneBody::row(const Expr* e, Lets& lets) {
+    const Expr* first = first_;
+    if (const Expr* offset = offset_of(e->arg(0)))
+        first = scalar_op(m_, Op::Add, {first, value(offset, lets)}, e->loc);
+    return make_struct(m_, {first, wide(e->arg(1), lets)}, e->loc);
+}
+
+static bool merges_anything(const Expr* e) {
+    bool any = false;
+    visit(e, [&](const Expr* x) { any |= x->op == Op::Merge; });
+    return any;
+}
+
+/// `c` under `mask`.
+const Expr* LaneBody::under(const Expr* mask, const Expr* c, Lets& lets) {
+    return mask ? named(scalar_op(m_, Op::BitAnd, {mask, c}, c->loc), lets) : c;
+}
+
+LaneBody::Place LaneBody::run_branch(const Expr* e, const Expr* mask, Lets& lets, Merges& merges) {
+    const Expr* c = named(wide(e->arg(0), lets), lets);
+    Merges then(merges.size()), otherwise(merges.size());
+    const Expr *yes = c, *no = c;  // masks of the sides, made only if they merge
+    if (merges_anything(e->arg(1))) yes = under(mask, c, lets);
+    const Place place = run(e->arg(1), yes, lets, then);
+    if (merges_anything(e->arg(2)))
+        no = named(under(mask, scalar_op(m_, Op::Not, {c}, c->loc), lets), lets);
+    ok_ &= run(e->arg(2), no, lets, otherwise) == place;
+    for (std::size_t i = 0; i < merges.size(); ++i) {
+        const std::vector<LaneMerge>&a = then[i], &b = otherwise[i];
+        if (a.size() == 1 && b.size() == 1 && a[0].mask == yes && b[0].mask == no) {
+            merges[i].push_back({select(m_, c, a[0].value, b[0].value, e->loc), mask, e->loc});
+            continue;
+        }
+        merges[i].insert(merges[i].end(), a.begin(), a.end());
+        merges[i].insert(merges[i].end(), b.begin(), b.end());
+    }
+    return place;
+}
+
+/// The builders at `place` in `state` after their merges.
+const Expr* LaneBody::merged(const Place& place, const Expr* state, const Merges& merges) {
+    if (place.leaf >= 0) {
+        for (const LaneMerge& one : merges[std::size_t(place.leaf)])
+            state = merge(m_, state, one.value, one.mask, one.loc);
+        return state;
+    }
+    std::vector<const Expr*> fields;
+    for (std::size_t i = 0; i < place.fields.size(); ++i)
+        fields.push_back(merged(place.fields[i], get_field(m_, state, i), merges));
+    return make_struct(m_, fields);
+}
+
+}  // namespace weld

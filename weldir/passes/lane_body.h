@@ -1,0 +1,140 @@
+// The body of a loop over scalars, translated to lanes: each name becomes what it is in several iterations at
+// once. What does not depend on the element stays scalar and is spread where lanes meet it.
+//
+// An `if` that depends on the element is evaluated on both sides: values are selected, merges get a mask. If
+// both sides merge once into the same builder, the values are selected and one merge is left. Lanes merge in
+// order, so a builder that keeps the order (an appender) may be merged into at one place only.
+//
+// Not possible:
+//   - if anything in the body that depends on the element, or on a condition that does, may fail: lanes that the
+//     scalar loop would not have evaluated must not fail. (Division of integers by a constant other than 0 is fine.)
+//   - for builders that don't take lanes; where an `if` asks to stay a branch, or costs too much to evaluate always.
+//   - for loops, collections and calls in the body that depend on the element; with `Nests::Yes` these are possible:
+//     vectors of scalars as elements, which are then vectors of lanes and read at places that all lanes share; loops
+//     and `iterate`s that take equally many rounds in all lanes, and mergers of lanes in them.
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "weldir/ir/facts.h"
+#include "weldir/ir/walk.h"
+#include "weldir/passes/normal_form.h"
+
+namespace weld {
+
+enum class Nests : bool { No, Yes };
+
+class LaneBody {
+  public:
+    LaneBody(Module& m, Facts& facts, For loop, Nests nests);
+
+    bool ok() const { return ok_; }
+    /// Bytes of the widest scalar.
+    std::uint32_t width() const { return width_; }
+    bool reads_index() const { return reads_index_; }
+    /// It merges at indices that count along with the loop.
+    bool merges_at_index() const { return merges_at_index_; }
+    /// Loops inside of loops, or an `iterate`, that depend on the element.
+    bool is_nest() const { return deepest_ > 1 || iterates_; }
+
+    /// The body on `lanes` lanes, or null. `elem` and `index` (null if it is not read) stand for the parameters, on
+    /// lanes; `first` for the index of the first lane, where the body merges at indices.
+    const Expr* translated(std::uint32_t lanes, const Symbol* builder, const Expr* first, const Expr* index,
+                           const Expr* elem);
+
+  private:
+    /// The builders in a value: one of the loop's (numbered depth first), or a struct of such.
+    struct Place {
+        int leaf = -1;
+        std::vector<Place> fields;
+        friend bool operator==(const Place&, const Place&) = default;
+    };
+    /// One merge that the body makes; without a mask on all lanes.
+    struct LaneMerge {
+        const Expr* value;
+        const Expr* mask;
+        Loc loc;
+    };
+    using Merges = std::vector<std::vector<LaneMerge>>;  // by leaf
+    /// The body of an `iterate`: how each field of the state goes on, and whether it does.
+    struct Step {
+        std::vector<const Expr*> fields;
+        const Expr* again = nullptr;
+    };
+
+    // what depends on the element
+    bool mark(const Expr* e);
+    bool mark_args(const Expr* e);
+    bool mark_loop(For f);
+    bool mark_iterate(Iterate it);
+    void mark_fields(const Symbol* s, std::vector<bool> varying);
+    bool varies(const Expr* e) const;
+
+    // what the body holds
+    static bool is_row(const Type* t) { return t->is_vec() && t->elem()->is_scalar(); }
+    void find_leaves(const Type* t);
+    static Place whole(const Type* t, int& next);
+    void count_width(const Type* t);
+    void scan(const Expr* e, bool certain = true);
+    void scan_block(Block b, bool certain);
+    void scan_builder(const Expr* e, bool certain);
+    void scan_indexed(const Expr* e, bool certain);
+    void scan_nested(const Expr* e, bool certain);
+    void scan_loop(For f, bool certain);
+    void scan_datum(const Expr* datum, bool certain);
+    void scan_iterate(Iterate it, bool certain);
+    void scan_row(const Expr* e, bool certain);
+    const Step& step_of(Iterate it);
+    const Expr* part(const Expr* e, std::size_t i);
+    bool is_index_name(const Expr* e) const;
+    const Expr* offset_of(const Expr* index) const;
+    bool is_index(const Expr* e);
+    bool is_worth_it(const Expr* branch);
+    bool may_be_lanes(const Expr* e);
+
+    // values
+    const Expr* spread(const Expr* e, Lets& lets);
+    static bool is_wide(const Type* t);
+    const Expr* field(const Expr* e, std::size_t i);
+    const Expr* uniform(const Expr* e);
+    const Expr* value(const Expr* e, Lets& lets);
+    const Expr* wide(const Expr* e, Lets& lets) { return spread(value(e, lets), lets); }
+    const Expr* named(const Expr* e, Lets& lets);
+    const Expr* block_value(Block b, Lets& lets);
+    void bind(Block b, std::size_t i, Lets& lets);
+    const Expr* branch(const Expr* e, Lets& lets);
+    const Expr* nested_loop(For f, Lets& lets);
+    const Expr* nested_datum(const Expr* datum, Lets& lets);
+    const Expr* nested_builder(const Expr* e, Lets& lets);
+    const Expr* nested_iterate(Iterate it, Lets& lets);
+
+    // builders
+    Place run(const Expr* e, const Expr* mask, Lets& lets, Merges& merges);
+    const Expr* row(const Expr* e, Lets& lets);
+    const Expr* under(const Expr* mask, const Expr* c, Lets& lets);
+    Place run_branch(const Expr* e, const Expr* mask, Lets& lets, Merges& merges);
+    const Expr* merged(const Place& place, const Expr* state, const Merges& merges);
+
+    Module& m_;
+    Facts& facts_;
+    For loop_;
+    Nests nests_;
+    std::vector<const Type*> leaves_;
+    std::unordered_set<const Symbol*> varying_;
+    std::unordered_map<const Symbol*, std::vector<bool>> varying_fields_;  // of structs, some of whose fields vary
+    std::unordered_map<const Expr*, bool> varies_;
+    std::unordered_map<const Expr*, Step> steps_;
+    std::unordered_map<const Symbol*, Place> places_;  // of symbols that hold builders
+    SymbolMap values_;                                 // what names of the scalar body are here
+    std::uint32_t lanes_ = 0;
+    std::uint32_t width_ = 1;
+    const Expr* first_ = nullptr;
+    int depth_ = 0, deepest_ = 0, marked_ = 0;
+    bool iterates_ = false;
+    bool reads_index_ = false;
+    bool merges_at_index_ = false;
+    bool ok_ = true;
+};
+
+}  // namespace weld

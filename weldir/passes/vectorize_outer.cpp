@@ -1,0 +1,157 @@
+// Loops with loops inside go over lanes of their own elements, where their inner loops take equally many rounds.
+//
+//     for(rows, appender[f64], |b, i, row| merge(b, iterate(..., sum(map(zip(row, other), ...)) ...)))
+// becomes
+//     for(rangeiter(0L, (len(rows) + 7L) / 8L, 1L), appender[f64], |b, g, k|
+//       let r = optlookup[8](rows, k * 8L);
+//       if(r.$0, merge(b, iterate(..., result(for(zip(r.$1, other), merger[simd[f64,8],+], ...)) ...)),
+//         for(iter(rows, k * 8L, min(k * 8L + 8L, len(rows)), 1L), b, ... as before)))
+//
+// Elements that are vectors are turned over, so that lane j of element i is element i of vector j: worth it where
+// each is read many times. (A loop inside that reads its row once is better off on lanes of the row.) Where the
+// vectors of a group differ in length, and for the last group, the loop stays what it was.
+//
+// Not done where the body cannot be translated (lane_body.h), or holds no `iterate` and no loops in loops;
+// with bounds or strides; for `@(vectorize:false)`; where the trip count is known to be less than the lanes.
+#include <algorithm>
+#include <bit>
+
+#include "weldir/passes/lane_body.h"
+
+namespace weld {
+
+namespace {
+
+constexpr std::uint32_t kMostNodes = 1000;  // of a body, which is there twice afterwards
+constexpr std::uint32_t kMostLanes = 16;    // turning over takes that many registers
+
+class OuterVectorizer {
+  public:
+    OuterVectorizer(Module& m, Facts& facts) : m_(m), facts_(facts) {}
+
+    /// The loop over groups of iterations, or null.
+    const Expr* groups(For loop) {
+        if (loop.node->says(AttrKey::Vectorize, false)) return nullptr;
+        for (const Expr* d : loop.data())
+            if (!may_be_grouped(d)) return nullptr;
+        if (facts_.traits(loop.body().node).size > kMostNodes) return nullptr;
+        LaneBody body(m_, facts_, loop, Nests::Yes);
+        if (!body.ok() || !body.is_nest()) return nullptr;
+        const std::uint32_t width = body.reads_index() ? std::max(8u, body.width()) : body.width();
+        lanes_ = std::min(kMostLanes, 2 * m_.simd_bytes / width);
+        const std::optional<Count> n = facts_.iterations(loop.node);
+        if (lanes_ < 2 || !std::has_single_bit(lanes_) || (n && !n->of && n->factor < lanes_)) return nullptr;
+        return grouped(loop, body);
+    }
+
+  private:
+    bool may_be_grouped(const Expr* datum) {
+        const Type* elem = datum->type->elem();
+        const bool rows = elem->is_vec() && elem->elem()->is_scalar();
+        return (elem->is_scalar() || rows) && datum->op != Op::Iter && !facts_.traits(datum).calls;
+    }
+
+    const Expr* i64(std::int64_t n) { return int_literal(m_, m_.types.i64(), n); }
+    const Expr* named(const Expr* e, const char* name, Lets& lets) {
+        if (is_atom(e)) return e;
+        const Symbol* s = m_.symbol(name, e->type);
+        lets.emplace_back(s, e);
+        return var(m_, s);
+    }
+
+    const Expr* grouped(For loop, LaneBody& body) {
+        Lets before;
+        std::vector<const Expr*> data;
+        for (const Expr* d : loop.data()) data.push_back(is_path(d) ? d : named(d, "d", before));
+        if (!facts_.lengths_agree(data)) check_lengths(data, loop.node->loc, before);
+        const Expr* n = named(len(m_, data[0]), "n", before);
+        const Expr* count =
+            scalar_op(m_, Op::Div, {scalar_op(m_, Op::Add, {n, i64(lanes_ - 1)}), i64(lanes_)});
+        const Expr* range = range_iter(m_, IterKind::Scalar, i64(0), named(count, "n", before), i64(1));
+
+        const Symbol* b = m_.symbol(loop.builder_param()->name, loop.node->type);
+        const Symbol* g = m_.symbol(loop.index_param()->name, m_.types.i64());
+        const Symbol* k = m_.symbol("k", m_.types.i64());
+        Lets inside;
+        const Expr* first = named(scalar_op(m_, Op::Mul, {var(m_, k), i64(lanes_)}), "first", inside);
+        const Expr* found = nullptr;
+        const Expr* elem = elements(data, first, inside, &found);
+        const Expr* index = body.reads_index() ? named(indices(first, inside), "i", inside) : nullptr;
+        const Expr* on_lanes = body.translated(lanes_, b, first, index, elem);
+        if (!on_lanes) return nullptr;
+        const Expr* choice = if_(m_, found, on_lanes, one_by_one(loop, data, b, first, n), loop.node->loc);
+        const Expr* f = lambda(m_, {b, g, k}, block(m_, inside, choice), loop.body().node->loc);
+        const Expr* all = weld::loop(m_, {&range, 1}, loop.builder(), f, loop.node->loc);
+        return block(m_, before, with_annotations(m_, all, loop.node->annotations), loop.node->loc);
+    }
+
+    /// A loop that does nothing, but fails where the lengths of its data differ.
+    void check_lengths(std::span<const Expr* const> data, Loc loc, Lets& lets) {
+        const Type* i64[] = {m_.types.i64()};
+        const Type* type = m_.types.builder(BuilderKind::Merger, i64, MergeOp::Add);
+        std::vector<const Type*> types;
+        for (const Expr* d : data) types.push_back(d->type->elem());
+        const Symbol* b = m_.symbol("b", type);
+        const Symbol* x = m_.symbol("x", m_.types.structure(types));
+        const Expr* body = lambda(m_, {b, m_.symbol("i", i64[0]), x}, var(m_, b));
+        named(result(m_, weld::loop(m_, data, new_builder(m_, type), body, loc)), "equal", lets);
+    }
+
+    /// The elements of a group from `first` on; `*found` says whether they are there.
+    const Expr* elements(std::span<const Expr* const> data, const Expr* first, Lets& lets, const Expr** found) {
+        std::vector<const Expr*> parts;
+        for (const Expr* d : data) {
+            const Expr* group = named(opt_lanes(m_, d, first, lanes_), "group", lets);
+            const Expr* here = get_field(m_, group, 0);
+            *found = *found ? scalar_op(m_, Op::BitAnd, {*found, here}) : here;
+            parts.push_back(get_field(m_, group, 1));
+        }
+        return parts.size() == 1 ? parts[0] : make_struct(m_, parts);
+    }
+
+    /// `first`, `first + 1`, ... as lanes.
+    const Expr* indices(const Expr* first, Lets& lets) {
+        std::vector<const Expr*> numbers;
+        for (std::uint32_t k = 0; k < lanes_; ++k) numbers.push_back(i64(k));
+        const Expr* all = named(make_vec(m_, m_.types.i64(), numbers), "lanes", lets);
+        return scalar_op(m_, Op::Add, {broadcast(m_, first, lanes_),
+                                       get_field(m_, opt_lanes(m_, all, i64(0), lanes_), 1)});
+    }
+
+    /// The loop as it was, over the elements of one group.
+    const Expr* one_by_one(For loop, std::span<const Expr* const> data, const Symbol* builder,
+                           const Expr* first, const Expr* n) {
+        Lets lets;
+        const Expr* end = scalar_op(m_, Op::Add, {first, i64(lanes_)});
+        end = named(scalar_op(m_, Op::Min, {end, n}), "end", lets);
+        std::vector<const Expr*> iters;
+        for (const Expr* d : data) {
+            const Expr* bounds[] = {first, end, i64(1)};
+            iters.push_back(iter(m_, IterKind::Scalar, d, bounds));
+        }
+        const Symbol *b = loop.builder_param(), *i = loop.index_param(), *x = loop.elem_param();
+        const Symbol* own = m_.symbol(i->name, i->type);
+        const Expr* body =
+            let(m_, i, scalar_op(m_, Op::Add, {first, var(m_, own)}), loop.body().body());
+        return block(m_, lets, weld::loop(m_, iters, var(m_, builder), lambda(m_, {b, own, x}, body),
+                                          loop.node->loc));
+    }
+
+    Module& m_;
+    Facts& facts_;
+    std::uint32_t lanes_ = 0;
+};
+
+}  // namespace
+
+const Expr* vectorize_outer(Module& m, const Expr* lambda) {
+    Facts facts(m, lambda);
+    OuterVectorizer vectorizer(m, facts);
+    const Expr* now = rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
+        const For loop = e->as<For>();
+        return loop ? vectorizer.groups(loop) : nullptr;
+    });
+    return in_normal_form(m, lambda, now);
+}
+
+}  // namespace weld
