@@ -85,6 +85,8 @@ static void report_failure(std::uint64_t seed, const std::string& message, const
     Sample s;
     interp::on_big_stack([&] { s = sample_of(seed); });
     fmt::print("seed {}: {}\n", seed, message.substr(0, 2000));
+    const std::string path = fmt::format("{}/failing-{}.weld", options.out, seed);
+    write_failure(path, s, message);  // shrinking may take long
     const std::string kind = kind_of(message);
     std::string last = message;
     interp::on_big_stack([&] {
@@ -98,7 +100,6 @@ static void report_failure(std::uint64_t seed, const std::string& message, const
             },
             300);
     });
-    const std::string path = fmt::format("{}/failing-{}.weld", options.out, seed);
     write_failure(path, s, last);
     fmt::print("{}\n  {}\n{}\n", path, last.substr(0, 2000), s.text);
     std::fflush(stdout);

@@ -167,6 +167,7 @@ class Verifier {
         if (scope_[s->id] != Scope::Unbound) return fail(at, "`{}` is bound twice", s->name);
         scope_[s->id] = Scope::Open;
         if (!s->type->holds_builder) return;
+        if (origins.size() != leaves(s->type)) return fail(at, "a builder is dropped");
         std::vector<bool> used(origins.size(), false);
         states_[s] = {s, std::move(origins), std::move(used), depth_, next_order_++};
     }
@@ -274,7 +275,7 @@ class Verifier {
     Origins variable(const Expr* e) {
         const Symbol* s = e->attr.symbol;
         read(s, e);
-        return s->type->holds_builder ? use(s, 0, leaves(s->type), e) : Origins();
+        return error_.empty() && s->type->holds_builder ? use(s, 0, leaves(s->type), e) : Origins();
     }
 
     /// `a.$0.$2`: of a name, uses only the builders in that field.
@@ -291,7 +292,7 @@ class Verifier {
         if (of->op == Op::Var) {
             check(of);
             if (error_.empty()) read(of->attr.symbol, of);
-            return n ? use(of->attr.symbol, from, from + n, e) : Origins();
+            return n && error_.empty() ? use(of->attr.symbol, from, from + n, e) : Origins();
         }
         Origins o = walk(of, ordered);
         if (o.size() != n) fail(e, "a builder is dropped");

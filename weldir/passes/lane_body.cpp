@@ -57,9 +57,10 @@ bool LaneBody::mark(const Expr* e) {
         case Op::Var: return varies(e);
         case Op::Block: {
             const Block b = e->as<Block>();
+            bool any = false;  // also of names that nobody reads: all of the block has to be translated
             for (std::size_t i = 0; i < b.size(); ++i)
-                if (mark(b.value(i))) varying_.insert(b.symbol(i));
-            return known(mark(b.result()));
+                if (mark(b.value(i))) varying_.insert(b.symbol(i)), any = true;
+            return known(mark(b.result()) || any);
         }
         case Op::GetField:
             if (e->arg(0)->op == Op::Var) {
@@ -104,9 +105,10 @@ bool LaneBody::mark_iterate(Iterate it) {
     std::vector<bool> fields;
     for (std::size_t i = 0; i < step.fields.size(); ++i)
         fields.push_back(it.init()->op == Op::MakeStruct ? varies(it.init()->arg(i)) : begins);
+    bool any = false;
     for (bool changed = true; changed && ok_;) {
         mark_fields(it.body().param(0), fields);
-        mark(it.body().body());
+        any = mark(it.body().body());
         changed = false;
         for (std::size_t i = 0; i < fields.size(); ++i) {
             const bool goes_on = mark(step.fields[i]);
@@ -114,7 +116,7 @@ bool LaneBody::mark_iterate(Iterate it) {
             fields[i] = fields[i] || goes_on;
         }
     }
-    return std::find(fields.begin(), fields.end(), true) != fields.end() || varies(step.again);
+    return any || std::find(fields.begin(), fields.end(), true) != fields.end();
 }
 
 /// Field `i` of `e`, of a selection between structs without what is equal on both sides.
