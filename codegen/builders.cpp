@@ -403,7 +403,8 @@ static Leaves merge_in_lanes(Emitter& e, Merge g, const Leaves& s, const Leaves&
 Leaves Emitter::emit_merge(Merge g) {
     const Type* t = g.node->type;
     const Leaves s = emit(g.builder());
-    // Lanes that a builder of simd values takes are one value; otherwise they are merged one by one, in order.
+    // Lanes that a builder of simd values takes are one value; otherwise they are merged one by one, in
+    // order.
     const std::uint32_t n = t->holds_simd ? 0 : lanes_in(g.value()->type);
     if (n == 0 && !g.mask()) return merge_one(*this, g, t, s, emit(g.value()));
     if (!g.mask()) return merge_in_lanes(*this, g, s, emit(g.value()), n, tail.mask);

@@ -85,8 +85,8 @@ Leaves Emitter::emit_opt_lookup(OptLookup l) {
         [&] { return zeros(loaded); });
 }
 
-/// The registers `rows`, as many as each has lanes, turned over: every step interleaves the first half of them
-/// with the second.
+/// The registers `rows`, as many as each has lanes, turned over: every step interleaves the first half of
+/// them with the second.
 static Leaves transposed(Emitter& e, Leaves rows) {
     const std::size_t n = rows.size();
     llvm::SmallVector<int, 64> low, high;
@@ -109,7 +109,8 @@ static Leaves transposed(Emitter& e, Leaves rows) {
 static void turn_over(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::Value* len, llvm::Value* to) {
     auto& ir = e.ir;
     const std::int64_t bytes = scalar->getPrimitiveSizeInBits() / 8, n = std::int64_t(rows.size());
-    const std::int64_t side = std::min(n, std::max<std::int64_t>(1, std::int64_t(target_simd_bytes()) / bytes));
+    const std::int64_t side =
+        std::min(n, std::max<std::int64_t>(1, std::int64_t(target_simd_bytes()) / bytes));
     auto* lanes = llvm::FixedVectorType::get(scalar, unsigned(side));
     const llvm::Align align{std::uint64_t(bytes)};
     const auto place = [&](llvm::Value* j, std::int64_t row) {
@@ -159,8 +160,8 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
         const auto found = [&]() -> Leaves {
             return {ir.getTrue(), load(l.found(), element(of[0], elem, first))[0]};
         };
-        llvm::Value* none = llvm::Constant::getNullValue(
-            llvm::FixedVectorType::get(unit.lower(elem->scalar), unsigned(n)));
+        llvm::Value* none =
+            llvm::Constant::getNullValue(llvm::FixedVectorType::get(unit.lower(elem->scalar), unsigned(n)));
         return emit_if(inside, found, [&]() -> Leaves { return {ir.getFalse(), none}; });
     }
     llvm::Value* to = slot(most_bytes, 64);

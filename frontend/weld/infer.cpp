@@ -694,6 +694,10 @@ class Inference {
             case Op::OptLookup:
                 return collection(n, false, true) && key(n) ? pair(t_.boolean(), found_in(of)) : t_.error();
             case Op::OptLanes:
+                if (!r_.options.is_printed_module) {
+                    error_at(r_, n, "`optlookup` with lanes is for the optimiser alone");
+                    return t_.error();
+                }
                 if (!collection(n, true, false)) return t_.error();
                 demand(n->args[1], t_.i64(), "the index of an element");
                 return pair(t_.boolean(), found_lanes(n, t_.arg(of, 0)));

@@ -48,7 +48,8 @@ std::string ill_formed_builder(const Type* t) {
     if (has_key && !is_key(t->key())) return fmt::format("`{}` cannot be a key", t->key()->str());
     if (t->builder == BuilderKind::Appender || t->builder == BuilderKind::GroupMerger) return {};
     const Type* value = has_key ? t->value() : t->elem();
-    if (!is_mergeable(value, t->builder)) return fmt::format("`{}` cannot be merged by an operator", value->str());
+    if (!is_mergeable(value, t->builder))
+        return fmt::format("`{}` cannot be merged by an operator", value->str());
     return {};
 }
 
@@ -400,9 +401,10 @@ void opt_lanes(Demands& d, const Expr* e) {
     const bool pair = t->is_struct() && t->args.size() == 2 && t->args[0]->is_bool();
     if (!d.that(of->is_vec() && pair, "lanes of `{}`", of)) return;
     const bool rows = of->elem()->is_vec() && t->args[1]->is_vec();
-    const Type *scalar = rows ? of->elem()->elem() : of->elem(), *simd = rows ? t->args[1]->elem() : t->args[1];
-    d.that(scalar->is_scalar() && simd->is_simd() && simd->scalar == scalar->scalar, "lanes of `{}` as `{}`", of,
-           t->args[1]);
+    const Type *scalar = rows ? of->elem()->elem() : of->elem(),
+               *simd = rows ? t->args[1]->elem() : t->args[1];
+    d.that(scalar->is_scalar() && simd->is_simd() && simd->scalar == scalar->scalar, "lanes of `{}` as `{}`",
+           of, t->args[1]);
 }
 
 void key_exists(Demands& d, const Expr* e) {

@@ -1,4 +1,5 @@
-// Bodies on lanes: first what varies from lane to lane, then whether all of it can be done, then the translation.
+// Bodies on lanes: first what varies from lane to lane, then whether all of it can be done, then the
+// translation.
 #include "weldir/passes/lane_body.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ LaneBody::LaneBody(Module& m, Facts& facts, For loop, Nests nests)
     : m_(m), facts_(facts), loop_(loop), nests_(nests) {
     varying_.insert(loop.body().params().begin(), loop.body().params().end());
     find_leaves(loop.node->type);
-    for (const Type* leaf : leaves_) ok_ &= info(leaf->builder).takes_lanes(leaf);
+    for (const Type* leaf : leaves_) ok_ &= nests == Nests::Yes || info(leaf->builder).takes_lanes(leaf);
     for (const Expr* d : loop.data()) {
         const Type* elem = d->type->elem();
         if (nests == Nests::No || !is_row(elem)) count_width(elem);
@@ -84,7 +85,8 @@ bool LaneBody::mark_args(const Expr* e) {
 
 void LaneBody::mark_fields(const Symbol* s, std::vector<bool> varying) {
     if (std::find(varying.begin(), varying.end(), true) != varying.end()) varying_.insert(s);
-    if (s->type->is_struct() && varying.size() == s->type->args.size()) varying_fields_[s] = std::move(varying);
+    if (s->type->is_struct() && varying.size() == s->type->args.size())
+        varying_fields_[s] = std::move(varying);
 }
 
 bool LaneBody::mark_loop(For f) {
@@ -202,7 +204,8 @@ void LaneBody::scan_builder(const Expr* e, bool certain) {
             return;
         case Op::Merge:
             ok_ &= e->num_args == 2 && !e->arg(1)->type->holds_simd;
-            if (info(e->type->builder).indexed) return scan_indexed(e, certain);
+            if (info(e->type->builder).indexed && (nests_ == Nests::No || is_at_index(e)))
+                return scan_indexed(e, certain);
             count_width(e->arg(1)->type);
             scan(e->arg(0), certain);
             scan(e->arg(1), certain);
@@ -223,7 +226,7 @@ void LaneBody::scan_builder(const Expr* e, bool certain) {
 void LaneBody::scan_indexed(const Expr* e, bool certain) {
     scan(e->arg(0), certain);
     const Expr* value = e->arg(1);
-    ok_ &= certain && value->op == Op::MakeStruct && is_index(value->arg(0));
+    ok_ &= certain && is_at_index(e);
     if (!ok_) return;
     merges_at_index_ = true;
     if (const Expr* offset = offset_of(value->arg(0))) scan(offset, certain);
@@ -240,7 +243,14 @@ const Expr* LaneBody::offset_of(const Expr* index) const {
 }
 bool LaneBody::is_index(const Expr* e) {
     if (is_index_name(e)) return true;
-    return e->op == Op::Add && (is_index_name(e->arg(0)) || is_index_name(e->arg(1))) && !varies(offset_of(e));
+    return e->op == Op::Add && (is_index_name(e->arg(0)) || is_index_name(e->arg(1))) &&
+           !varies(offset_of(e));
+}
+
+/// A merge of `{i, v}` where `i` counts along with the loop.
+bool LaneBody::is_at_index(const Expr* merge) {
+    const Expr* value = merge->arg(1);
+    return value->op == Op::MakeStruct && is_index(value->arg(0));
 }
 
 bool LaneBody::is_worth_it(const Expr* branch) {
@@ -248,17 +258,18 @@ bool LaneBody::is_worth_it(const Expr* branch) {
            facts_.traits(branch->arg(2)).size <= kMostAlways;
 }
 
-/// A node that depends on the element: a scalar operation or what goes with it, that cannot fail.
+/// A node that depends on the element: a scalar operation or what goes with it, that cannot fail by itself.
 bool LaneBody::may_be_lanes(const Expr* e) {
     switch (e->op) {
         case Op::Var: return e->type->is_scalar() || e->type->is_struct();
+        case Op::Div: return e->type->is_scalar() && !facts_.traits(e).fails;
         case Op::Rem: return e->type->is_scalar() && !is_float(e->type->scalar) && !facts_.traits(e).fails;
         case Op::MakeStruct:
-        case Op::GetField: return true;
+        case Op::GetField:
         case Op::Cast:
-        case Op::Select: return !facts_.traits(e).fails;
-        case Op::If: return !facts_.traits(e).fails && is_worth_it(e);
-        default: return is_scalar_op(e->op) && e->arg(0)->type->is_scalar() && !facts_.traits(e).fails;
+        case Op::Select: return true;
+        case Op::If: return is_worth_it(e);
+        default: return is_scalar_op(e->op) && e->arg(0)->type->is_scalar();
     }
 }
 
@@ -411,7 +422,8 @@ void LaneBody::bind(Block b, std::size_t i, Lets& lets) {
 /// Of a condition that is the same on all lanes one side is evaluated, else both.
 const Expr* LaneBody::branch(const Expr* e, Lets& lets) {
     if (varies(e->arg(0))) {
-        const Expr *c = wide(e->arg(0), lets), *then = wide(e->arg(1), lets), *otherwise = wide(e->arg(2), lets);
+        const Expr *c = wide(e->arg(0), lets), *then = wide(e->arg(1), lets),
+                   *otherwise = wide(e->arg(2), lets);
         return select(m_, c, then, otherwise, e->loc);
     }
     auto side = [&](const Expr* of) {
@@ -439,7 +451,8 @@ const Expr* LaneBody::nested_loop(For f, Lets& lets) {
 
     const Symbol* b = m_.symbol(f.builder_param()->name, type);
     const Symbol* i = m_.symbol(f.index_param()->name, f.index_param()->type);
-    const Symbol* x = m_.symbol(f.elem_param()->name, elems.size() == 1 ? elems[0] : m_.types.structure(elems));
+    const Symbol* x =
+        m_.symbol(f.elem_param()->name, elems.size() == 1 ? elems[0] : m_.types.structure(elems));
     places_[f.builder_param()] = {0, {}};
     values_[f.index_param()] = var(m_, i);
     values_[f.elem_param()] = var(m_, x);
@@ -447,7 +460,8 @@ const Expr* LaneBody::nested_loop(For f, Lets& lets) {
     Merges merges(1);
     const Place place = run(f.body().body(), nullptr, inside, merges);
     const Expr* body = block(m_, inside, merged(place, var(m_, b), merges), f.body().body()->loc);
-    const Expr* loop = weld::loop(m_, data, begin, lambda(m_, {b, i, x}, body, f.body().node->loc), f.node->loc);
+    const Expr* loop =
+        weld::loop(m_, data, begin, lambda(m_, {b, i, x}, body, f.body().node->loc), f.node->loc);
     return with_annotations(m_, loop, f.node->annotations);
 }
 
@@ -502,7 +516,8 @@ LaneBody::Place LaneBody::run(const Expr* e, const Expr* mask, Lets& lets, Merge
         }
         case Op::Merge: {
             const Place place = run(e->arg(0), mask, lets, merges);
-            const Expr* v = info(e->type->builder).indexed ? row(e->arg(1), lets) : wide(e->arg(1), lets);
+            const bool at_index = info(e->type->builder).indexed && is_at_index(e);
+            const Expr* v = at_index ? row(e->arg(1), lets) : wide(e->arg(1), lets);
             if (place.leaf >= 0) merges[std::size_t(place.leaf)].push_back({v, mask, e->loc});
             else ok_ = false;
             return place;
@@ -537,8 +552,7 @@ LaneBody::Place LaneBody::run_branch(const Expr* e, const Expr* mask, Lets& lets
     const Expr *yes = c, *no = c;  // masks of the sides, made only if they merge
     if (merges_anything(e->arg(1))) yes = under(mask, c, lets);
     const Place place = run(e->arg(1), yes, lets, then);
-    if (merges_anything(e->arg(2)))
-        no = named(under(mask, scalar_op(m_, Op::Not, {c}, c->loc), lets), lets);
+    if (merges_anything(e->arg(2))) no = named(under(mask, scalar_op(m_, Op::Not, {c}, c->loc), lets), lets);
     ok_ &= run(e->arg(2), no, lets, otherwise) == place;
     for (std::size_t i = 0; i < merges.size(); ++i) {
         const std::vector<LaneMerge>&a = then[i], &b = otherwise[i];

@@ -6,12 +6,17 @@
 // order, so a builder that keeps the order (an appender) may be merged into at one place only.
 //
 // Not possible:
-//   - if anything in the body that depends on the element, or on a condition that does, may fail: lanes that the
-//     scalar loop would not have evaluated must not fail. (Division of integers by a constant other than 0 is fine.)
-//   - for builders that don't take lanes; where an `if` asks to stay a branch, or costs too much to evaluate always.
-//   - for loops, collections and calls in the body that depend on the element; with `Nests::Yes` these are possible:
-//     vectors of scalars as elements, which are then vectors of lanes and read at places that all lanes share; loops
-//     and `iterate`s that take equally many rounds in all lanes, and mergers of lanes in them.
+//   - if anything in the body that depends on the element, or on a condition that does, may fail: lanes that
+//   the
+//     scalar loop would not have evaluated must not fail. (Division of integers by a constant other than 0 is
+//     fine.)
+//   - for builders that don't take lanes, and merges at other places than the index; where an `if` asks to
+//   stay a branch, or costs too much to evaluate always.
+//   - for loops, collections and calls in the body that depend on the element; with `Nests::Yes` these are
+//   possible:
+//     vectors of scalars as elements, which are then vectors of lanes and read at places that all lanes
+//     share; loops and `iterate`s that take equally many rounds in all lanes, and mergers of lanes in them;
+//     any builder, which takes lanes one by one if need be.
 #pragma once
 
 #include <unordered_map>
@@ -38,8 +43,8 @@ class LaneBody {
     /// Loops inside of loops, or an `iterate`, that depend on the element.
     bool is_nest() const { return deepest_ > 1 || iterates_; }
 
-    /// The body on `lanes` lanes, or null. `elem` and `index` (null if it is not read) stand for the parameters, on
-    /// lanes; `first` for the index of the first lane, where the body merges at indices.
+    /// The body on `lanes` lanes, or null. `elem` and `index` (null if it is not read) stand for the
+    /// parameters, on lanes; `first` for the index of the first lane, where the body merges at indices.
     const Expr* translated(std::uint32_t lanes, const Symbol* builder, const Expr* first, const Expr* index,
                            const Expr* elem);
 
@@ -90,6 +95,7 @@ class LaneBody {
     bool is_index_name(const Expr* e) const;
     const Expr* offset_of(const Expr* index) const;
     bool is_index(const Expr* e);
+    bool is_at_index(const Expr* merge);
     bool is_worth_it(const Expr* branch);
     bool may_be_lanes(const Expr* e);
 
@@ -122,7 +128,8 @@ class LaneBody {
     Nests nests_;
     std::vector<const Type*> leaves_;
     std::unordered_set<const Symbol*> varying_;
-    std::unordered_map<const Symbol*, std::vector<bool>> varying_fields_;  // of structs, some of whose fields vary
+    std::unordered_map<const Symbol*, std::vector<bool>>
+        varying_fields_;  // of structs, some of whose fields vary
     std::unordered_map<const Expr*, bool> varies_;
     std::unordered_map<const Expr*, Step> steps_;
     std::unordered_map<const Symbol*, Place> places_;  // of symbols that hold builders

@@ -1,4 +1,5 @@
-// Loops with loops inside go over lanes of their own elements, where their inner loops take equally many rounds.
+// Loops with loops inside go over lanes of their own elements, where their inner loops take equally many
+// rounds.
 //
 //     for(rows, appender[f64], |b, i, row| merge(b, iterate(..., sum(map(zip(row, other), ...)) ...)))
 // becomes
@@ -7,9 +8,9 @@
 //       if(r.$0, merge(b, iterate(..., result(for(zip(r.$1, other), merger[simd[f64,8],+], ...)) ...)),
 //         for(iter(rows, k * 8L, min(k * 8L + 8L, len(rows)), 1L), b, ... as before)))
 //
-// Elements that are vectors are turned over, so that lane j of element i is element i of vector j: worth it where
-// each is read many times. (A loop inside that reads its row once is better off on lanes of the row.) Where the
-// vectors of a group differ in length, and for the last group, the loop stays what it was.
+// Elements that are vectors are turned over, so that lane j of element i is element i of vector j: worth it
+// where each is read many times. (A loop inside that reads its row once is better off on lanes of the row.)
+// Where the vectors of a group differ in length, and for the last group, the loop stays what it was.
 //
 // Not done where the body cannot be translated (lane_body.h), or holds no `iterate` and no loops in loops;
 // with bounds or strides; for `@(vectorize:false)`; where the trip count is known to be less than the lanes.
@@ -98,7 +99,8 @@ class OuterVectorizer {
     }
 
     /// The elements of a group from `first` on; `*found` says whether they are there.
-    const Expr* elements(std::span<const Expr* const> data, const Expr* first, Lets& lets, const Expr** found) {
+    const Expr* elements(std::span<const Expr* const> data, const Expr* first, Lets& lets,
+                         const Expr** found) {
         std::vector<const Expr*> parts;
         for (const Expr* d : data) {
             const Expr* group = named(opt_lanes(m_, d, first, lanes_), "group", lets);
@@ -114,8 +116,9 @@ class OuterVectorizer {
         std::vector<const Expr*> numbers;
         for (std::uint32_t k = 0; k < lanes_; ++k) numbers.push_back(i64(k));
         const Expr* all = named(make_vec(m_, m_.types.i64(), numbers), "lanes", lets);
-        return scalar_op(m_, Op::Add, {broadcast(m_, first, lanes_),
-                                       get_field(m_, opt_lanes(m_, all, i64(0), lanes_), 1)});
+        return scalar_op(
+            m_, Op::Add,
+            {broadcast(m_, first, lanes_), get_field(m_, opt_lanes(m_, all, i64(0), lanes_), 1)});
     }
 
     /// The loop as it was, over the elements of one group.
@@ -131,10 +134,9 @@ class OuterVectorizer {
         }
         const Symbol *b = loop.builder_param(), *i = loop.index_param(), *x = loop.elem_param();
         const Symbol* own = m_.symbol(i->name, i->type);
-        const Expr* body =
-            let(m_, i, scalar_op(m_, Op::Add, {first, var(m_, own)}), loop.body().body());
-        return block(m_, lets, weld::loop(m_, iters, var(m_, builder), lambda(m_, {b, own, x}, body),
-                                          loop.node->loc));
+        const Expr* body = let(m_, i, scalar_op(m_, Op::Add, {first, var(m_, own)}), loop.body().body());
+        return block(m_, lets,
+                     weld::loop(m_, iters, var(m_, builder), lambda(m_, {b, own, x}, body), loop.node->loc));
     }
 
     Module& m_;
