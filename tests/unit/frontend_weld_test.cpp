@@ -249,6 +249,17 @@ TEST_CASE("what the parser understood can be shown") {
     CHECK(parsed == "{---0, -0.0, -1}\n");
 }
 
+TEST_CASE("lanes of look-ups are the optimiser's") {
+    const char* text =
+        "|v: vec[vec[f64]]| let g = optlookup[8](v, 0L); if(g.$0, lookup(g.$1, 0L), broadcast[8](0.0))";
+    CHECK(!Reading(text).good);  // the lanes do not last
+    ReadOptions options;
+    options.is_printed_module = true;
+    const Reading r(text, options);
+    CHECK(r.good);
+    CHECK(r.body()->type->str() == "simd[f64,8]");
+}
+
 TEST_CASE("types by themselves") {
     Module m;
     Diagnostics d;
