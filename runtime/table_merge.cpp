@@ -158,8 +158,10 @@ WeldDict* merge_tables(Task* task, const TableMerge& merge, std::int32_t loc) {
         const std::span<WeldDict* const> tables(merge.parts, std::size_t(merge.num_parts));
         return merge_partitions(task, tables, merge.op, loc) ? nullptr : first;
     }
+    // Pieces that come one by one must not cost a new table each.
+    const bool few = total <= kSmall || total - first->count <= first->count;
     WeldDict* whole;
-    if (merge.num_parts == 1 || total <= kSmall || !first->stride)
+    if (merge.num_parts == 1 || few || !first->stride)
         whole =
             with_key_kind(first->kind, [&](auto kind) { return merge_into_first<kind()>(task, merge, loc); });
     else whole = Merger(task, merge, total, loc).run();

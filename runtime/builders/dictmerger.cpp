@@ -15,7 +15,7 @@ static bool seamless(const WeldType* type) { return merges_exactly(type->args[1]
 
 static Cut cut(const WeldType* type, const void*, CutQuestion* question) {
     if (seamless(type) && !holds_float(type->args[0])) return Cut::Worker;
-    question->chunks = std::min(question->chunks, kFewChunks);
+    question->chunks = table_chunks(*question, 400'000'000);
     return Cut::Chunk;
 }
 

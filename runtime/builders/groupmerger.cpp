@@ -18,7 +18,7 @@ namespace weld::runtime {
 static constexpr std::int64_t kFirstSegment = 32, kLargestSegment = 1 << 16;  // values
 
 static Cut cut(const WeldType*, const void*, CutQuestion* question) {
-    question->chunks = std::min(question->chunks, kFewChunks);
+    question->chunks = table_chunks(*question, 1'600'000'000);
     return Cut::Chunk;
 }
 

@@ -2,6 +2,7 @@
 // and how they become one again. One file per builder defines the three for it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -18,7 +19,7 @@ enum class Cut : std::uint8_t {
     Whole    ///< none: the loop must run serially
 };
 
-/// How a builder's state is cut in a loop of `n` iterations that take `work` ns in all; `chunks` is how many
+/// How a builder's state is cut in a loop of `n` iterations that take `work` ps in all; `chunks` is how many
 /// there may be, which a builder with large pieces lowers.
 struct CutQuestion {
     std::int64_t n;
@@ -27,6 +28,11 @@ struct CutQuestion {
 };
 
 constexpr std::int64_t kFewChunks = 16;  ///< where pieces are large
+
+/// Chunks that fill tables: joining costs about as much as filling, so each has enough to do (ps).
+inline std::int64_t table_chunks(const CutQuestion& question, std::int64_t work_of_each) {
+    return std::clamp<std::int64_t>(question.work / work_of_each, 1, std::min(question.chunks, kFewChunks));
+}
 
 struct BuilderParts {
     Cut (*cut)(const WeldType* type, const void* state, CutQuestion* question);
