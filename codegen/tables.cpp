@@ -260,7 +260,7 @@ void merge_or_wait(Emitter& e, llvm::Value* table, const Type* key_type, const T
     constexpr unsigned partition_bits = 8;
     auto& ir = e.ir;
     llvm::Value* buffers = field(e, table, e.unit.ptr, 4);
-    const auto wait = [&]() -> Leaves {
+    const auto wait = [&] {
         llvm::Value* number = ir.CreateLShr(tag_of(e, key_type, key), 32 - partition_bits);
         llvm::Value* buffer = ir.CreateGEP(e.unit.i8, buffers, ir.CreateShl(number, 4));
         const EntryLayout layout = entry_layout(key_type, value_type);
@@ -271,15 +271,18 @@ void merge_or_wait(Emitter& e, llvm::Value* table, const Type* key_type, const T
         ir.CreateAlignedStore(next, buffer, llvm::Align(8));
         e.unlikely(ir.CreateICmpEQ(next, field(e, buffer, e.unit.ptr, 1)),
                    [&] { e.call_checked("weld_rt_dict_next_buffer", {e.task, table, buffer, e.at(loc)}); });
-        return {};
     };
-    e.emit_if(
-        ir.CreateIsNull(buffers),
-        [&]() -> Leaves {
-            direct();
-            return {};
-        },
-        wait);
+    // Registers are for small tables: those that are cut wait for memory anyway.
+    auto *cut = e.block("cut"), *whole = e.block("whole"), *on = e.block("on");
+    ir.CreateCondBr(ir.CreateIsNull(buffers), whole, cut,
+                    llvm::MDBuilder(e.unit.ctx).createBranchWeights(1 << 10, 1));
+    ir.SetInsertPoint(cut);
+    wait();
+    ir.CreateBr(on);
+    ir.SetInsertPoint(whole);
+    direct();
+    ir.CreateBr(on);
+    ir.SetInsertPoint(on);
 }
 
 llvm::Value* never_null(Emitter& e, llvm::Value* table) {
