@@ -149,7 +149,8 @@ static void turn_over(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::
 }
 
 Leaves Emitter::emit_opt_lanes(OptLanes l) {
-    constexpr std::int64_t most_bytes = 16 << 10;  // of vectors side by side
+    constexpr std::int64_t most_bytes = 16 << 10;   // of vectors side by side
+    constexpr std::int64_t most_in_all = 64 << 10;  // of them in a frame: functions may recurse
     const Leaves of = emit(l.of());
     llvm::Value* first = emit1(l.first());
     const std::int64_t n = l.lanes();
@@ -164,6 +165,9 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
             llvm::Constant::getNullValue(llvm::FixedVectorType::get(unit.lower(elem->scalar), unsigned(n)));
         return emit_if(inside, found, [&]() -> Leaves { return {ir.getFalse(), none}; });
     }
+    if (turned_bytes + most_bytes > most_in_all)
+        return {ir.getFalse(), llvm::ConstantPointerNull::get(unit.ptr), c64(0)};
+    turned_bytes += most_bytes;
     llvm::Value* to = slot(most_bytes, 64);
     const Leaves none = {ir.getFalse(), to, c64(0)};
     const auto look = [&]() -> Leaves {

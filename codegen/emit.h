@@ -104,6 +104,7 @@ class Emitter {
     Lanes lanes;                    ///< of the simd loop that is being emitted
     std::uint32_t accumulator = 0;  ///< which accumulator merges go to
     TailRound tail;                 ///< merges and reads leave the other lanes alone
+    std::int64_t turned_bytes = 0;  ///< of the frame, for vectors side by side (OptLanes)
     int loop_depth = 0;  ///< loops around the present place, in this function and those it was cut from
     std::unordered_map<const Symbol*, Leaves> names;
 
