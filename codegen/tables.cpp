@@ -257,11 +257,10 @@ Leaves find_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Ty
 
 void merge_or_wait(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
                    const Leaves& key, const Leaves& value, Loc loc, const std::function<void()>& direct) {
-    constexpr unsigned partition_bits = 8;
     auto& ir = e.ir;
     llvm::Value* buffers = field(e, table, e.unit.ptr, 4);
     const auto wait = [&] {
-        llvm::Value* number = ir.CreateLShr(tag_of(e, key_type, key), 32 - partition_bits);
+        llvm::Value* number = ir.CreateLShr(tag_of(e, key_type, key), 32 - kWeldPartitionBits);
         llvm::Value* buffer = ir.CreateGEP(e.unit.i8, buffers, ir.CreateShl(number, 4));
         const EntryLayout layout = entry_layout(key_type, value_type);
         llvm::Value* row = field(e, buffer, e.unit.ptr, 0);

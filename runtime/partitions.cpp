@@ -72,8 +72,7 @@ std::int32_t each_waiting(const WeldDict* d, std::int64_t partition, const F& f)
     return count ? f(rows, count) : kOk;
 }
 
-// ---- tables of rows
-// ----------------------------------------------------------------------------------------
+// ---- tables of rows ------------------------------------------------------------------------------------
 
 std::int64_t most_rows(int bits) { return (std::int64_t(1) << bits) / 8 * 5; }
 
@@ -199,8 +198,7 @@ void set_free_of_first(char* key) {
     }
 }
 
-// ---- merging
-// -----------------------------------------------------------------------------------------------
+// ---- merging -------------------------------------------------------------------------------------------
 
 /// Merges the rows of `from` that wait into the table of `d`. Status.
 std::int32_t merge_waiting(Task* task, WeldDict* d, const WeldDict* from, std::int64_t partition,

@@ -12,7 +12,7 @@
 
 namespace weld::runtime {
 
-constexpr int kPartitionBits = 8;  // emitted code knows them
+constexpr int kPartitionBits = kWeldPartitionBits;
 constexpr std::int64_t kPartitions = 1 << kPartitionBits;
 
 /// Rows that wait are in chains of blocks. They begin behind this.

@@ -34,8 +34,11 @@ typedef struct WeldTable {
     uint64_t mask;    // slots - 1
     int64_t shift;    // the search for a key begins at slot tag >> shift
     struct WeldRowBuffer* partitions;  // of a dictmerger's large table, else null: there are no entries then, what is
-                                       // merged is appended as a row {key, value} to the buffer tag >> 24
+                                       // merged is appended as a row {key, value} to the buffer that the
+                                       // first kWeldPartitionBits of its tag name
 } WeldTable;
+
+enum { kWeldPartitionBits = 8 };
 
 // Where the next row goes. When that is at the end, weld_rt_dict_next_buffer makes room.
 typedef struct WeldRowBuffer {
