@@ -91,8 +91,10 @@ class Simplifier {
                 continue;
             }
             const auto& [names, is_new] = *fields;
-            for (std::size_t k = 0; k < names.size(); ++k)
-                if (is_new[k]) lets.emplace_back(names[k]->attr.symbol, value->arg(k));
+            for (std::size_t k = 0; k < names.size(); ++k) {
+                const bool is_bound = value->arg(k) == names[k];  // this block was spliced into an outer one
+                if (is_new[k] && !is_bound) lets.emplace_back(names[k]->attr.symbol, value->arg(k));
+            }
             if (only_fields_are_read(s)) changed = true;
             else lets.emplace_back(s, make_struct(m_, names, value->loc));
         }
