@@ -265,11 +265,11 @@ class Command {
     }
 
     int deliver() {
-        if (options_.quiet) return kRan;
         if (!options_.out.empty()) {
             const std::string error = ResultFile(options_.out).write(program_->result(), outcome_.value());
             return error.empty() ? kRan : fail(fmt::format("error: {}\n", error));
         }
+        if (options_.quiet) return kRan;
         Writer out(STDOUT_FILENO);
         const PrintStyle style{options_.json, !options_.json && ::isatty(STDOUT_FILENO)};
         print_value(program_->result(), outcome_.value(), style, out);

@@ -294,6 +294,12 @@ class CliTest(Case):
         self.assertEqual((run.code, run.out, run.err), (0, "", ""))
         self.fails(3, "error: ", "--quiet", "-e", "assert(false)")
 
+    def test_quiet_still_writes_files(self):
+        run = Run("--quiet", "--out", self.path("r.csv"), "-e", "{[1, 2], [3, 4]}")
+        self.assertEqual((run.code, run.out, run.err), (0, "", ""))
+        with open(self.path("r.csv")) as file:
+            self.assertEqual(file.read().splitlines()[1:], ["1,3", "2,4"])
+
     def test_progress(self):
         long = "result(for(rangeiter(0L, 2000000000L, 1L), merger[f64,+], |b, i, x| merge(b, sin(f64(x)))))"
         run = Run("--progress", "--quiet", "--threads", "1", "-e", long)
