@@ -29,6 +29,7 @@ Leaves Emitter::emit_make_vec(MakeVec v) {
     if (n == 0) return {llvm::ConstantPointerNull::get(unit.ptr), c64(0)};
     std::string bytes;
     if (constant_bytes(v, bytes)) return {unit.constant_array(bytes, 64), c64(n)};
+    if (llvm::Value* data = vector_in_segments(v)) return {data, c64(n)};
     std::vector<Leaves> values;
     for (const Expr* e : v.elems()) values.push_back(emit(e));
     llvm::Value* data = alloc(c64(n), size_of(elem), v.node->loc);

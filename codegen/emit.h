@@ -126,7 +126,8 @@ class Emitter {
     void emit_lets(Block b, std::size_t from, std::size_t to,
                    const std::unordered_map<std::size_t, std::vector<const Symbol*>>& dead);
     /// Emits the lets of a long block as functions of their own; false if it isn't one.
-    bool emit_in_segments(Block b);  // segments.cpp
+    bool emit_in_segments(Block b);              // segments.cpp
+    llvm::Value* vector_in_segments(MakeVec v);  ///< the data of a long literal likewise, or null
     Leaves emit_if(llvm::Value* cond, const std::function<Leaves()>& then,
                    const std::function<Leaves()>& otherwise);
     Leaves emit_select(Select s);

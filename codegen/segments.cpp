@@ -3,7 +3,8 @@
 // LLVM takes more than linear time for a long function: 10,000 lets in one cost seconds. So a block with many
 // nodes becomes functions `(task, frame) -> status`, each with a run of its lets; values that one run makes
 // and another needs go through the frame. Code outside of loops runs once, so these functions are compiled
-// the quick way; so are bodies of loops that are too large to be optimised.
+// the quick way; so are bodies of loops that are too large to be optimised. The elements of a long vector
+// literal are computed and stored by such functions as well.
 #include <unordered_set>
 
 #include "codegen/emit.h"
@@ -19,10 +20,10 @@ static constexpr std::int64_t kMostInLoop = 256 << 10;
 static std::size_t weight(const Expr* e, std::size_t limit) {
     std::size_t n = 1;
     if (e->op == Op::For || e->op == Op::Sort) n += 20;  // what surrounds the function of the loop
-    if (e->op == Op::MakeVec) return n;                  // mostly constant data
     for (const Expr* a : e->args()) {
         if (n > limit) break;
-        if (a->op != Op::Lambda) n += weight(a, limit);
+        const bool is_copied = e->op == Op::MakeVec && a->num_args == 0;  // a constant, or a name
+        if (a->op != Op::Lambda && !is_copied) n += weight(a, limit);
     }
     return n;
 }
@@ -39,7 +40,10 @@ bool runs_once(const Expr* body) { return !has_iterate(body); }
 
 namespace {
 
-/// The lets [from, to) of a block.
+using Parts = std::span<const Expr* const>;
+using Names = std::span<const Symbol* const>;
+
+/// The lets of a block, or the elements of a vector, [from, to).
 struct Segment {
     std::size_t from, to;
 };
@@ -60,12 +64,12 @@ struct Frame {
 
 }  // namespace
 
-static std::vector<Segment> cut(Block b) {
+static std::vector<Segment> cut(Parts parts) {
     std::vector<Segment> all;
     std::size_t from = 0, n = 0;
-    for (std::size_t i = 0; i < b.size(); ++i) {
-        n += weight(b.value(i), kSegment);
-        if (n < kSegment && i + 1 < b.size()) continue;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        n += weight(parts[i], kSegment);
+        if (n < kSegment && i + 1 < parts.size()) continue;
         all.push_back({from, i + 1});
         from = i + 1;
         n = 0;
@@ -73,60 +77,118 @@ static std::vector<Segment> cut(Block b) {
     return all;
 }
 
-/// The symbols that the lets of `s` read but do not bind.
-static std::vector<const Symbol*> inputs(Block b, Segment s) {
+/// The symbols that the parts of `s` read but do not bind.
+static std::vector<const Symbol*> inputs(Parts parts, Names names, Segment s) {
     std::unordered_set<const Symbol*> bound, seen;
     std::vector<const Symbol*> read;
     for (std::size_t i = s.from; i < s.to; ++i) {
-        for (const Symbol* x : free_symbols(b.value(i)))
+        for (const Symbol* x : free_symbols(parts[i]))
             if (!bound.count(x) && seen.insert(x).second) read.push_back(x);
-        bound.insert(b.symbol(i));
+        if (!names.empty()) bound.insert(names[i]);
     }
     return read;
 }
 
-bool Emitter::emit_in_segments(Block b) {
-    const bool in_loop = loop_depth > 0;
-    if ((in_loop && unit.once != &unit) || lanes.lanes > 0 || b.size() < 8 ||
-        weight(b.node, 2 * kSegment) < 2 * kSegment)
-        return false;
-    const std::vector<Segment> segments = cut(b);
-    std::vector<std::vector<const Symbol*>> needed;
-    Frame frame;
-    for (const Segment& s : segments) {
-        needed.push_back(inputs(b, s));
-        for (const Symbol* x : needed.back()) frame.add(x);
-    }
-    const std::vector<const Symbol*> last = free_symbols(b.result());
-    for (const Symbol* x : last) frame.add(x);
+namespace {
 
-    // A frame too large for the stack comes from the run's memory; in a loop it would in each round.
-    if (in_loop && frame.bytes > kMostInLoop) return false;
-    llvm::Value* room = in_loop || frame.bytes <= (16 << 10) ? slot(frame.bytes, 64)
-                                                             : alloc(c64(frame.bytes), 1, b.node->loc);
-    for (const auto& read : needed)
-        for (const Symbol* x : read)
-            if (auto at = names.find(x); at != names.end())
-                store(x->type, at->second, address(room, frame.offsets[x]));
-    const DeadAfter dead = in_loop ? DeadAfter() : dead_after(b);
-    for (std::size_t k = 0; k < segments.size(); ++k) {
-        bool once = true;
-        for (std::size_t i = segments[k].from; i < segments[k].to; ++i) once &= runs_once(b.value(i));
-        Unit& home = once ? unit : unit.loops;
-        llvm::Function* f = home.function("segment_", {unit.ptr, unit.ptr});
-        Emitter e(home, f, f->getArg(0));
-        e.loop_depth = loop_depth;
-        const auto place = [&](const Symbol* x) { return e.address(f->getArg(1), frame.offsets.at(x)); };
-        for (const Symbol* x : needed[k]) e.names[x] = e.load(x->type, place(x));
-        e.emit_lets(b, segments[k].from, segments[k].to, dead);
-        for (std::size_t i = segments[k].from; i < segments[k].to; ++i)
-            if (const Symbol* x = b.symbol(i); frame.offsets.count(x)) e.store(x->type, e.names[x], place(x));
-        e.ir.CreateRet(e.c32(0));
-        leave_if(ir.CreateIsNotNull(ir.CreateCall(unit.seen(f), {task, room})));
+/// Parts of straight-line code, cut into segments, and the frame that their functions share.
+class Cutter {
+  public:
+    /// `names`: what the parts are bound to, if they are lets; `last`: what is read after all of them.
+    Cutter(Emitter& e, Parts parts, Names names, const std::vector<const Symbol*>& last)
+        : e_(e), parts_(parts), names_(names), segments_(cut(parts)) {
+        for (const Segment& s : segments_) {
+            needed_.push_back(inputs(parts, names, s));
+            for (const Symbol* x : needed_.back()) frame_.add(x);
+        }
+        for (const Symbol* x : last) frame_.add(x);
     }
+
+    /// A frame too large for the stack comes from the run's memory; in a loop it would in each round.
+    bool fits() const { return e_.loop_depth == 0 || frame_.bytes <= kMostInLoop; }
+
+    /// Calls a function `(task, frame, data) -> status` for each segment; `body` fills it.
+    void emit(llvm::Value* data, Loc loc,
+              const std::function<void(Emitter& e, Segment s, llvm::Value* data)>& body) {
+        const bool on_stack = e_.loop_depth > 0 || frame_.bytes <= (16 << 10);
+        room_ = on_stack ? e_.slot(frame_.bytes, 64) : e_.alloc(e_.c64(frame_.bytes), 1, loc);
+        for (const auto& read : needed_)
+            for (const Symbol* x : read)
+                if (auto at = e_.names.find(x); at != e_.names.end()) e_.store(x->type, at->second, place(x));
+        for (std::size_t k = 0; k < segments_.size(); ++k) {
+            llvm::Function* f = function(k, body);
+            e_.leave_if(e_.ir.CreateIsNotNull(e_.ir.CreateCall(e_.unit.seen(f), {e_.task, room_, data})));
+        }
+    }
+
+    Leaves load(const Symbol* x) { return e_.load(x->type, place(x)); }
+
+  private:
+    llvm::Value* place(const Symbol* x) { return e_.address(room_, frame_.offsets.at(x)); }
+
+    llvm::Function* function(std::size_t k,
+                             const std::function<void(Emitter& e, Segment s, llvm::Value* data)>& body) {
+        const Segment s = segments_[k];
+        const bool once = std::all_of(parts_.begin() + std::ptrdiff_t(s.from),
+                                      parts_.begin() + std::ptrdiff_t(s.to), runs_once);
+        Unit& home = once ? e_.unit : e_.unit.loops;
+        llvm::Function* f = home.function("segment_", {home.ptr, home.ptr, home.ptr});
+        Emitter inside(home, f, f->getArg(0));
+        inside.loop_depth = e_.loop_depth;
+        const auto place = [&](const Symbol* x) {
+            return inside.address(f->getArg(1), frame_.offsets.at(x));
+        };
+        for (const Symbol* x : needed_[k]) inside.names[x] = inside.load(x->type, place(x));
+        body(inside, s, f->getArg(2));
+        for (std::size_t i = s.from; i < s.to && !names_.empty(); ++i)
+            if (const Symbol* x = names_[i]; frame_.offsets.count(x))
+                inside.store(x->type, inside.names[x], place(x));
+        inside.ir.CreateRet(inside.c32(0));
+        return f;
+    }
+
+    Emitter& e_;
+    Parts parts_;
+    Names names_;
+    std::vector<Segment> segments_;
+    std::vector<std::vector<const Symbol*>> needed_;  // by each segment
+    Frame frame_;
+    llvm::Value* room_ = nullptr;
+};
+
+}  // namespace
+
+/// `e` is too long for one function, and may be cut at the present place.
+static bool is_cut(const Emitter& at, const Expr* e) {
+    const bool is_optimised = at.loop_depth > 0 && at.unit.once != &at.unit;
+    return !is_optimised && at.lanes.lanes == 0 && weight(e, 2 * kSegment) >= 2 * kSegment;
+}
+
+bool Emitter::emit_in_segments(Block b) {
+    if (b.size() < 8 || !is_cut(*this, b.node)) return false;
+    const std::vector<const Symbol*> last = free_symbols(b.result());
+    Cutter cutter(*this, b.values(), b.symbols(), last);
+    if (!cutter.fits()) return false;
+    const DeadAfter dead = loop_depth > 0 ? DeadAfter() : dead_after(b);
+    cutter.emit(llvm::ConstantPointerNull::get(unit.ptr), b.node->loc,
+                [&](Emitter& e, Segment s, llvm::Value*) { e.emit_lets(b, s.from, s.to, dead); });
     for (const Symbol* x : last)
-        if (!names.count(x)) names[x] = load(x->type, address(room, frame.offsets[x]));
+        if (!names.count(x)) names[x] = cutter.load(x);
     return true;
+}
+
+llvm::Value* Emitter::vector_in_segments(MakeVec v) {
+    if (v.elems().size() < 8 || !is_cut(*this, v.node)) return nullptr;
+    Cutter cutter(*this, v.elems(), {}, {});
+    if (!cutter.fits()) return nullptr;
+    const Type* elem = v.node->type->elem();
+    const std::int64_t size = size_of(elem);
+    llvm::Value* data = alloc(c64(std::int64_t(v.elems().size())), size, v.node->loc);
+    cutter.emit(data, v.node->loc, [&](Emitter& e, Segment s, llvm::Value* to) {
+        for (std::size_t i = s.from; i < s.to; ++i)
+            e.store(elem, e.emit(v.elems()[i]), e.address(to, std::int64_t(i) * size));
+    });
+    return data;
 }
 
 }  // namespace weld::codegen

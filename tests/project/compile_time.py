@@ -34,6 +34,8 @@ PROGRAMS = {
     "operators nested to the left": (lambda n: "|x: f64| " + "(" * n + "x" + " * x + x)" * n, 5_000, ["3"]),
     "operators nested to the right": (lambda n: "|x: f64| " + "(x * x + " * n + "x" + ")" * n, 5_000, ["3"]),
     "operators nested evenly": (lambda n: "|x: f64| " + balanced(n), 5_000, ["3"]),
+    "elements of a vector": (
+        lambda n: "|x: f64| [" + ", ".join(f"x * {i}.5" for i in range(n)) + "]", 10_000, ["3"]),
     "a long body of a loop": (
         lambda n: "|v: vec[f64]| map(v, |x| " + " * ".join(f"(x + {i}.0)" for i in range(n)) + ")", 3_000, ["[3]"]),
     "loops": (loops, 40, ["[1, 2]"]),
