@@ -1,11 +1,12 @@
 // Builders: where they start, what a merge does, what they give. Growth, tables and joining the states of
 // chunks are the runtime's (runtime/builders).
-#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 
 #include <limits>
 
 #include "codegen/emit.h"
+#include "codegen/groups.h"
+#include "codegen/lanes.h"
 #include "codegen/loops.h"
 #include "codegen/tables.h"
 
@@ -65,24 +66,6 @@ llvm::Value* Emitter::initial(MergeOp op, Scalar s) {
 
 // ---- forms of mergers ----------------------------------------------------------------------------------
 
-/// All lanes of `v` combined: halves are folded onto each other, so the order is fixed by the lane count.
-static llvm::Value* fold_lanes(Emitter& e, MergeOp op, Scalar s, llvm::Value* v) {
-    unsigned n = llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements();
-    while (n > 1 && n % 2 == 0) {
-        n /= 2;
-        llvm::SmallVector<int, 64> low, high;
-        for (unsigned k = 0; k < n; ++k) {
-            low.push_back(int(k));
-            high.push_back(int(k + n));
-        }
-        v = e.merge_op(op, s, e.ir.CreateShuffleVector(v, low), e.ir.CreateShuffleVector(v, high));
-    }
-    llvm::Value* sum = e.ir.CreateExtractElement(v, std::uint64_t(0));
-    for (unsigned k = 1; k < n; ++k)
-        sum = e.merge_op(op, s, sum, e.ir.CreateExtractElement(v, std::uint64_t(k)));
-    return sum;
-}
-
 /// All accumulators combined.
 static llvm::Value* joined(Emitter& e, MergeOp op, Scalar s, Leaves vectors) {
     for (std::size_t n = vectors.size(); n > 1; n /= 2)
@@ -114,15 +97,17 @@ static Leaves reform_merger(Emitter& e, const Type* t, const Leaves& state, Lane
     return out;
 }
 
-Leaves Emitter::reform(const Type* t, const Leaves& state, Lanes from, Lanes to) {
-    if (t->holds_simd || (from.lanes == to.lanes && from.accumulators == to.accumulators)) return state;
+Leaves Emitter::reform(const Type* t, const Leaves& state, Lanes from, Lanes to, Loc loc) {
+    if (t->holds_simd || from == to) return state;
     if (t->is_builder(BuilderKind::Merger)) return reform_merger(*this, t, state, from, to);
+    if (t->is_builder(BuilderKind::DictMerger) && from.groups) return release_groups(*this, t, state, loc);
+    if (t->is_builder(BuilderKind::DictMerger) && to.groups) return hold_groups(*this, t, state, to.lanes);
     if (!t->is_struct()) return state;
     Leaves all;
     std::size_t at = 0;
     for (const Type* f : t->args) {
         const auto n = std::size_t(num_leaves(f, from));
-        all.append(reform(f, Leaves(state.begin() + at, state.begin() + at + n), from, to));
+        all.append(reform(f, Leaves(state.begin() + at, state.begin() + at + n), from, to, loc));
         at += n;
     }
     return all;
@@ -160,13 +145,6 @@ Leaves Emitter::emit_new_builder(NewBuilder b) {
 
 // ---- merges --------------------------------------------------------------------------------------------
 
-/// One lane of a value whose scalars are simd: the value of `type` in lane `k`.
-static Leaves lane(Emitter& e, const Leaves& v, std::uint64_t k) {
-    Leaves one;
-    for (llvm::Value* x : v) one.push_back(x->getType()->isVectorTy() ? e.ir.CreateExtractElement(x, k) : x);
-    return one;
-}
-
 /// Makes room for `extra` more values.
 static Leaves grown(Emitter& e, const Type* t, Leaves s, std::int64_t extra, Loc loc) {
     if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(s[2]); known && known->isMaxValue(true)) return s;
@@ -196,44 +174,6 @@ static Leaves append_one(Emitter& e, const Type* t, Leaves s, const Leaves& v) {
     e.store(t->elem(), v, e.element(s[0], t->elem(), s[1]));
     s[1] = e.ir.CreateAdd(s[1], e.c64(1), "", true, true);
     return s;
-}
-
-/// The lanes of `v` for which `mask` holds, moved together. Only where the instruction set has it.
-static llvm::Value* compressed(Emitter& e, llvm::Value* v, llvm::Value* mask) {
-    auto* type = llvm::cast<llvm::FixedVectorType>(v->getType());
-    const unsigned n = type->getNumElements(), own_bits = type->getScalarSizeInBits();
-    if (target_simd_bytes() != 64) return nullptr;
-    unsigned bits = own_bits;  // of the lanes that are moved: 128 to 512 in all
-    while (bits < 64 && (bits * n < 128 || (bits < 32 && !target_moves_small_lanes()))) bits *= 2;
-    if (bits * n < 128 || bits * n > 512) return nullptr;
-    if (bits != own_bits)
-        v = e.ir.CreateZExt(v, llvm::FixedVectorType::get(llvm::IntegerType::get(e.unit.ctx, bits), n));
-    llvm::Value* moved = e.ir.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_compress, {v->getType()},
-                                              {v, llvm::PoisonValue::get(v->getType()), mask});
-    return bits == own_bits ? moved : e.ir.CreateTrunc(moved, type);
-}
-
-/// Writes the first `count` lanes of a struct of lanes as elements one after the other.
-static void store_first(Emitter& e, const Type* elem, const Leaves& v, llvm::Value* count, llvm::Value* to) {
-    const llvm::DataLayout& layout = e.unit.out.getDataLayout();
-    Leaves rooms;
-    for (llvm::Value* x : v) {
-        rooms.push_back(e.slot(std::int64_t(layout.getTypeStoreSize(x->getType()).getFixedValue()) * 8, 64));
-        auto* lanes = llvm::cast<llvm::FixedVectorType>(x->getType());
-        const bool is_mask = lanes->getElementType()->isIntegerTy(1);
-        auto* bytes = llvm::FixedVectorType::get(e.unit.i8, lanes->getNumElements());
-        e.ir.CreateStore(is_mask ? e.ir.CreateZExt(x, bytes) : x, rooms.back());
-    }
-    e.counted_loop(e.c64(0), count, 1, {}, {}, [&](llvm::Value* k, const Leaves&) -> Leaves {
-        Leaves one;
-        std::size_t i = 0;
-        for_each_scalar(elem, [&](Scalar s) {
-            const Type* type = const_cast<Module&>(e.m).types.scalar(s);
-            one.push_back(e.load(type, e.element(rooms[i++], type, k))[0]);
-        });
-        e.store(elem, one, e.element(to, elem, k));
-        return {};
-    });
 }
 
 /// Appends lanes in order, all or those of `mask`.
@@ -382,6 +322,8 @@ static Leaves merge_in_lanes(Emitter& e, Merge g, const Leaves& s, const Leaves&
     const Type* t = g.node->type;
     if (t->is_builder(BuilderKind::Appender)) return append_lanes(e, t, s, v, n, mask, g.node->loc);
     if (t->is_builder(BuilderKind::Merger)) return merge_lanes(e, t, s, v, n, mask);
+    if (t->is_builder(BuilderKind::DictMerger) && e.lanes.groups)
+        return merge_into_groups(e, t, s, v, n, mask, g.node->loc);
     const bool row = t->is_builder(BuilderKind::VecMerger) && g.value()->type->args[0]->is_scalar();
     if (row && mask == e.tail.mask && t->elem()->is_scalar()) return merge_row_into_vec(e, g, t, s, v, n);
     Leaves now = s;

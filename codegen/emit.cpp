@@ -1,6 +1,7 @@
 // The module under construction, the dispatch over kinds of nodes, and the words that the families share.
 #include "codegen/emit.h"
 
+#include "codegen/groups.h"
 #include "codegen/loops.h"
 
 #include <llvm/IR/Intrinsics.h>
@@ -291,7 +292,7 @@ int Emitter::num_leaves(const Type* t, Lanes form) const {
                 case BuilderKind::Merger:
                     return num_leaves(t->elem(), form) * int(t->holds_simd ? 1 : 1 + form.accumulators);
                 case BuilderKind::VecMerger: return 2;
-                case BuilderKind::DictMerger:
+                case BuilderKind::DictMerger: return form.groups ? num_group_leaves(t) : 1;
                 case BuilderKind::GroupMerger: return 1;
             }
             break;

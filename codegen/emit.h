@@ -73,6 +73,8 @@ class Unit {
 struct Lanes {
     std::uint32_t lanes = 0;
     std::uint32_t accumulators = 0;
+    bool groups = false;  ///< dictmergers hold groups (codegen/groups.h)
+    friend bool operator==(const Lanes&, const Lanes&) = default;
 };
 
 /// The last round of a simd loop over elements that do not fill all lanes: the first `count` of them are.
@@ -152,8 +154,8 @@ class Emitter {
     Leaves emit_conditional_append(If choice, Merge append);
     Leaves emit_result(Result r);
     /// Mergers in `state` (of `type`, a builder or struct of builders, maybe with data between) from form
-    /// `from` to form `to`: lanes are folded into the scalar, or start neutral.
-    Leaves reform(const Type* type, const Leaves& state, Lanes from, Lanes to);
+    /// `from` to form `to`: lanes are folded into the scalar, or start neutral. `loc`: of the loop.
+    Leaves reform(const Type* type, const Leaves& state, Lanes from, Lanes to, Loc loc = {});
     llvm::Value* neutral(MergeOp op, Scalar s);  ///< x op neutral == x for every x
     llvm::Value* initial(MergeOp op, Scalar s);  ///< where a new builder starts (rule: finite extremes)
 

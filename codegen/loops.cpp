@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 #include "codegen/ahead.h"
 #include "codegen/emit.h"
+#include "codegen/groups.h"
 
 namespace weld::codegen {
 
@@ -107,19 +109,24 @@ struct Plan {
     bool by_elements =
         false;  // a simd loop with a tail: `count` is of elements, the last round may be partial
     llvm::Value* base = nullptr;  // elements before the first (fringe)
+    /// The scalar loop over the same elements, which goes on when a table has more keys than a loop over
+    /// lanes holds (codegen/groups.h); null otherwise.
+    std::shared_ptr<const Plan> one_by_one;
     std::vector<std::int32_t> appends;
     std::int64_t cost = 1;
 
     Lanes form(Lanes outer) const {
         if (step == 1) return outer;
-        const bool repeat = size_of_tree(f.body().body()) <= kUnrolledBody && has_merger(f.builder()->type);
+        if (one_by_one) return {std::uint32_t(step), 1, true};
+        const bool repeat =
+            size_of_tree(f.body().body()) <= kUnrolledBody && holds(f.builder()->type, BuilderKind::Merger);
         return {std::uint32_t(step), repeat ? kAccumulators : 1};
     }
-    static bool has_merger(const Type* t) {
+    static bool holds(const Type* t, BuilderKind kind) {
         if (t->is_struct())
             for (const Type* field : t->args)
-                if (has_merger(field)) return true;
-        return t->is_builder(BuilderKind::Merger);
+                if (holds(field, kind)) return true;
+        return t->is_builder(kind);
     }
 };
 
@@ -150,7 +157,8 @@ static bool has_plain_lanes(const Expr* body, std::uint32_t lanes) {
 static For loop_with_tail(For f) {
     const For lanes = f.builder()->as<For>();
     const Annotation* tail = f.node->annotation(AttrKey::Tail);
-    if (target_simd_bytes() != 64 || !lanes || !tail || tail->text != "masked") return {};
+    if (!lanes || !tail || tail->text != "masked") return {};
+    if (target_simd_bytes() != 64 && !Plan::holds(f.builder()->type, BuilderKind::DictMerger)) return {};
     if (lanes.data().size() > f.data().size()) return {};
     std::uint32_t n = 0;
     for (std::size_t i = 0; i < lanes.data().size(); ++i) {
@@ -250,6 +258,13 @@ static Plan make_plan(Emitter& e, For f, For rest) {
             plan.appends[k] = plan.appends[k] == each[k] * plan.step ? each[k] : -1;
         plan.cost = std::max<std::int64_t>(1, plan.cost / plan.step);
     }
+    if (rest && Plan::holds(f.builder()->type, BuilderKind::DictMerger)) {
+        Plan scalar = make_plan(e, rest, {});
+        scalar.count = scalar.base = nullptr;
+        scalar.appends = plan.appends;
+        plan.cost = scalar.cost;
+        plan.one_by_one = std::make_shared<const Plan>(std::move(scalar));
+    }
     return plan;
 }
 
@@ -264,6 +279,7 @@ static Leaves leaves_of(const Plan& plan) {
         all.append(w.nd_strides);
     }
     if (plan.base) all.push_back(plan.base);
+    if (plan.one_by_one) all.append(leaves_of(*plan.one_by_one));
     return all;
 }
 
@@ -280,6 +296,9 @@ static Plan moved(const Plan& plan, const Leaves& values) {
         for (llvm::Value*& v : w.nd_strides) take(v);
     }
     if (there.base) take(there.base);
+    if (plan.one_by_one)
+        there.one_by_one =
+            std::make_shared<const Plan>(moved(*plan.one_by_one, Leaves(values.begin() + at, values.end())));
     return there;
 }
 
@@ -365,7 +384,16 @@ class RangeEmitter {
     RangeEmitter(Emitter& e, const Plan& plan) : e_(e), plan_(plan), type_(plan.f.builder()->type) {}
 
     /// The iterations [lo, hi). `collect`: see Emitter::collect_check.
-    Leaves emit(llvm::Value* lo, llvm::Value* hi, Leaves state, bool collect) {
+    Leaves emit(llvm::Value* lo, llvm::Value* hi, const Leaves& state, bool collect) {
+        if (!plan_.one_by_one) return all(lo, hi, state, collect);
+        ++e_.loop_depth;
+        const auto [at, after] = while_groups_fit(lo, hi, state);
+        --e_.loop_depth;
+        return RangeEmitter(e_, *plan_.one_by_one).emit(at, hi, after, collect);
+    }
+
+  private:
+    Leaves all(llvm::Value* lo, llvm::Value* hi, Leaves state, bool collect) {
         const Lanes outer = e_.lanes, widest = plan_.form(outer);
         const bool changes = widest.lanes != outer.lanes || widest.accumulators != outer.accumulators;
         const Lanes form = changes ? Lanes{widest.lanes, 1} : outer;
@@ -397,9 +425,52 @@ class RangeEmitter {
         return changes ? into(outer, state) : state;
     }
 
-  private:
+    /// Full rounds of lanes of the elements [lo, hi), as long as the groups of every dictmerger fit
+    /// registers. Gives the first element that is left.
+    std::pair<llvm::Value*, Leaves> while_groups_fit(llvm::Value* lo, llvm::Value* hi, const Leaves& state) {
+        auto& ir = e_.ir;
+        const Lanes outer = e_.lanes;
+        const Leaves begin = into(plan_.form(outer), state);
+        llvm::Value* width = e_.c64(plan_.step);
+        llvm::Value *from = ir.CreateUDiv(lo, width), *to = ir.CreateUDiv(hi, width);
+        auto *before = ir.GetInsertBlock(), *round = e_.block("round"), *done = e_.block("rounds_done");
+        ir.CreateCondBr(ir.CreateICmpSLT(from, to), round, done);
+        ir.SetInsertPoint(round);
+        const auto phis = [&](llvm::Value* i, const Leaves& s) {
+            Leaves made = {ir.CreatePHI(i->getType(), 2)};
+            for (llvm::Value* v : s) made.push_back(ir.CreatePHI(v->getType(), 2));
+            return made;
+        };
+        const auto come = [](const Leaves& made, llvm::Value* i, const Leaves& s, llvm::BasicBlock* block) {
+            llvm::cast<llvm::PHINode>(made[0])->addIncoming(i, block);
+            for (std::size_t k = 0; k < s.size(); ++k)
+                llvm::cast<llvm::PHINode>(made[k + 1])->addIncoming(s[k], block);
+        };
+        const Leaves inside = phis(from, begin);
+        come(inside, from, begin, before);
+        const Leaves next = iteration(inside[0], Leaves(inside.begin() + 1, inside.end()));
+        llvm::Value* i = ir.CreateAdd(inside[0], e_.c64(1), "", true, true);
+        llvm::Value* leave = ir.CreateICmpSGE(i, to);
+        int leaf = 0, number = 0;
+        for_each_builder(e_, type_, leaf, number, [&](const Type* b, int first, int) {
+            if (!b->is_builder(BuilderKind::DictMerger)) return;
+            const auto of = llvm::ArrayRef<llvm::Value*>(next).drop_front(std::size_t(first));
+            leave = ir.CreateOr(leave, has_more_groups(e_, b, of));
+        });
+        auto* latch = ir.GetInsertBlock();
+        come(inside, i, next, latch);
+        ir.CreateCondBr(leave, done, round);
+        ir.SetInsertPoint(done);
+        const Leaves end = phis(from, begin);
+        come(end, from, begin, before);
+        come(end, i, next, latch);
+        const Leaves after = into(outer, Leaves(end.begin() + 1, end.end()));
+        llvm::Value* any = ir.CreateICmpSGT(end[0], from);
+        return {ir.CreateSelect(any, ir.CreateMul(end[0], width), lo), after};
+    }
+
     Leaves into(Lanes form, const Leaves& state) {
-        const Leaves reformed = e_.reform(type_, state, e_.lanes, form);
+        const Leaves reformed = e_.reform(type_, state, e_.lanes, form, plan_.f.node->loc);
         e_.lanes = form;
         return reformed;
     }
@@ -620,7 +691,10 @@ Leaves Emitter::emit_for(For f) {
     const Leaves state = emit(f.builder());
     const Type* type = f.builder()->type;
     const auto outlined = [&]() -> Leaves {
-        const std::vector<const Symbol*> symbols = free_symbols(f.body().node);
+        std::vector<const Symbol*> symbols = free_symbols(f.body().node);
+        if (plan.one_by_one)
+            for (const Symbol* s : free_symbols(rest.body().node))
+                if (std::find(symbols.begin(), symbols.end(), s) == symbols.end()) symbols.push_back(s);
         Leaves captured = leaves_of(plan);
         captured.append(leaves_of(*this, symbols));
         llvm::Function* body = loop_function(*this, plan, symbols, captured);
@@ -633,7 +707,8 @@ Leaves Emitter::emit_for(For f) {
     if (loop_depth == 0) return outlined();
     const auto in_place = [&]() -> Leaves {
         stop_check(f.node->loc);
-        return RangeEmitter(*this, plan).emit(c64(0), plan.count, reserve(*this, plan, state), false);
+        const Plan& short_one = plan.one_by_one ? *plan.one_by_one : plan;
+        return RangeEmitter(*this, short_one).emit(c64(0), plan.count, reserve(*this, plan, state), false);
     };
     return emit_if(ir.CreateICmpSLE(plan.count, c64(kInPlaceWork / plan.cost)), in_place, outlined);
 }

@@ -30,6 +30,12 @@ WeldDict* weld_rt_dict_new(WeldTask* task, const WeldType* key, const WeldType* 
                            std::int32_t loc) noexcept;
 std::int32_t weld_rt_dict_merge(WeldTask* task, WeldDict* dict, const void* key, const void* value,
                                 std::int32_t op, std::int32_t loc) noexcept;
+std::int32_t weld_rt_dict_hold(WeldTask* task, WeldDict* dict, WeldHeldKeys* held, const void* keys,
+                               const void* values, std::int64_t lanes, std::int64_t mask, std::int32_t op,
+                               std::int32_t loc) noexcept;
+std::int32_t weld_rt_dict_release(WeldTask* task, WeldDict* dict, WeldHeldKeys* held, const void* values,
+                                  std::int64_t lanes, std::int64_t bytes, std::int32_t op,
+                                  std::int32_t loc) noexcept;
 std::int32_t weld_rt_dict_next_buffer(WeldTask* task, WeldDict* dict, WeldRowBuffer* buffer,
                                       std::int32_t loc) noexcept;
 WeldDict* weld_rt_dict_result(WeldTask* task, WeldDict* dict, std::int32_t loc) noexcept;

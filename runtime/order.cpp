@@ -46,9 +46,13 @@ void* find_sorter(const char* name) {
     return library ? ::dlsym(library, name) : nullptr;
 }
 
-/// Sorts with Highway, which is loaded when the first vector is sorted: it measures the clock for 3 ms then.
+/// Sorts with Highway. That is loaded when there is enough to sort: it measures the clock for 3 ms then.
 template <class T>
 void vector_sort(T* data, std::int64_t n) {
+    constexpr std::int64_t few = 100, worth_loading = 50'000;
+    static std::atomic<std::int64_t> sorted = 0;  // elements until now
+    if (n <= few || sorted.fetch_add(n, std::memory_order_relaxed) < worth_loading - n)
+        return std::sort(data, data + n);
     using Sorter = void (*)(const void* self, T*, std::size_t, hwy::SortAscending);
     static const void* const self =
         nullptr;  // a Sorter consists of a pointer to memory that it does not need

@@ -46,6 +46,13 @@ typedef struct WeldRowBuffer {
     char* end;
 } WeldRowBuffer;
 
+// What a loop over lanes holds of a dictmerger with few keys (codegen/groups.h), beside values in registers.
+// The keys follow, a word of 1, 2, 4 or 8 bytes each.
+typedef struct WeldHeldKeys {
+    int64_t held;  // above `most`: a key was met that there was no place for
+    int64_t most;
+} WeldHeldKeys;
+
 // States of builders, as they cross function boundaries (inside a function they live in registers):
 //   appender[T]       WeldAppender
 //   merger[T,op]      T

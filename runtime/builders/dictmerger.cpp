@@ -1,6 +1,10 @@
 // dictmerger[K,V,op]: a table. Pieces are tables: one per worker where merging is exact, else one per chunk.
 // The first of equal keys stays, which matters for keys with floats (0.0 and -0.0 are one key): those are cut
 // by chunks, too. Large tables are cut into partitions (runtime/partitions.h).
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
 #include <vector>
 
 #include "runtime/builders/parts.h"
@@ -63,6 +67,18 @@ static std::int32_t merge(Task* task, WeldDict* d, const void* key, const void* 
     return kOk;
 }
 
+/// Merges lane `lane` of values that are lanes field by field.
+static std::int32_t merge_lane(Task* task, WeldDict* d, const char* key, const char* values,
+                               std::int64_t lanes, std::int64_t lane, std::int32_t op, std::int32_t loc) {
+    std::array<char, 256> value;  // a few scalars
+    for (const ScalarField& field : std::span(d->fields, std::size_t(d->num_fields))) {
+        const std::int64_t size = with_scalar(field.kind, [](auto x) { return std::int64_t(sizeof x); });
+        std::memcpy(value.data() + field.offset, values + lane * size, std::size_t(size));
+        values += lanes * size;
+    }
+    return weld_rt_dict_merge(task, d, key, value.data(), op, loc);
+}
+
 }  // namespace weld::runtime
 
 using namespace weld::runtime;
@@ -80,6 +96,41 @@ std::int32_t weld_rt_dict_merge(WeldTask* t, WeldDict* d, const void* key, const
                                 std::int32_t loc) noexcept {
     return with_key_kind(d->kind,
                          [&](auto kind) { return merge<kind()>(task_of(t), d, key, value, op, loc); });
+}
+
+std::int32_t weld_rt_dict_hold(WeldTask* t, WeldDict* d, WeldHeldKeys* held, const void* keys,
+                               const void* values, std::int64_t lanes, std::int64_t mask, std::int32_t op,
+                               std::int32_t loc) noexcept {
+    const auto size = std::size_t(d->key_size);
+    char* const known = reinterpret_cast<char*>(held + 1);
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+        if (!(std::uint64_t(mask) >> lane & 1)) continue;
+        const char* key = static_cast<const char*>(keys) + std::size_t(lane) * size;
+        if (merge_lane(task_of(t), d, key, static_cast<const char*>(values), lanes, lane, op, loc))
+            return kFailed;
+        const auto end = std::min(held->held, held->most);
+        bool is_new = true;
+        for (std::int64_t k = 0; k < end; ++k)
+            is_new &= std::memcmp(known + std::size_t(k) * size, key, size) != 0;
+        if (!is_new) continue;
+        // Places that are free repeat the last key.
+        for (std::int64_t k = end; k < held->most; ++k) std::memcpy(known + std::size_t(k) * size, key, size);
+        held->held = end + 1;
+    }
+    return kOk;
+}
+
+std::int32_t weld_rt_dict_release(WeldTask* t, WeldDict* d, WeldHeldKeys* held, const void* values,
+                                  std::int64_t lanes, std::int64_t bytes, std::int32_t op,
+                                  std::int32_t loc) noexcept {
+    const char* const keys = reinterpret_cast<const char*>(held + 1);
+    const auto end = std::min(held->held, held->most);
+    for (std::int64_t k = 0; k < end; ++k)
+        for (std::int64_t lane = 0; lane < lanes; ++lane)
+            if (merge_lane(task_of(t), d, keys + k * d->key_size,
+                           static_cast<const char*>(values) + k * bytes, lanes, lane, op, loc))
+                return kFailed;
+    return kOk;
 }
 
 WeldDict* weld_rt_dict_result(WeldTask* t, WeldDict* d, std::int32_t loc) noexcept {

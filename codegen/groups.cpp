@@ -1,0 +1,190 @@
+#include "codegen/groups.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include <llvm/IR/MDBuilder.h>
+
+#include "runtime/abi/weld_abi.h"
+
+namespace weld::codegen {
+
+constexpr std::uint32_t kAccumulatorRegisters = 24;
+constexpr std::uint32_t kMostGroups = 12;
+/// Groups that are looked at before it is asked whether any lane is left.
+constexpr std::uint32_t kGroupsAtOnce = 4;
+
+// ---- layout of the state -------------------------------------------------------------------------------
+
+constexpr std::size_t kTable = 0, kKeys = 1, kAccumulators = 2;
+
+static std::vector<Scalar> scalars_of(const Type* t) {
+    std::vector<Scalar> all;
+    for_each_scalar(t, [&](Scalar s) { all.push_back(s); });
+    return all;
+}
+
+std::uint32_t held_groups(const Type* t) {
+    const auto values = std::uint32_t(scalars_of(t->value()).size());
+    const std::uint32_t most = std::min(kMostGroups, kAccumulatorRegisters / values);
+    return most < kGroupsAtOnce ? most : most / kGroupsAtOnce * kGroupsAtOnce;
+}
+
+int num_group_leaves(const Type* t) {
+    return int(kAccumulators + held_groups(t) * scalars_of(t->value()).size());
+}
+
+static llvm::IntegerType* word_of(const Emitter& e, const Type* key) {
+    return llvm::IntegerType::get(e.unit.ctx, unsigned(8 * size_of(key)));
+}
+
+Leaves hold_groups(Emitter& e, const Type* t, const Leaves& table, std::uint32_t lanes) {
+    const std::uint32_t groups = held_groups(t);
+    llvm::Value* room = e.slot(std::int64_t(sizeof(WeldHeldKeys)) + groups * size_of(t->key()), 8);
+    e.ir.CreateStore(e.c64(0), room);
+    e.ir.CreateStore(e.c64(groups), e.address(room, offsetof(WeldHeldKeys, most)));
+    Leaves state = {table[0], room};
+    for (std::uint32_t g = 0; g < groups; ++g)
+        for (Scalar s : scalars_of(t->value()))
+            state.push_back(e.ir.CreateVectorSplat(lanes, e.neutral(t->op, s)));
+    return state;
+}
+
+static llvm::Value* keys_held(Emitter& e, llvm::ArrayRef<llvm::Value*> state) {
+    return e.ir.CreateLoad(e.unit.i64, state[kKeys]);
+}
+
+llvm::Value* has_more_groups(Emitter& e, const Type* t, llvm::ArrayRef<llvm::Value*> state) {
+    return e.ir.CreateICmpUGT(keys_held(e, state), e.c64(held_groups(t)));
+}
+
+// ---- merging -------------------------------------------------------------------------------------------
+
+/// The keys of all lanes as words.
+static llvm::Value* words(Emitter& e, const Type* key, const Leaves& v, std::uint32_t n) {
+    auto* type = llvm::FixedVectorType::get(word_of(e, key), n);
+    llvm::Value* all = nullptr;
+    std::size_t leaf = 0;
+    std::uint64_t shift = 0;
+    for_each_scalar(key, [&](Scalar s) {
+        llvm::Value* part = e.ir.CreateZExt(v[leaf++], type);
+        if (shift) part = e.ir.CreateShl(part, shift);
+        shift += 8 * std::uint64_t(size_of(s));
+        all = all ? e.ir.CreateOr(all, part) : part;
+    });
+    return all;
+}
+
+static std::int64_t bytes_of(const Emitter& e, llvm::Value* v) {
+    return std::int64_t(e.unit.out.getDataLayout().getTypeStoreSize(v->getType()).getFixedValue());
+}
+
+/// One value after the other in memory from `to` on; gives how many bytes these are.
+static std::int64_t store_all(Emitter& e, llvm::ArrayRef<llvm::Value*> values, llvm::Value* to,
+                              std::int64_t at) {
+    const std::int64_t begin = at;
+    for (llvm::Value* v : values) {
+        e.ir.CreateAlignedStore(v, e.address(to, at), llvm::Align(1));
+        at += bytes_of(e, v);
+    }
+    return at - begin;
+}
+
+static std::int64_t bytes_of(const Emitter& e, llvm::ArrayRef<llvm::Value*> values) {
+    std::int64_t sum = 0;
+    for (llvm::Value* v : values) sum += bytes_of(e, v);
+    return sum;
+}
+
+Leaves merge_into_groups(Emitter& e, const Type* t, const Leaves& state, const Leaves& v, std::uint32_t n,
+                         llvm::Value* mask, Loc loc) {
+    auto& ir = e.ir;
+    const auto rare = llvm::MDBuilder(e.unit.ctx).createBranchWeights(1, 1 << 20);
+    Leaves lanes;
+    for (llvm::Value* x : v) lanes.push_back(x->getType()->isVectorTy() ? x : ir.CreateVectorSplat(n, x));
+    const std::vector<Scalar> scalars = scalars_of(t->value());
+    const auto values = llvm::ArrayRef<llvm::Value*>(lanes).take_back(scalars.size());
+    llvm::Value* keys = words(e, t->key(), lanes, n);
+    llvm::Value* left =
+        mask ? mask : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(e.unit.i1, n));
+
+    // Keys that are not there yet repeat the last one, which takes their lanes; without any, all is new.
+    std::vector<std::pair<llvm::BasicBlock*, llvm::Value*>> misses;  // and the lanes that are left then
+    std::vector<std::pair<llvm::BasicBlock*, Leaves>> ways_on;
+    auto *held = e.block("held"), *fresh = e.block("new_group"), *on = e.block("merged");
+    misses.emplace_back(ir.GetInsertBlock(), left);
+    ir.CreateCondBr(ir.CreateIsNull(keys_held(e, state)), fresh, held, rare);
+    ir.SetInsertPoint(held);
+    Leaves now = state;
+    const std::uint32_t groups = held_groups(t);
+    llvm::Type* word = word_of(e, t->key());
+    for (std::uint32_t g = 0; g < groups; ++g) {
+        llvm::Value* at = e.address(state[kKeys], std::int64_t(sizeof(WeldHeldKeys)) + g * size_of(t->key()));
+        llvm::Value* key = ir.CreateVectorSplat(n, ir.CreateLoad(word, at));
+        llvm::Value* hit = ir.CreateAnd(left, ir.CreateICmpEQ(keys, key));
+        for (std::size_t k = 0; k < scalars.size(); ++k) {
+            llvm::Value*& into = now[kAccumulators + g * scalars.size() + k];
+            into = ir.CreateSelect(hit, e.merge_op(t->op, scalars[k], into, values[k]), into);
+        }
+        left = ir.CreateAnd(left, ir.CreateNot(hit));
+        const bool last = g + 1 == groups;
+        if (!last && (g + 1) % kGroupsAtOnce) continue;
+        ways_on.emplace_back(ir.GetInsertBlock(), now);
+        auto* more = last ? fresh : e.block("more_groups");
+        if (last) misses.emplace_back(ir.GetInsertBlock(), left);
+        ir.CreateCondBr(ir.CreateOrReduce(left), more, on, last ? rare : nullptr);
+        if (!last) ir.SetInsertPoint(more);
+    }
+
+    ir.SetInsertPoint(fresh);
+    llvm::PHINode* missed = ir.CreatePHI(left->getType(), 2);
+    for (const auto& [block, lanes_left] : misses) missed->addIncoming(lanes_left, block);
+    // With no key held, nothing was merged into accumulators yet.
+    Leaves after_miss;
+    for (std::size_t k = 0; k < now.size(); ++k) {
+        if (now[k] == state[k]) {
+            after_miss.push_back(state[k]);
+            continue;
+        }
+        llvm::PHINode* phi = ir.CreatePHI(now[k]->getType(), 2);
+        phi->addIncoming(state[k], misses[0].first);
+        phi->addIncoming(now[k], misses[1].first);
+        after_miss.push_back(phi);
+    }
+    llvm::Value* bits =
+        ir.CreateZExt(ir.CreateBitCast(missed, llvm::IntegerType::get(e.unit.ctx, n)), e.unit.i64);
+    llvm::Value* room = e.slot(bytes_of(e, keys) + bytes_of(e, values), 64);
+    const std::int64_t key_bytes = store_all(e, keys, room, 0);
+    store_all(e, values, room, key_bytes);
+    e.call_checked("weld_rt_dict_hold",
+                   {e.task, state[kTable], state[kKeys], room, e.address(room, key_bytes), e.c64(n), bits,
+                    e.c32(int(t->op)), e.at(loc)});
+    ways_on.emplace_back(ir.GetInsertBlock(), after_miss);
+    ir.CreateBr(on);
+
+    ir.SetInsertPoint(on);
+    Leaves after;
+    for (std::size_t k = 0; k < state.size(); ++k) {
+        if (now[k] == state[k]) {
+            after.push_back(state[k]);
+            continue;
+        }
+        llvm::PHINode* phi = ir.CreatePHI(now[k]->getType(), unsigned(ways_on.size()));
+        for (const auto& [block, leaves] : ways_on) phi->addIncoming(leaves[k], block);
+        after.push_back(phi);
+    }
+    return after;
+}
+
+Leaves release_groups(Emitter& e, const Type* t, const Leaves& state, Loc loc) {
+    const auto accumulators = llvm::ArrayRef<llvm::Value*>(state).drop_front(kAccumulators);
+    const std::int64_t bytes = bytes_of(e, accumulators), groups = held_groups(t);
+    const unsigned n = llvm::cast<llvm::FixedVectorType>(accumulators[0]->getType())->getNumElements();
+    llvm::Value* room = e.slot(bytes, 64);
+    store_all(e, accumulators, room, 0);
+    e.call_checked("weld_rt_dict_release", {e.task, state[kTable], state[kKeys], room, e.c64(n),
+                                            e.c64(bytes / groups), e.c32(int(t->op)), e.at(loc)});
+    return {state[kTable]};
+}
+
+}  // namespace weld::codegen
