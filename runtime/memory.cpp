@@ -19,10 +19,11 @@ bool MemoryAccount::charge(std::int64_t bytes) {
     return true;
 }
 
-/// We hold no more memory than was once needed at a time, but some that costs little to hold.
+/// We hold no more memory than was once needed at a time, and some that costs little to hold: spans that are
+/// empty but for a page, of which only that page counts as needed.
 std::int64_t MemoryAccount::keep() const {
     constexpr std::int64_t little = 64 << 20;
-    return std::max<std::int64_t>(0, std::min(limit(), std::max(peak(), little)) - used());
+    return std::max<std::int64_t>(0, std::min(limit(), peak() + little) - used());
 }
 
 Page* MemoryAccount::take_small(std::int64_t bytes) {

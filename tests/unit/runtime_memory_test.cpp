@@ -1,6 +1,7 @@
 // Accounts, regions, collection, and what a run leaves behind.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -194,6 +195,20 @@ TEST_CASE("large blocks grow in regions of any depth, keep what they hold and ar
         CHECK(f.account().used() < 20'000'000);
     }
     CHECK(f.account().used() == 0);
+}
+
+TEST_CASE("a large block that was given back serves the next run") {
+    Fixture f;
+    constexpr std::int64_t n = 20'000'000;
+    for (int run = 0; run < 3; ++run) {
+        Task task(&f.run, &go_on);
+        weld_rt_alloc(&task, 1000, 8, 0);  // a page of small blocks beside it, which needs a span
+        auto* data = static_cast<std::int64_t*>(weld_rt_alloc(&task, n, 8, 0));
+        REQUIRE(data);
+        if (run) CHECK(data[n / 2] != 0);  // new memory is 0
+        std::fill_n(data, n, 3);
+    }
+    CHECK(f.account().peak() < n * 8 + (1 << 20));
 }
 
 TEST_CASE("the limit is a failure that says so") {
