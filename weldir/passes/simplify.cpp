@@ -116,10 +116,14 @@ class Simplifier {
 
     // ---- lengths and lookups
 
+    /// What facts know is about the program as it was: fields of structs have other names now.
     const Expr* written(const Count& n, Loc loc) {
         if (!n.of) return int_literal(m_, m_.types.i64(), n.factor, loc);
-        if (n.factor == 1) return n.of;
-        return scalar_op(m_, Op::Mul, {n.of, int_literal(m_, m_.types.i64(), n.factor, loc)}, loc);
+        const Expr* of = rewrite(m_, n.of, [&](const Expr* e) -> const Expr* {
+            return e->op == Op::GetField ? field(e->as<GetField>()) : nullptr;
+        });
+        if (n.factor == 1) return of;
+        return scalar_op(m_, Op::Mul, {of, int_literal(m_, m_.types.i64(), n.factor, loc)}, loc);
     }
 
     const Expr* length(Len len) {
