@@ -1,4 +1,4 @@
-// Threads, by TBB: an arena per run, so that runs neither wait for nor steal from each other.
+// Threads, by TBB: an arena for each run, so that runs neither wait for nor steal from each other.
 #include "runtime/parallel.h"
 
 #include <tbb/global_control.h>
@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 // The thread sanitizer does not see into TBB, which is built without it. So it is told what TBB takes care
@@ -29,25 +30,76 @@ namespace weld::runtime {
 
 class Arena {
   public:
-    /// More threads than the process may have would only make TBB complain.
-    explicit Arena(int threads) : arena_(std::min(threads, most_threads())) {}
+    explicit Arena(int threads) : threads_(threads), arena_(threads) {}
+
+    int threads() const { return threads_; }
 
     template <class F>
     void execute(const F& f) {
         arena_.execute(f);
     }
 
-  private:
+    /// More threads than the process may have would only make TBB complain.
     static int most_threads() {
         using tbb::global_control;
         return std::max(tbb::info::default_concurrency(),
                         int(global_control::active_value(global_control::max_allowed_parallelism)));
     }
 
+  private:
+    int threads_;
     tbb::task_arena arena_;
 };
 
-void close_arena(WeldRun* run) { delete run->arena; }
+namespace {
+
+/// Arenas that no run has: a new one costs as much as many a loop.
+class IdleArenas {
+  public:
+    std::unique_ptr<Arena> take(int threads) {
+        const std::lock_guard lock(mutex_);
+        const auto at = std::find_if(arenas_.begin(), arenas_.end(),
+                                     [&](const auto& a) { return a->threads() == threads; });
+        if (at == arenas_.end()) return nullptr;
+        std::unique_ptr<Arena> arena = std::move(*at);
+        arenas_.erase(at);
+        return arena;
+    }
+    void give(std::unique_ptr<Arena> arena) {
+        const std::lock_guard lock(mutex_);
+        if (arenas_.size() < arenas_.capacity()) arenas_.push_back(std::move(arena));
+    }
+
+  private:
+    static constexpr std::size_t kMost = 16;
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<Arena>> arenas_ = [] {
+        std::vector<std::unique_ptr<Arena>> none;
+        none.reserve(kMost);
+        return none;
+    }();
+};
+
+/// Never destroyed: the threads of TBB may outlive static objects.
+IdleArenas& idle_arenas() {
+    static IdleArenas& all = *new IdleArenas;
+    return all;
+}
+
+Arena& arena_of(WeldRun* run) {
+    if (!run->arena) {
+        const int threads = std::min(run->threads, Arena::most_threads());
+        std::unique_ptr<Arena> arena = idle_arenas().take(threads);
+        run->arena = arena ? arena.release() : new Arena(threads);
+    }
+    return *run->arena;
+}
+
+}  // namespace
+
+void close_arena(WeldRun* run) {
+    if (run->arena) idle_arenas().give(std::unique_ptr<Arena>(run->arena));
+}
 
 int workers_for(const Task* task, std::int64_t parts, bool parallel) {
     return parallel ? int(std::min<std::int64_t>(parts, task->run->threads)) : 1;
@@ -100,8 +152,7 @@ void on_threads(Task* task, int count, const F& f) {
     auto all = [&]() WELD_CALLED_BY_TBB { tbb::parallel_for(0, count, f, tbb::simple_partitioner()); };
     // While it waits for its inner loop, a worker must not begin another chunk of the outer one on top of it.
     if (task->on_arena) return tbb::this_task_arena::isolate(all);
-    if (!task->run->arena) task->run->arena = new Arena(task->run->threads);
-    task->run->arena->execute(all);
+    arena_of(task->run).execute(all);
 }
 
 /// Takes over what the members of a crew hold, or the failure of the one that failed first.
