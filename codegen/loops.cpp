@@ -24,6 +24,7 @@ static constexpr std::size_t kUnrolledBody = 40;
 /// Larger bodies are compiled the quick way: optimising takes LLVM longer than in proportion.
 static constexpr std::size_t kMostOptimised = 5000;
 static constexpr std::uint32_t kAccumulators = 4;
+static constexpr std::int64_t kRowsAhead = 8, kLinesOfRow = 2;
 /// The capacity of an appender whose room has been made: merges need not look.
 static constexpr std::int64_t kEnough = std::numeric_limits<std::int64_t>::max();
 
@@ -410,9 +411,11 @@ class RangeEmitter {
         ++e_.loop_depth;
         if (changes && widest.accumulators > 1) state = unrolled(widest, &lo, hi, state);
         if (is_spread() && !collect) lo = spread(lo, hi, state);
+        if (is_sum_of_lanes()) state = by_turns(&lo, hi, state);
         const Ahead ahead(plan_.f);
         const bool looks_ahead = ahead.any() && plan_.step == 1 && !reads_nd();
         state = rounds(lo, hi, 1, state, [&](llvm::Value* i, const Leaves& s) {
+            fetch_rows(i, e_.ir.CreateSub(hi, e_.c64(1)));
             if (looks_ahead)
                 ahead.emit(e_, i, e_.ir.CreateSub(hi, e_.c64(1)), s, [&](llvm::Value* at) { begin(at); });
             const Leaves next = iteration(i, s);
@@ -489,6 +492,18 @@ class RangeEmitter {
         return e_.emit(plan_.f.body().body());
     }
 
+    /// Asks for the beginnings of vectors that are elements some iterations later.
+    void fetch_rows(llvm::Value* i, llvm::Value* last) {
+        if (plan_.step != 1 || e_.loop_depth != 1) return;
+        for (const Walk& w : plan_.walks) {
+            if (!w.yields->is_vec() || w.vec.empty() || !w.nd_shape.empty()) continue;
+            llvm::Value* there = e_.ir.CreateAdd(i, e_.c64(kRowsAhead), "", true, true);
+            llvm::Value* row =
+                read(e_, plan_, w, e_.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, there, last))[0];
+            for (std::int64_t line = 0; line < kLinesOfRow; ++line) e_.prefetch(e_.address(row, 64 * line));
+        }
+    }
+
     /// Reading an element can fail.
     bool reads_nd() const {
         return std::any_of(plan_.walks.begin(), plan_.walks.end(),
@@ -526,6 +541,30 @@ class RangeEmitter {
                         }));
         };
         return e_.emit_if(any, loop, [&] { return state; });
+    }
+
+    /// A small body that merges lanes into one merger of lanes.
+    bool is_sum_of_lanes() const {
+        return plan_.step == 1 && type_->is_builder(BuilderKind::Merger) && type_->holds_simd &&
+               size_of_tree(plan_.f.body().body()) <= kUnrolledBody;
+    }
+
+    /// Iterations in pairs, the second of each on a merger of its own, so that merges do not wait for each
+    /// other.
+    /// `*lo` moves behind them.
+    Leaves by_turns(llvm::Value** lo, llvm::Value* hi, const Leaves& state) {
+        auto& ir = e_.ir;
+        const Scalar s = type_->elem()->scalar;
+        llvm::Value* none = ir.CreateVectorSplat(type_->elem()->lanes, e_.neutral(type_->op, s));
+        llvm::Value* begin = *lo;
+        llvm::Value* end = ir.CreateAdd(begin, ir.CreateAnd(ir.CreateSub(hi, begin), e_.c64(~1)));
+        const Leaves two = rounds(begin, end, 2, {state[0], none}, [&](llvm::Value* i, const Leaves& now) {
+            const Leaves first = iteration(i, {now[0]});
+            const Leaves second = iteration(ir.CreateAdd(i, e_.c64(1), "", true, true), {now[1]});
+            return Leaves{first[0], second[0]};
+        });
+        *lo = end;
+        return {e_.merge_op(type_->op, s, two[0], two[1])};
     }
 
     /// A small body that merges scalars into one vector.
