@@ -113,6 +113,8 @@ class BadInput(unittest.TestCase):
     def test_long_literals(self):
         numbers = ", ".join("%dL" % i for i in range(100_000))
         self.assertEqual(self.program([0], "let v = [%s]; {len(v), lookup(v, 99999L)}" % numbers), "{100000, 99999}\n")
+        pairs = ", ".join("{%d, %d.5}" % (i, i) for i in range(100_000))
+        self.assertEqual(self.program([0], "|i: i64| lookup([%s], i)" % pairs, "99999"), "{99999, 99999.5}\n")
         products = ", ".join("x * %d.5" % i for i in range(50_000))
         self.assertEqual(self.program([0], "|x: f64| sum([%s])" % products, "2.0"), "2500000000.0\n")
         self.assertEqual(self.program([0], 'len("%s")' % ("a" * 100_000)), "100000\n")
