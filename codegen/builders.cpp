@@ -100,8 +100,12 @@ static Leaves reform_merger(Emitter& e, const Type* t, const Leaves& state, Lane
 Leaves Emitter::reform(const Type* t, const Leaves& state, Lanes from, Lanes to, Loc loc) {
     if (t->holds_simd || from == to) return state;
     if (t->is_builder(BuilderKind::Merger)) return reform_merger(*this, t, state, from, to);
-    if (t->is_builder(BuilderKind::DictMerger) && from.groups) return release_groups(*this, t, state, loc);
-    if (t->is_builder(BuilderKind::DictMerger) && to.groups) return hold_groups(*this, t, state, to.lanes);
+    if (t->is_builder(BuilderKind::DictMerger)) {
+        if (from.groups == to.groups && from.tables == to.tables) return state;
+        const Leaves table = from.groups ? release_groups(*this, t, state, loc) : Leaves{state[0]};
+        if (to.groups) return hold_groups(*this, t, table, to.lanes);
+        return to.tables ? opened(*this, table[0]) : table;
+    }
     if (!t->is_struct()) return state;
     Leaves all;
     std::size_t at = 0;
@@ -130,8 +134,9 @@ Leaves Emitter::emit_new_builder(NewBuilder b) {
         case BuilderKind::DictMerger:
         case BuilderKind::GroupMerger: {
             const char* make = b.kind() == BuilderKind::DictMerger ? "weld_rt_dict_new" : "weld_rt_group_new";
-            return {call_pointer(
-                make, {task, unit.describe(t->key()), unit.describe(t->value()), at(b.node->loc)})};
+            llvm::Value* table = call_pointer(
+                make, {task, unit.describe(t->key()), unit.describe(t->value()), at(b.node->loc)});
+            return reform(t, {table}, {}, lanes);
         }
         case BuilderKind::VecMerger: {
             llvm::Value* copy = alloc(arg[1], size_of(t->elem()), b.node->loc);
@@ -268,26 +273,31 @@ static Leaves merge_row_into_vec(Emitter& e, Merge g, const Type* t, const Leave
 static Leaves merge_into_dict(Emitter& e, Merge g, const Type* t, const Leaves& s, const Leaves& v) {
     const Leaves key(v.begin(), v.begin() + e.num_leaves(t->key()));
     const Leaves value(v.begin() + std::ptrdiff_t(key.size()), v.end());
-    const auto call = [&]() -> Leaves {
+    const auto call = [&] {
         e.call_checked("weld_rt_dict_merge",
                        {e.task, s[0], e.spill(t->key(), key), e.spill(t->value(), value), e.c32(int(t->op)),
                         e.at(g.node->loc)});
-        return {};
     };
     if (e.loop_depth == 0 || !finds_inline(t->key())) {
         call();
-        return s;
+        return e.lanes.tables ? opened(e, s[0]) : s;
     }
-    const auto merge = [&](llvm::Value* entry) -> Leaves {
+    const bool stays_open = e.lanes.tables;
+    const Leaves open = stays_open ? s : opened(e, s[0]);
+    const auto merge = [&](llvm::Value* entry) {
         merge_in_memory(e, t->value(), t->op, e.address(entry, entry_layout(t->key(), t->value()).value_at),
                         value);
-        return {};
+        return open;
     };
-    const auto direct = [&] { find_entry(e, s[0], t->key(), t->value(), key, merge, call); };
-    if (is_partitioned(t->key()))
-        merge_or_wait(e, s[0], t->key(), t->value(), key, value, g.node->loc, direct);
-    else direct();
-    return s;
+    const auto add = [&] {
+        call();
+        return stays_open ? opened(e, s[0]) : open;
+    };
+    const auto direct = [&] { return find_entry(e, open, t->key(), t->value(), key, merge, add); };
+    const Leaves after = is_partitioned(t->key())
+                             ? merge_or_wait(e, open, t->key(), t->value(), key, value, g.node->loc, direct)
+                             : direct();
+    return stays_open ? after : s;
 }
 
 static Leaves merge_into_group(Emitter& e, Merge g, const Type* t, const Leaves& s, const Leaves& v) {

@@ -59,7 +59,7 @@ static Leaves find_value(Emitter& e, const Expr* dict, const Expr* key,
     const Leaves k = e.emit(key);
     if (e.loop_depth > 0 && finds_inline(type->key()))
         return find_entry(
-            e, never_null(e, table), type->key(), type->value(), k,
+            e, opened(e, never_null(e, table)), type->key(), type->value(), k,
             [&](llvm::Value* entry) {
                 return found(e.address(entry, entry_layout(type->key(), type->value()).value_at));
             },

@@ -3,6 +3,7 @@
 
 #include "codegen/groups.h"
 #include "codegen/loops.h"
+#include "codegen/tables.h"
 
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/MDBuilder.h>
@@ -292,7 +293,8 @@ int Emitter::num_leaves(const Type* t, Lanes form) const {
                 case BuilderKind::Merger:
                     return num_leaves(t->elem(), form) * int(t->holds_simd ? 1 : 1 + form.accumulators);
                 case BuilderKind::VecMerger: return 2;
-                case BuilderKind::DictMerger: return form.groups ? num_group_leaves(t) : 1;
+                case BuilderKind::DictMerger:
+                    return form.groups ? num_group_leaves(t) : form.tables ? kOpenLeaves : 1;
                 case BuilderKind::GroupMerger: return 1;
             }
             break;
@@ -366,6 +368,8 @@ Leaves Emitter::load(const Type* t, llvm::Value* from) {
         }
         case TypeKind::Builder: {
             if (t->is_builder(BuilderKind::Merger)) return reform(t, load(t->elem(), from), {}, lanes);
+            if (t->is_builder(BuilderKind::DictMerger))
+                return reform(t, {ir.CreateAlignedLoad(unit.ptr, from, align(8))}, {}, lanes);
             Leaves all = {ir.CreateAlignedLoad(unit.ptr, from, align(8))};
             for (int i = 1; i < num_leaves(t); ++i)
                 all.push_back(ir.CreateAlignedLoad(unit.i64, address(from, 8 * i), align(8)));
@@ -402,6 +406,10 @@ void Emitter::store(const Type* t, const Leaves& v, llvm::Value* to) {
         }
         case TypeKind::Builder:
             if (t->is_builder(BuilderKind::Merger)) return store(t->elem(), reform(t, v, lanes, {}), to);
+            if (t->is_builder(BuilderKind::DictMerger)) {
+                ir.CreateAlignedStore(v[0], to, align(8));
+                return;
+            }
             [[fallthrough]];
         case TypeKind::Vec:
         case TypeKind::Dict:

@@ -74,6 +74,7 @@ struct Lanes {
     std::uint32_t lanes = 0;
     std::uint32_t accumulators = 0;
     bool groups = false;  ///< dictmergers hold groups (codegen/groups.h)
+    bool tables = false;  ///< dictmergers are open tables (codegen/tables.h)
     friend bool operator==(const Lanes&, const Lanes&) = default;
 };
 

@@ -117,7 +117,9 @@ struct Plan {
     std::int64_t cost = 1;
 
     Lanes form(Lanes outer) const {
-        if (step == 1) return outer;
+        if (step == 1)
+            return {outer.lanes, outer.accumulators, false,
+                    outer.tables || holds(f.builder()->type, BuilderKind::DictMerger)};
         if (one_by_one) return {std::uint32_t(step), 1, true};
         const bool repeat =
             size_of_tree(f.body().body()) <= kUnrolledBody && holds(f.builder()->type, BuilderKind::Merger);
@@ -396,8 +398,8 @@ class RangeEmitter {
   private:
     Leaves all(llvm::Value* lo, llvm::Value* hi, Leaves state, bool collect) {
         const Lanes outer = e_.lanes, widest = plan_.form(outer);
-        const bool changes = widest.lanes != outer.lanes || widest.accumulators != outer.accumulators;
-        const Lanes form = changes ? Lanes{widest.lanes, 1} : outer;
+        const bool changes = widest != outer, on_lanes = changes && plan_.step != 1;
+        const Lanes form = on_lanes ? Lanes{widest.lanes, 1} : widest;
         if (changes) state = into(form, state);
         const Leaves before = state;
         const std::vector<int> roomy = roomy_appenders(e_, plan_);
@@ -409,7 +411,7 @@ class RangeEmitter {
             hi = e_.ir.CreateUDiv(hi, e_.c64(plan_.step));
         }
         ++e_.loop_depth;
-        if (changes && widest.accumulators > 1) state = unrolled(widest, &lo, hi, state);
+        if (on_lanes && widest.accumulators > 1) state = unrolled(widest, &lo, hi, state);
         if (is_spread() && !collect) lo = spread(lo, hi, state);
         if (is_sum_of_lanes()) state = by_turns(&lo, hi, state);
         const Ahead ahead(plan_.f);

@@ -203,17 +203,20 @@ void fetch_early(Emitter& e, llvm::Value* table, const Type* key_type, const Typ
     e.prefetch(at);
 }
 
-Leaves find_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
+Leaves opened(Emitter& e, llvm::Value* table) {
+    return {table, field(e, table, e.unit.ptr, 0), field(e, table, e.unit.ptr, 1),
+            field(e, table, e.unit.i64, 3)};
+}
+
+Leaves find_entry(Emitter& e, const Leaves& open, const Type* key_type, const Type* value_type,
                   const Leaves& key, const std::function<Leaves(llvm::Value*)>& found,
                   const std::function<Leaves()>& absent) {
     auto& ir = e.ir;
     KeyCode keys(e);
     const std::int64_t stride = entry_layout(key_type, value_type).size;
     llvm::Value* tag = tag_of(e, key_type, key);
-    llvm::Value* index = field(e, table, e.unit.ptr, 0);
-    llvm::Value* entries = field(e, table, e.unit.ptr, 1);
-    llvm::Value* mask = field(e, table, e.unit.i64, 2);
-    llvm::Value* first = ir.CreateLShr(tag, field(e, table, e.unit.i64, 3));
+    llvm::Value *table = open[0], *index = open[1], *entries = open[2];
+    llvm::Value* first = ir.CreateLShr(tag, open[3]);
     auto *before = ir.GetInsertBlock(), *probe = e.block("probe"), *fits = e.block("tag_fits"),
          *differs = e.block("tag_differs"), *go_on = e.block("next_slot"), *here = e.block("found"),
          *nowhere = e.block("absent"), *join = e.block("looked_up");
@@ -222,18 +225,21 @@ Leaves find_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Ty
     ir.SetInsertPoint(probe);
     llvm::PHINode* at = ir.CreatePHI(e.unit.i64, 2);
     at->addIncoming(first, before);
-    llvm::Value* slot = ir.CreateAlignedLoad(e.unit.i64, ir.CreateGEP(e.unit.i64, index, at), llvm::Align(8));
-    ir.CreateCondBr(ir.CreateICmpEQ(ir.CreateLShr(slot, 32), tag), fits, differs);
+    llvm::Value* slot = ir.CreateGEP(e.unit.i64, index, at);
+    llvm::Value* slot_tag = ir.CreateAlignedLoad(e.unit.i32, e.address(slot, 4), llvm::Align(4));
+    ir.CreateCondBr(ir.CreateICmpEQ(slot_tag, ir.CreateTrunc(tag, e.unit.i32)), fits, differs);
 
     ir.SetInsertPoint(fits);
-    llvm::Value* entry = entry_of(e, entries, stride, slot);
+    llvm::Value* number = ir.CreateAlignedLoad(e.unit.i32, slot, llvm::Align(8));
+    llvm::Value* entry = entry_of(e, entries, stride, ir.CreateZExt(number, e.unit.i64));
     llvm::Value* same = keys.equal(key_type, entry, key);
     ir.CreateCondBr(same, here, go_on);
 
     ir.SetInsertPoint(differs);
-    ir.CreateCondBr(ir.CreateIsNull(slot), nowhere, go_on);
+    ir.CreateCondBr(ir.CreateIsNull(slot_tag), nowhere, go_on);  // no tag is 0
 
     ir.SetInsertPoint(go_on);
+    llvm::Value* mask = field(e, table, e.unit.i64, 2);
     at->addIncoming(ir.CreateAnd(ir.CreateAdd(at, e.c64(1)), mask), go_on);
     ir.CreateBr(probe);
 
@@ -255,9 +261,10 @@ Leaves find_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Ty
     return result;
 }
 
-void merge_or_wait(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
-                   const Leaves& key, const Leaves& value, Loc loc, const std::function<void()>& direct) {
+Leaves merge_or_wait(Emitter& e, const Leaves& open, const Type* key_type, const Type* value_type,
+                     const Leaves& key, const Leaves& value, Loc loc, const std::function<Leaves()>& direct) {
     auto& ir = e.ir;
+    llvm::Value* table = open[0];
     llvm::Value* buffers = field(e, table, e.unit.ptr, 4);
     const auto wait = [&] {
         llvm::Value* number = ir.CreateLShr(tag_of(e, key_type, key), 32 - kWeldPartitionBits);
@@ -277,11 +284,21 @@ void merge_or_wait(Emitter& e, llvm::Value* table, const Type* key_type, const T
                     llvm::MDBuilder(e.unit.ctx).createBranchWeights(1 << 10, 1));
     ir.SetInsertPoint(cut);
     wait();
+    auto* waits = ir.GetInsertBlock();
     ir.CreateBr(on);
     ir.SetInsertPoint(whole);
-    direct();
+    Leaves after = direct();
+    auto* merged = ir.GetInsertBlock();
     ir.CreateBr(on);
     ir.SetInsertPoint(on);
+    for (std::size_t k = 0; k < after.size(); ++k) {
+        if (after[k] == open[k]) continue;
+        llvm::PHINode* phi = ir.CreatePHI(open[k]->getType(), 2);
+        phi->addIncoming(open[k], waits);
+        phi->addIncoming(after[k], merged);
+        after[k] = phi;
+    }
+    return after;
 }
 
 llvm::Value* never_null(Emitter& e, llvm::Value* table) {

@@ -18,18 +18,24 @@ EntryLayout entry_layout(const Type* key, const Type* value);
 /// of these.
 bool finds_inline(const Type* key);
 
-/// Looks for `key` in `table` (of `key_type` and `value_type`, not null) and goes on in one of two ways,
-/// whose results become one: with the address of the entry, or without.
-Leaves find_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
+/// {table, index, entries, shift}: what looking for keys reads of a table (not null). These change when the
+/// runtime adds an entry.
+constexpr int kOpenLeaves = 4;
+Leaves opened(Emitter& e, llvm::Value* table);
+
+/// Looks for `key` in a table (of `key_type` and `value_type`) and goes on in one of two ways, whose results
+/// become one: with the address of the entry, or without.
+Leaves find_entry(Emitter& e, const Leaves& open, const Type* key_type, const Type* value_type,
                   const Leaves& key, const std::function<Leaves(llvm::Value* entry)>& found,
                   const std::function<Leaves()>& absent);
 
 /// Whether the runtime cuts large tables with such keys into partitions.
 bool is_partitioned(const Type* key);
 
-/// Merges by `direct`, or appends {key, value} to the buffer of a partition if `table` is cut.
-void merge_or_wait(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
-                   const Leaves& key, const Leaves& value, Loc loc, const std::function<void()>& direct);
+/// Merges by `direct`, which gives the open table after that, or appends {key, value} to the buffer of a
+/// partition if the table is cut.
+Leaves merge_or_wait(Emitter& e, const Leaves& open, const Type* key_type, const Type* value_type,
+                     const Leaves& key, const Leaves& value, Loc loc, const std::function<Leaves()>& direct);
 
 /// The hash of such a key takes a few instructions.
 bool is_hashed_at_once(const Type* key);
