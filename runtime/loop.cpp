@@ -19,6 +19,7 @@ namespace {
 constexpr std::int64_t kSerialWork = 30'000'000;  // ps; less is not worth waking a thread for
 constexpr std::int64_t kChunkWork = 50'000'000;
 constexpr std::int64_t kMostChunks = 1024;
+constexpr std::int64_t kRound = 64;          // elements that emitted code makes room for at once
 constexpr std::int64_t kGarbage = 64 << 10;  // bytes that are worth a collection at the end of a chunk
 
 /// Calls f(builder type, offset) for the builders in a state.
@@ -66,7 +67,10 @@ struct Part {
     std::int64_t offset;
     std::int64_t appends;  // Cut::Placed: per iteration
     Cut cut;
-    bool handed_on;  // from chunk to chunk, instead of combined
+    bool handed_on;           // from chunk to chunk, instead of combined
+    std::int64_t filled = 0;  // elements that the last chunk appended: so many the next one may, too
+
+    bool is_piece_of_vector() const { return type->kind == kWeldAppender && cut == Cut::Chunk && !handed_on; }
 };
 
 /// Tells a watcher of the run how far a loop is, if it is an outermost one.
@@ -107,6 +111,8 @@ class ChunkedLoop {
     std::int32_t start_worker(Task* t, int worker);
     std::int32_t run_chunk(Task* t, char* state, std::int64_t chunk);
     std::int32_t start_pieces(Task* t, char* state, std::int64_t chunk);
+    std::int32_t make_room(Task* t, const Part& part, WeldAppender* piece);
+    void note_sizes(const char* state);
     std::int32_t check_placed(const Part& part);
     std::int32_t combine();
     std::int32_t combine_part(const Part& part, char* states, std::int64_t count, const char* except);
@@ -166,6 +172,9 @@ std::int32_t ChunkedLoop::start_pieces(Task* t, char* state, std::int64_t chunk)
         if (part.cut == Cut::Chunk) {
             if (part.builder->start(t, part.type, state_ + part.offset, state + part.offset, loop_->loc))
                 return kFailed;
+            if (part.is_piece_of_vector() &&
+                make_room(t, part, reinterpret_cast<WeldAppender*>(state + part.offset)))
+                return kFailed;
         } else if (part.cut == Cut::Placed) {
             const WeldAppender* all = reinterpret_cast<const WeldAppender*>(state_ + part.offset);
             const std::int64_t first = all->size + chunk * chunk_size_ * part.appends;
@@ -175,6 +184,21 @@ std::int32_t ChunkedLoop::start_pieces(Task* t, char* state, std::int64_t chunk)
         }
     }
     return kOk;
+}
+
+/// Room for as much as another chunk needed and a little more, so that the piece neither grows by copying nor
+/// is half empty in the end.
+std::int32_t ChunkedLoop::make_room(Task* t, const Part& part, WeldAppender* piece) {
+    const std::int64_t filled = std::atomic_ref(const_cast<std::int64_t&>(part.filled)).load();
+    const std::int64_t room = filled + filled / 16 + kRound, size = part.type->args[0]->size;
+    if (filled < kRound || !has_room(t, times(room, size))) return kOk;
+    return weld_rt_appender_grow(t, piece, room, size, loop_->loc);
+}
+
+void ChunkedLoop::note_sizes(const char* state) {
+    for (Part& part : parts_)
+        if (part.is_piece_of_vector())
+            std::atomic_ref(part.filled) = reinterpret_cast<const WeldAppender*>(state + part.offset)->size;
 }
 
 std::int32_t ChunkedLoop::run_chunk(Task* t, char* state, std::int64_t chunk) {
@@ -188,6 +212,7 @@ std::int32_t ChunkedLoop::run_chunk(Task* t, char* state, std::int64_t chunk) {
     const std::int64_t allocated = t->debt + t->region->allowance;
     if (!status && allocated > std::max(kGarbage, t->scanned)) weld_rt_collect(t, state, loop_->state);
     exit_region(t, &region);
+    note_sizes(state);
     return status;
 }
 

@@ -27,11 +27,6 @@ std::int64_t slab_bytes(const Partitions* p) {
     return std::int64_t(sizeof(RowBlock)) + kSlabBlocks * (std::int64_t(sizeof(RowBlock)) + p->block_bytes);
 }
 
-/// As long as there is memory to be had, without leaving too little for anything else.
-bool has_room(const Task* task, std::int64_t bytes) {
-    return task->account().limit() - task->account().used() >= 4 * bytes;
-}
-
 std::int32_t add_slab(Task* task, Partitions* p, std::int32_t loc) {
     char* memory = static_cast<char*>(allocate_array(task, slab_bytes(p), 1, loc));
     if (!memory) return kFailed;

@@ -51,4 +51,9 @@ inline Task* task_of(WeldTask* t) { return static_cast<Task*>(t); }
 constexpr std::int32_t kOk = 0;
 constexpr std::int32_t kFailed = 1;
 
+/// Taking `bytes` that one could do without leaves enough memory for all else.
+inline bool has_room(const Task* task, std::int64_t bytes) {
+    return (task->account().limit() - task->account().used()) / 4 >= bytes;
+}
+
 }  // namespace weld::runtime

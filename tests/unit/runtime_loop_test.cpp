@@ -163,6 +163,26 @@ TEST_CASE("appenders keep the order: placed, collected, and behind what was ther
     }
 }
 
+TEST_CASE("a vector of what passes takes twice its memory at most: pieces, and their places") {
+    Types types;
+    constexpr std::int64_t n =
+        20'000'000;  // pieces of 3 in 4 of a power of two, which doubling would fill badly
+    const std::int32_t appends[] = {-1};
+    Loop loop(
+        types.appender(types.i64()), 2000,
+        [](WeldTask* t, void* s, std::int64_t lo, std::int64_t hi) {
+            for (std::int64_t i = lo; i < hi; ++i)
+                if (i % 2 && append(t, static_cast<WeldAppender*>(s), i)) return 1;
+            return 0;
+        },
+        appends);
+    WeldAppender a{};
+    const Ran ran = run(2, [&](WeldTask* t) { return loop(t, &a, n); });
+    CHECK(ran.good);
+    CHECK(a.size == n / 2);
+    CHECK(ran.account->peak() < n / 2 * 8 * 22 / 10);
+}
+
 TEST_CASE("an appender that promised another number of elements is found out") {
     Types types;
     const std::int32_t appends[] = {1};
