@@ -192,6 +192,13 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
             if (len) equal = ir.CreateAnd(equal, ir.CreateICmpEQ(len, row[1]));
             else len = row[1];
         }
+        // The next group's rows come from memory while this one's are worked on.
+        for (std::int64_t k = 0; k < n; ++k) {
+            llvm::Value* next = ir.CreateAdd(first, c64(n + k));
+            llvm::Value* last = ir.CreateSub(of[1], c64(1));
+            fetch_row(load(
+                elem, element(of[0], elem, ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, next, last)))[0]);
+        }
         llvm::Value* most = c64(most_bytes / size_of(l.found()->elem()));
         const auto found = [&]() -> Leaves {
             turn_over(*this, unit.memory(elem->elem()->scalar), rows, len, to);

@@ -317,6 +317,11 @@ void Emitter::prefetch(llvm::Value* from) {
     ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {unit.ptr}, {from, c32(0), c32(3), c32(1)});
 }
 
+void Emitter::fetch_row(llvm::Value* data) {
+    constexpr std::int64_t lines = 2;  // the machine follows from there
+    for (std::int64_t line = 0; line < lines; ++line) prefetch(address(data, 64 * line));
+}
+
 llvm::Value* Emitter::load_tail(const Type* simd, llvm::Value* from) {
     auto* type = llvm::FixedVectorType::get(unit.memory(simd->scalar), simd->lanes);
     const llvm::Align align(std::uint64_t(size_of(simd->scalar)));

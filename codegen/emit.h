@@ -169,6 +169,7 @@ class Emitter {
     llvm::Value* load_tail(const Type* simd, llvm::Value* at);   ///< the lanes of `tail`, the others are 0
     void store_tail(Scalar s, llvm::Value* v, llvm::Value* at);  ///< the lanes of `tail`
     void prefetch(llvm::Value* at);                              ///< any address: none faults
+    void fetch_row(llvm::Value* data);                           ///< prefetches the beginning of a vector
     llvm::Value* address(llvm::Value* base, std::int64_t offset);
     llvm::Value* element(llvm::Value* data, const Type* elem, llvm::Value* index);
     llvm::Value* slot(std::int64_t bytes,

@@ -24,7 +24,7 @@ static constexpr std::size_t kUnrolledBody = 40;
 /// Larger bodies are compiled the quick way: optimising takes LLVM longer than in proportion.
 static constexpr std::size_t kMostOptimised = 5000;
 static constexpr std::uint32_t kAccumulators = 4;
-static constexpr std::int64_t kRowsAhead = 8, kLinesOfRow = 2;
+static constexpr std::int64_t kRowsAhead = 8;
 /// The capacity of an appender whose room has been made: merges need not look.
 static constexpr std::int64_t kEnough = std::numeric_limits<std::int64_t>::max();
 
@@ -502,7 +502,7 @@ class RangeEmitter {
             llvm::Value* there = e_.ir.CreateAdd(i, e_.c64(kRowsAhead), "", true, true);
             llvm::Value* row =
                 read(e_, plan_, w, e_.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, there, last))[0];
-            for (std::int64_t line = 0; line < kLinesOfRow; ++line) e_.prefetch(e_.address(row, 64 * line));
+            e_.fetch_row(row);
         }
     }
 
