@@ -319,6 +319,7 @@ Page* PageHeap::take_mapping(std::int64_t bytes, std::int64_t room) {
     char* memory = map_aligned(bytes);
     if (!memory) return nullptr;
     madvise(memory, std::size_t(bytes), MADV_HUGEPAGE);
+    if (waiting() >= kSpanBytes && !fill_from_waiting(memory, bytes)) return nullptr;
     Page* page = new (memory) Page{};
     page->bytes = bytes;
     page->mapped = true;
@@ -331,6 +332,39 @@ Page* PageHeap::take_mapping(std::int64_t bytes, std::int64_t room) {
         }
     }
     return page;
+}
+
+/// Moves what waits, in other sizes, behind the addresses from `memory` on: new pages would have to be
+/// cleared. False if there are too many mappings; nothing is mapped there then.
+bool PageHeap::fill_from_waiting(char* memory, std::int64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    std::int64_t filled = 0;
+    for (std::size_t i = mappings_.size(); i-- > 0 && bytes - filled >= kSpanBytes;) {
+        Page* page = mappings_[i];
+        char* const base = reinterpret_cast<char*>(page);
+        const std::int64_t all = page->bytes, whole = all / kSpanBytes * kSpanBytes;
+        const std::int64_t taken = std::min(whole, (bytes - filled) / kSpanBytes * kSpanBytes);
+        const std::int64_t stays = whole - taken;
+        if (taken == 0) continue;
+        enter(base + stays, all - stays, 0);  // before others can map memory where it was
+        if (stays == 0) mappings_.erase(mappings_.begin() + std::ptrdiff_t(i));
+        else {
+            page->bytes = stays;
+            page->begin = page->end = base + stays;
+        }
+        waiting_ -= all - stays;
+        for (std::int64_t at = 0; at < taken; at += kSpanBytes, filled += kSpanBytes) {
+            char* const from = base + stays + at;
+            if (mremap(from, std::size_t(kSpanBytes), std::size_t(kSpanBytes), MREMAP_MAYMOVE | MREMAP_FIXED,
+                       memory + filled) != MAP_FAILED)
+                continue;
+            munmap(from, std::size_t(all - stays - at));
+            munmap(memory, std::size_t(bytes));
+            return false;
+        }
+        if (all > whole) munmap(base + whole, std::size_t(all - whole));
+    }
+    return true;
 }
 
 void PageHeap::drop_mapping(Page* page) {

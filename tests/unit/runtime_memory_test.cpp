@@ -214,6 +214,39 @@ TEST_CASE("a large block that was given back serves the next run") {
     CHECK(f.account().peak() < n * 8 + (1 << 20));
 }
 
+TEST_CASE("large blocks that wait serve others of any size") {
+    constexpr std::int64_t mib = std::int64_t(1) << 20;
+    MemoryAccount account(MemoryAccount::kUnlimited);
+    const auto take = [&](std::int64_t size) {
+        Page* page = account.take_single(size);
+        REQUIRE(page);
+        return page;
+    };
+    const auto used_before = [](const Page* page, std::int64_t at) { return page->begin[at] != 0; };
+    Page *a = take(30 * mib), *b = take(50 * mib), *other = take(10 * mib);
+    for (Page* page : {a, b, other}) std::memset(page->begin, 7, std::size_t(page->end - page->begin));
+    account.give(a);
+    account.give(b);
+    Page* larger = take(75 * mib);  // of both, and a little more
+    CHECK(used_before(larger, mib));
+    CHECK(used_before(larger, 70 * mib));
+    std::memset(larger->begin, 9, std::size_t(larger->end - larger->begin));
+    CHECK(std::all_of(other->begin, other->end, [](char c) { return c == 7; }));
+    CHECK(account.find(larger->begin + 70 * mib) == larger);
+    CHECK_FALSE(account.find(reinterpret_cast<char*>(a) + 100));
+    account.give(larger);
+    Page *part = take(20 * mib), *rest = take(40 * mib);  // one leaves a piece that the next is made of
+    CHECK(used_before(part, mib));
+    CHECK(used_before(rest, mib));
+    std::memset(part->begin, 1, std::size_t(20 * mib));
+    std::memset(rest->begin, 2, std::size_t(40 * mib));
+    CHECK(std::all_of(part->begin, part->begin + 20 * mib, [](char c) { return c == 1; }));
+    CHECK(std::all_of(rest->begin, rest->begin + 40 * mib, [](char c) { return c == 2; }));
+    CHECK(account.find(rest->begin) == rest);
+    for (Page* page : {part, rest, other}) account.give(page);
+    CHECK(account.used() == 0);
+}
+
 TEST_CASE("the limit is a failure that says so") {
     Fixture f(1 << 20);
     Task task(&f.run, &go_on);
