@@ -7,8 +7,8 @@
 // leaves, one byte in memory.
 //
 // Builders' leaves are their state: appender {data, size, capacity}, merger the leaves of its value, tables
-// one pointer, vecmerger {data, len}. Loops add to that (`Lanes` below): a merger carries vectors that collect
-// lanes, a dictmerger what searches read, or groups.
+// one pointer, vecmerger {data, len}. Loops add to that (`Lanes` below): a merger carries vectors that
+// collect lanes, a dictmerger what searches read, or groups.
 #pragma once
 
 #include <functional>
