@@ -193,9 +193,9 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
             else len = row[1];
         }
         // The next group's rows come from memory while this one's are worked on.
+        llvm::Value* last = ir.CreateSub(of[1], c64(1));
         for (std::int64_t k = 0; k < n; ++k) {
             llvm::Value* next = ir.CreateAdd(first, c64(n + k));
-            llvm::Value* last = ir.CreateSub(of[1], c64(1));
             fetch_row(load(
                 elem, element(of[0], elem, ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, next, last)))[0]);
         }

@@ -19,9 +19,9 @@ void Emitter::emit_lets(Block b, std::size_t from, std::size_t to, const DeadAft
 }
 
 Leaves Emitter::emit_if(llvm::Value* cond, const std::function<Leaves()>& then,
-                        const std::function<Leaves()>& otherwise) {
+                        const std::function<Leaves()>& otherwise, llvm::MDNode* weights) {
     auto *yes = block("then"), *no = block("else"), *join = block("join");
-    ir.CreateCondBr(cond, yes, no);
+    ir.CreateCondBr(cond, yes, no, weights);
     ir.SetInsertPoint(yes);
     const Leaves a = then();
     yes = ir.GetInsertBlock();

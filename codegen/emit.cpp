@@ -525,7 +525,8 @@ void Emitter::collect_check(const Type* state, const std::function<Leaves()>& va
 
 Leaves Emitter::counted_loop(llvm::Value* lo, llvm::Value* hi, std::int64_t step, const Leaves& state,
                              const std::vector<bool>& fixed,
-                             const std::function<Leaves(llvm::Value*, const Leaves&)>& body) {
+                             const std::function<Leaves(llvm::Value*, const Leaves&)>& body,
+                             const std::function<llvm::Value*(const Leaves&)>& leave) {
     auto* before = ir.GetInsertBlock();
     auto* loop = block("loop");
     auto* done = block("done");
@@ -542,9 +543,11 @@ Leaves Emitter::counted_loop(llvm::Value* lo, llvm::Value* hi, std::int64_t step
     }
     const Leaves next = body(i, inside);
     llvm::Value* i_next = ir.CreateAdd(i, c64(step), "", true, true);
+    llvm::Value* again = ir.CreateICmpSLT(i_next, hi);
+    if (leave) again = ir.CreateAnd(again, ir.CreateNot(leave(next)));
     auto* latch = ir.GetInsertBlock();
     i->addIncoming(i_next, latch);
-    ir.CreateCondBr(ir.CreateICmpSLT(i_next, hi), loop, done);
+    ir.CreateCondBr(again, loop, done);
     ir.SetInsertPoint(done);
     Leaves after = state;
     for (std::size_t k = 0; k < state.size(); ++k) {

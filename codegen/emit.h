@@ -132,14 +132,14 @@ class Emitter {
     bool emit_in_segments(Block b);              // segments.cpp
     llvm::Value* vector_in_segments(MakeVec v);  ///< the data of a long literal likewise, or null
     Leaves emit_if(llvm::Value* cond, const std::function<Leaves()>& then,
-                   const std::function<Leaves()>& otherwise);
+                   const std::function<Leaves()>& otherwise, llvm::MDNode* weights = nullptr);
     Leaves emit_select(Select s);
     Leaves emit_iterate(Iterate it);
     Leaves emit_call(Call c);
     Leaves emit_kernel(Kernel k);
 
-    Leaves emit_for(For f);  // loops.cpp
-    Leaves emit_sort(Sort s);
+    Leaves emit_for(For f);    // loops.cpp
+    Leaves emit_sort(Sort s);  // sort.cpp
 
     Leaves emit_make_vec(MakeVec v);  // collections.cpp
     Leaves emit_lookup(Lookup l);
@@ -192,10 +192,11 @@ class Emitter {
     llvm::BasicBlock* fail_exit();
 
     /// `count` from lo to hi: emits `body(i, state)` as the loop body, which gives the next state.
-    /// Leaves of `state` listed in `fixed` do not change.
+    /// Leaves of `state` listed in `fixed` do not change. It ends early if `leave(next state)` holds.
     Leaves counted_loop(llvm::Value* lo, llvm::Value* hi, std::int64_t step, const Leaves& state,
                         const std::vector<bool>& fixed,
-                        const std::function<Leaves(llvm::Value* i, const Leaves& state)>& body);
+                        const std::function<Leaves(llvm::Value* i, const Leaves& state)>& body,
+                        const std::function<llvm::Value*(const Leaves& next)>& leave = {});
 
   private:
     friend class LoopEmitter;

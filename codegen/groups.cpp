@@ -1,3 +1,5 @@
+// The code of a round: keys compared with those held, values merged under masks, new keys told to the
+// runtime.
 #include "codegen/groups.h"
 
 #include <algorithm>
@@ -79,21 +81,34 @@ static std::int64_t bytes_of(const Emitter& e, llvm::Value* v) {
     return std::int64_t(e.unit.out.getDataLayout().getTypeStoreSize(v->getType()).getFixedValue());
 }
 
-/// One value after the other in memory from `to` on; gives how many bytes these are.
-static std::int64_t store_all(Emitter& e, llvm::ArrayRef<llvm::Value*> values, llvm::Value* to,
-                              std::int64_t at) {
-    const std::int64_t begin = at;
-    for (llvm::Value* v : values) {
-        e.ir.CreateAlignedStore(v, e.address(to, at), llvm::Align(1));
-        at += bytes_of(e, v);
-    }
-    return at - begin;
-}
-
 static std::int64_t bytes_of(const Emitter& e, llvm::ArrayRef<llvm::Value*> values) {
     std::int64_t sum = 0;
     for (llvm::Value* v : values) sum += bytes_of(e, v);
     return sum;
+}
+
+/// One value after the other in memory from `to` on.
+static void store_all(Emitter& e, llvm::ArrayRef<llvm::Value*> values, llvm::Value* to) {
+    std::int64_t at = 0;
+    for (llvm::Value* v : values) {
+        e.ir.CreateAlignedStore(v, e.address(to, at), llvm::Align(1));
+        at += bytes_of(e, v);
+    }
+}
+
+/// A block that the present place is reached from, and the state there.
+using Way = std::pair<llvm::BasicBlock*, Leaves>;
+
+/// The state where all ways meet; `changed` tells which leaves differ from way to way.
+static Leaves joined(Emitter& e, llvm::ArrayRef<Way> ways, const std::function<bool(std::size_t)>& changed) {
+    Leaves all = ways[0].second;
+    for (std::size_t k = 0; k < all.size(); ++k) {
+        if (!changed(k)) continue;
+        llvm::PHINode* phi = e.ir.CreatePHI(all[k]->getType(), unsigned(ways.size()));
+        for (const auto& [block, leaves] : ways) phi->addIncoming(leaves[k], block);
+        all[k] = phi;
+    }
+    return all;
 }
 
 Leaves merge_into_groups(Emitter& e, const Type* t, const Leaves& state, const Leaves& v, std::uint32_t n,
@@ -109,10 +124,13 @@ Leaves merge_into_groups(Emitter& e, const Type* t, const Leaves& state, const L
         mask ? mask : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(e.unit.i1, n));
 
     // Keys that are not there yet repeat the last one, which takes their lanes; without any, all is new.
-    std::vector<std::pair<llvm::BasicBlock*, llvm::Value*>> misses;  // and the lanes that are left then
-    std::vector<std::pair<llvm::BasicBlock*, Leaves>> ways_on;
+    std::vector<Way> misses, ways_on;  // the lanes that are left are the last leaf of a miss
+    const auto miss = [&](Leaves leaves) {
+        leaves.push_back(left);
+        misses.emplace_back(ir.GetInsertBlock(), leaves);
+    };
     auto *held = e.block("held"), *fresh = e.block("new_group"), *on = e.block("merged");
-    misses.emplace_back(ir.GetInsertBlock(), left);
+    miss(state);
     ir.CreateCondBr(ir.CreateIsNull(keys_held(e, state)), fresh, held, rare);
     ir.SetInsertPoint(held);
     Leaves now = state;
@@ -131,49 +149,28 @@ Leaves merge_into_groups(Emitter& e, const Type* t, const Leaves& state, const L
         if (!last && (g + 1) % kGroupsAtOnce) continue;
         ways_on.emplace_back(ir.GetInsertBlock(), now);
         auto* more = last ? fresh : e.block("more_groups");
-        if (last) misses.emplace_back(ir.GetInsertBlock(), left);
+        if (last) miss(now);
         ir.CreateCondBr(ir.CreateOrReduce(left), more, on, last ? rare : nullptr);
         if (!last) ir.SetInsertPoint(more);
     }
 
+    const auto changed = [&](std::size_t k) { return k >= state.size() || now[k] != state[k]; };
     ir.SetInsertPoint(fresh);
-    llvm::PHINode* missed = ir.CreatePHI(left->getType(), 2);
-    for (const auto& [block, lanes_left] : misses) missed->addIncoming(lanes_left, block);
-    // With no key held, nothing was merged into accumulators yet.
-    Leaves after_miss;
-    for (std::size_t k = 0; k < now.size(); ++k) {
-        if (now[k] == state[k]) {
-            after_miss.push_back(state[k]);
-            continue;
-        }
-        llvm::PHINode* phi = ir.CreatePHI(now[k]->getType(), 2);
-        phi->addIncoming(state[k], misses[0].first);
-        phi->addIncoming(now[k], misses[1].first);
-        after_miss.push_back(phi);
-    }
+    Leaves missed = joined(e, misses, changed);
+    left = missed.pop_back_val();
     llvm::Value* bits =
-        ir.CreateZExt(ir.CreateBitCast(missed, llvm::IntegerType::get(e.unit.ctx, n)), e.unit.i64);
+        ir.CreateZExt(ir.CreateBitCast(left, llvm::IntegerType::get(e.unit.ctx, n)), e.unit.i64);
     llvm::Value* room = e.slot(bytes_of(e, keys) + bytes_of(e, values), 64);
-    const std::int64_t key_bytes = store_all(e, keys, room, 0);
-    store_all(e, values, room, key_bytes);
-    e.call_checked("weld_rt_dict_hold",
-                   {e.task, state[kTable], state[kKeys], room, e.address(room, key_bytes), e.c64(n), bits,
-                    e.c32(int(t->op)), e.at(loc)});
-    ways_on.emplace_back(ir.GetInsertBlock(), after_miss);
+    llvm::Value* room_of_values = e.address(room, bytes_of(e, keys));
+    store_all(e, keys, room);
+    store_all(e, values, room_of_values);
+    e.call_checked("weld_rt_dict_hold", {e.task, state[kTable], state[kKeys], room, room_of_values, e.c64(n),
+                                         bits, e.c32(int(t->op)), e.at(loc)});
+    ways_on.emplace_back(ir.GetInsertBlock(), missed);
     ir.CreateBr(on);
 
     ir.SetInsertPoint(on);
-    Leaves after;
-    for (std::size_t k = 0; k < state.size(); ++k) {
-        if (now[k] == state[k]) {
-            after.push_back(state[k]);
-            continue;
-        }
-        llvm::PHINode* phi = ir.CreatePHI(now[k]->getType(), unsigned(ways_on.size()));
-        for (const auto& [block, leaves] : ways_on) phi->addIncoming(leaves[k], block);
-        after.push_back(phi);
-    }
-    return after;
+    return joined(e, ways_on, changed);
 }
 
 Leaves release_groups(Emitter& e, const Type* t, const Leaves& state, Loc loc) {
@@ -181,7 +178,7 @@ Leaves release_groups(Emitter& e, const Type* t, const Leaves& state, Loc loc) {
     const std::int64_t bytes = bytes_of(e, accumulators), groups = held_groups(t);
     const unsigned n = llvm::cast<llvm::FixedVectorType>(accumulators[0]->getType())->getNumElements();
     llvm::Value* room = e.slot(bytes, 64);
-    store_all(e, accumulators, room, 0);
+    store_all(e, accumulators, room);
     e.call_checked("weld_rt_dict_release", {e.task, state[kTable], state[kKeys], room, e.c64(n),
                                             e.c64(bytes / groups), e.c32(int(t->op)), e.at(loc)});
     return {state[kTable]};

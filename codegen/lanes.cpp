@@ -1,3 +1,4 @@
+// What is done with lanes besides arithmetic: shuffles, and the way through memory.
 #include "codegen/lanes.h"
 
 #include <llvm/IR/IntrinsicsX86.h>

@@ -1,4 +1,4 @@
-// `for` and `sort`: iterators, bodies in place and in functions of their own.
+// `for`: iterators, bodies in place and in functions of their own.
 //
 // A loop is emitted as a function over a part of its range, which the runtime calls (WeldLoop in weld_abi.h).
 // An inner loop is also emitted in place, on the state in registers, for when it has so few iterations that a
@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "codegen/ahead.h"
+#include "codegen/captures.h"
 #include "codegen/emit.h"
 #include "codegen/groups.h"
 
@@ -27,75 +28,6 @@ static constexpr std::uint32_t kAccumulators = 4;
 static constexpr std::int64_t kRowsAhead = 8;
 /// The capacity of an appender whose room has been made: merges need not look.
 static constexpr std::int64_t kEnough = std::numeric_limits<std::int64_t>::max();
-
-// ---- captures ------------------------------------------------------------------------------------------
-
-// Values that an outlined function needs, one after the other in memory, each aligned to its size.
-namespace {
-struct Pack {
-    std::vector<llvm::Type*> types;
-    std::vector<std::int64_t> offsets;
-    std::int64_t bytes = 0;
-
-    explicit Pack(const Unit& unit, const Leaves& values) {
-        const llvm::DataLayout& layout = unit.out.getDataLayout();
-        for (llvm::Value* v : values) {
-            llvm::Type* t = in_memory(unit, v->getType());
-            const auto size = std::int64_t(layout.getTypeStoreSize(t).getFixedValue());
-            bytes = (bytes + size - 1) / size * size;
-            types.push_back(v->getType());
-            offsets.push_back(bytes);
-            bytes += size;
-        }
-    }
-    static llvm::Type* in_memory(const Unit& unit, llvm::Type* t) {
-        if (!t->getScalarType()->isIntegerTy(1)) return t;
-        auto* v = llvm::dyn_cast<llvm::FixedVectorType>(t);
-        return v ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(unit.i8, v->getNumElements()))
-                 : unit.i8;
-    }
-};
-}  // namespace
-
-static llvm::Value* pack(Emitter& e, const Leaves& values) {
-    const Pack p(e.unit, values);
-    llvm::Value* room = e.slot(p.bytes, 8);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        llvm::Type* t = Pack::in_memory(e.unit, p.types[i]);
-        llvm::Value* v = t == p.types[i] ? values[i] : e.ir.CreateZExt(values[i], t);
-        e.ir.CreateAlignedStore(v, e.address(room, p.offsets[i]), llvm::Align(1));
-    }
-    return room;
-}
-
-/// In the callee: the values that the caller packed (given as the caller's, for their types).
-static Leaves unpack(Emitter& e, llvm::Value* room, const Leaves& callers) {
-    const Pack p(e.unit, callers);
-    Leaves values;
-    for (std::size_t i = 0; i < callers.size(); ++i) {
-        llvm::Type* t = Pack::in_memory(e.unit, p.types[i]);
-        llvm::Value* v = e.ir.CreateAlignedLoad(t, e.address(room, p.offsets[i]), llvm::Align(1));
-        values.push_back(t == p.types[i] ? v : e.ir.CreateIsNotNull(v));
-    }
-    return values;
-}
-
-/// The leaves of `symbols`, one after the other.
-static Leaves leaves_of(const Emitter& e, const std::vector<const Symbol*>& symbols) {
-    Leaves all;
-    for (const Symbol* s : symbols) all.append(e.names.at(s));
-    return all;
-}
-
-static void bind_names(Emitter& callee, const Emitter& caller, const std::vector<const Symbol*>& symbols,
-                       llvm::ArrayRef<llvm::Value*> values) {
-    std::size_t at = 0;
-    for (const Symbol* s : symbols) {
-        const std::size_t n = caller.names.at(s).size();
-        callee.names[s] = Leaves(values.begin() + at, values.begin() + at + n);
-        at += n;
-    }
-}
 
 // ---- iterators -----------------------------------------------------------------------------------------
 
@@ -435,43 +367,28 @@ class RangeEmitter {
     std::pair<llvm::Value*, Leaves> while_groups_fit(llvm::Value* lo, llvm::Value* hi, const Leaves& state) {
         auto& ir = e_.ir;
         const Lanes outer = e_.lanes;
-        const Leaves begin = into(plan_.form(outer), state);
         llvm::Value* width = e_.c64(plan_.step);
         llvm::Value *from = ir.CreateUDiv(lo, width), *to = ir.CreateUDiv(hi, width);
-        auto *before = ir.GetInsertBlock(), *round = e_.block("round"), *done = e_.block("rounds_done");
-        ir.CreateCondBr(ir.CreateICmpSLT(from, to), round, done);
-        ir.SetInsertPoint(round);
-        const auto phis = [&](llvm::Value* i, const Leaves& s) {
-            Leaves made = {ir.CreatePHI(i->getType(), 2)};
-            for (llvm::Value* v : s) made.push_back(ir.CreatePHI(v->getType(), 2));
-            return made;
+        Leaves begin = into(plan_.form(outer), state);
+        begin.push_back(lo);  // the first element that is left
+        const auto round = [&](llvm::Value* i, const Leaves& now) {
+            Leaves next = iteration(i, Leaves(now.begin(), now.end() - 1));
+            next.push_back(ir.CreateMul(ir.CreateAdd(i, e_.c64(1), "", true, true), width));
+            return next;
         };
-        const auto come = [](const Leaves& made, llvm::Value* i, const Leaves& s, llvm::BasicBlock* block) {
-            llvm::cast<llvm::PHINode>(made[0])->addIncoming(i, block);
-            for (std::size_t k = 0; k < s.size(); ++k)
-                llvm::cast<llvm::PHINode>(made[k + 1])->addIncoming(s[k], block);
+        const auto any_has_more = [&](const Leaves& next) {
+            llvm::Value* any = ir.getFalse();
+            int leaf = 0, number = 0;
+            for_each_builder(e_, type_, leaf, number, [&](const Type* b, int first, int) {
+                const auto of = llvm::ArrayRef<llvm::Value*>(next).drop_front(std::size_t(first));
+                if (b->is_builder(BuilderKind::DictMerger))
+                    any = ir.CreateOr(any, has_more_groups(e_, b, of));
+            });
+            return any;
         };
-        const Leaves inside = phis(from, begin);
-        come(inside, from, begin, before);
-        const Leaves next = iteration(inside[0], Leaves(inside.begin() + 1, inside.end()));
-        llvm::Value* i = ir.CreateAdd(inside[0], e_.c64(1), "", true, true);
-        llvm::Value* leave = ir.CreateICmpSGE(i, to);
-        int leaf = 0, number = 0;
-        for_each_builder(e_, type_, leaf, number, [&](const Type* b, int first, int) {
-            if (!b->is_builder(BuilderKind::DictMerger)) return;
-            const auto of = llvm::ArrayRef<llvm::Value*>(next).drop_front(std::size_t(first));
-            leave = ir.CreateOr(leave, has_more_groups(e_, b, of));
-        });
-        auto* latch = ir.GetInsertBlock();
-        come(inside, i, next, latch);
-        ir.CreateCondBr(leave, done, round);
-        ir.SetInsertPoint(done);
-        const Leaves end = phis(from, begin);
-        come(end, from, begin, before);
-        come(end, i, next, latch);
-        const Leaves after = into(outer, Leaves(end.begin() + 1, end.end()));
-        llvm::Value* any = ir.CreateICmpSGT(end[0], from);
-        return {ir.CreateSelect(any, ir.CreateMul(end[0], width), lo), after};
+        const std::vector<bool> fixed(begin.size(), false);
+        const Leaves end = e_.counted_loop(from, to, 1, begin, fixed, round, any_has_more);
+        return {end.back(), into(outer, Leaves(end.begin(), end.end() - 1))};
     }
 
     Leaves into(Lanes form, const Leaves& state) {
@@ -752,61 +669,6 @@ Leaves Emitter::emit_for(For f) {
         return RangeEmitter(*this, short_one).emit(c64(0), plan.count, reserve(*this, plan, state), false);
     };
     return emit_if(ir.CreateICmpSLE(plan.count, c64(kInPlaceWork / plan.cost)), in_place, outlined);
-}
-
-// ---- sort ----------------------------------------------------------------------------------------------
-
-/// The function `(task, captures, a*, b*, order*) -> status` for a comparator.
-static llvm::Function* compare_function(Emitter& caller, Lambda by, const std::vector<const Symbol*>& symbols,
-                                        const Leaves& captured) {
-    Unit& unit = caller.unit.loops;
-    llvm::Function* fn = unit.function("compare_", {unit.ptr, unit.ptr, unit.ptr, unit.ptr, unit.ptr});
-    Emitter e(unit, fn, fn->getArg(0));
-    e.loop_depth = caller.loop_depth + 1;
-    bind_names(e, caller, symbols, unpack(e, fn->getArg(1), captured));
-    for (unsigned k = 0; k < 2; ++k) e.names[by.param(k)] = e.load(by.param(k)->type, fn->getArg(2 + k));
-    e.ir.CreateAlignedStore(e.emit1(by.body()), fn->getArg(4), llvm::Align(4));
-    e.ir.CreateRet(e.c32(0));
-    return caller.unit.seen(fn);
-}
-
-/// A vector of the keys of `vec`, in memory: `in`, which is `vec` itself, where elements are their own keys.
-static llvm::Value* sort_keys(Emitter& e, Sort s, const Leaves& vec, llvm::Value* in) {
-    const Type* elem = s.of()->type->elem();
-    const Type* key = s.by().body()->type;
-    const Var by = s.by().body()->as<Var>();
-    if (by && by.symbol() == s.by().param(0)) return in;
-    llvm::Value* keys = e.alloc(vec[1], size_of(key), s.node->loc);
-    ++e.loop_depth;
-    e.counted_loop(e.c64(0), vec[1], 1, {}, {}, [&](llvm::Value* i, const Leaves&) -> Leaves {
-        e.names[s.by().param(0)] = e.load(elem, e.element(vec[0], elem, i));
-        e.store(key, e.emit(s.by().body()), e.element(keys, key, i));
-        return {};
-    });
-    --e.loop_depth;
-    llvm::Value* room = e.slot(16, 8);
-    e.ir.CreateStore(keys, room);
-    e.ir.CreateStore(vec[1], e.address(room, 8));
-    return room;
-}
-
-Leaves Emitter::emit_sort(Sort s) {
-    const Leaves vec = emit(s.of());
-    const Type* type = s.of()->type;
-    llvm::Value* in = spill(type, vec);
-    llvm::Value* out = slot(16, 8);
-    if (s.by().params().size() == 1) {
-        llvm::Value* keys = sort_keys(*this, s, vec, in);
-        call_checked("weld_rt_sort_keys", {task, in, unit.describe(type->elem()), keys,
-                                           unit.describe(s.by().body()->type), out, at(s.node->loc)});
-        return load(type, out);
-    }
-    const std::vector<const Symbol*> symbols = free_symbols(s.by().node);
-    const Leaves captured = leaves_of(*this, symbols);
-    llvm::Function* by = compare_function(*this, s.by(), symbols, captured);
-    call_checked("weld_rt_sort",
-                 {task, in, unit.describe(type->elem()), by, pack(*this, captured), out, at(s.node->loc)});
-    return load(type, out);
 }
 
 }  // namespace weld::codegen

@@ -277,28 +277,11 @@ Leaves merge_or_wait(Emitter& e, const Leaves& open, const Type* key_type, const
         ir.CreateAlignedStore(next, buffer, llvm::Align(8));
         e.unlikely(ir.CreateICmpEQ(next, field(e, buffer, e.unit.ptr, 1)),
                    [&] { e.call_checked("weld_rt_dict_next_buffer", {e.task, table, buffer, e.at(loc)}); });
+        return open;
     };
     // Registers are for small tables: those that are cut wait for memory anyway.
-    auto *cut = e.block("cut"), *whole = e.block("whole"), *on = e.block("on");
-    ir.CreateCondBr(ir.CreateIsNull(buffers), whole, cut,
-                    llvm::MDBuilder(e.unit.ctx).createBranchWeights(1 << 10, 1));
-    ir.SetInsertPoint(cut);
-    wait();
-    auto* waits = ir.GetInsertBlock();
-    ir.CreateBr(on);
-    ir.SetInsertPoint(whole);
-    Leaves after = direct();
-    auto* merged = ir.GetInsertBlock();
-    ir.CreateBr(on);
-    ir.SetInsertPoint(on);
-    for (std::size_t k = 0; k < after.size(); ++k) {
-        if (after[k] == open[k]) continue;
-        llvm::PHINode* phi = ir.CreatePHI(open[k]->getType(), 2);
-        phi->addIncoming(open[k], waits);
-        phi->addIncoming(after[k], merged);
-        after[k] = phi;
-    }
-    return after;
+    return e.emit_if(ir.CreateIsNull(buffers), direct, wait,
+                     llvm::MDBuilder(e.unit.ctx).createBranchWeights(1 << 10, 1));
 }
 
 llvm::Value* never_null(Emitter& e, llvm::Value* table) {

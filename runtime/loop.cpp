@@ -111,7 +111,7 @@ class ChunkedLoop {
     std::int32_t start_worker(Task* t, int worker);
     std::int32_t run_chunk(Task* t, char* state, std::int64_t chunk);
     std::int32_t start_pieces(Task* t, char* state, std::int64_t chunk);
-    std::int32_t make_room(Task* t, const Part& part, WeldAppender* piece);
+    std::int32_t make_room(Task* t, Part& part, WeldAppender* piece);
     void note_sizes(const char* state);
     std::int32_t check_placed(const Part& part);
     std::int32_t combine();
@@ -167,7 +167,7 @@ void ChunkedLoop::plan() {
 
 /// Gives a chunk new states for what is combined by chunk, and its place in what is placed.
 std::int32_t ChunkedLoop::start_pieces(Task* t, char* state, std::int64_t chunk) {
-    for (const Part& part : parts_) {
+    for (Part& part : parts_) {
         if (part.handed_on) continue;
         if (part.cut == Cut::Chunk) {
             if (part.builder->start(t, part.type, state_ + part.offset, state + part.offset, loop_->loc))
@@ -188,8 +188,8 @@ std::int32_t ChunkedLoop::start_pieces(Task* t, char* state, std::int64_t chunk)
 
 /// Room for as much as another chunk needed and a little more, so that the piece neither grows by copying nor
 /// is half empty in the end.
-std::int32_t ChunkedLoop::make_room(Task* t, const Part& part, WeldAppender* piece) {
-    const std::int64_t filled = std::atomic_ref(const_cast<std::int64_t&>(part.filled)).load();
+std::int32_t ChunkedLoop::make_room(Task* t, Part& part, WeldAppender* piece) {
+    const std::int64_t filled = std::atomic_ref(part.filled).load();
     const std::int64_t room = filled + filled / 16 + kRound, size = part.type->args[0]->size;
     if (filled < kRound || !has_room(t, times(room, size))) return kOk;
     return weld_rt_appender_grow(t, piece, room, size, loop_->loc);

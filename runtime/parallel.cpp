@@ -56,6 +56,7 @@ namespace {
 /// Arenas that no run has: a new one costs as much as many a loop.
 class IdleArenas {
   public:
+    IdleArenas() { arenas_.reserve(kMost); }  // giving one back must not fail
     std::unique_ptr<Arena> take(int threads) {
         const std::lock_guard lock(mutex_);
         const auto at = std::find_if(arenas_.begin(), arenas_.end(),
@@ -67,17 +68,13 @@ class IdleArenas {
     }
     void give(std::unique_ptr<Arena> arena) {
         const std::lock_guard lock(mutex_);
-        if (arenas_.size() < arenas_.capacity()) arenas_.push_back(std::move(arena));
+        if (arenas_.size() < kMost) arenas_.push_back(std::move(arena));
     }
 
   private:
     static constexpr std::size_t kMost = 16;
     std::mutex mutex_;
-    std::vector<std::unique_ptr<Arena>> arenas_ = [] {
-        std::vector<std::unique_ptr<Arena>> none;
-        none.reserve(kMost);
-        return none;
-    }();
+    std::vector<std::unique_ptr<Arena>> arenas_;
 };
 
 /// Never destroyed: the threads of TBB may outlive static objects.

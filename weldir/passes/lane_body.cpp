@@ -13,6 +13,7 @@ constexpr int kMostMarked = 50'000;         // nodes, each as often as the round
 
 LaneBody::LaneBody(Module& m, Facts& facts, For loop, Nests nests)
     : m_(m), facts_(facts), loop_(loop), nests_(nests) {
+    ok_ = !loop.node->says(AttrKey::Vectorize, false);
     varying_.insert(loop.body().params().begin(), loop.body().params().end());
     find_leaves(loop.node->type);
     for (const Type* leaf : leaves_) ok_ &= nests == Nests::Yes || info(leaf->builder).takes_lanes(leaf);

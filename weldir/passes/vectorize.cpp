@@ -40,7 +40,6 @@ class Vectorizer {
 
     /// The pair of loops, or null.
     const Expr* pair(For loop) {
-        if (loop.node->says(AttrKey::Vectorize, false)) return nullptr;
         for (const Expr* d : loop.data())
             if (!may_be_lanes(d)) return nullptr;
         if (facts_.traits(loop.body().node).size > kMostNodes) return nullptr;

@@ -32,7 +32,6 @@ class OuterVectorizer {
 
     /// The loop over groups of iterations, or null.
     const Expr* groups(For loop) {
-        if (loop.node->says(AttrKey::Vectorize, false)) return nullptr;
         for (const Expr* d : loop.data())
             if (!may_be_grouped(d)) return nullptr;
         if (facts_.traits(loop.body().node).size > kMostNodes) return nullptr;
