@@ -53,6 +53,12 @@ Leaves unpack(Emitter& e, llvm::Value* room, const Leaves& callers) {
     return values;
 }
 
+std::vector<const Symbol*> captures(const Unit& unit, const Expr* e) {
+    std::vector<const Symbol*> symbols = free_symbols(e);
+    std::erase_if(symbols, [&](const Symbol* s) { return unit.constants.value(s); });
+    return symbols;
+}
+
 Leaves leaves_of(const Emitter& e, const std::vector<const Symbol*>& symbols) {
     Leaves all;
     for (const Symbol* s : symbols) all.append(e.names.at(s));

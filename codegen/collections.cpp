@@ -1,33 +1,8 @@
 // Vectors and dictionaries as values: literals, look-ups, slices, and what goes through the runtime.
-#include <cstring>
-
 #include "codegen/emit.h"
 #include "codegen/tables.h"
 
 namespace weld::codegen {
-
-/// Writes a literal, or a struct of such, as it lies in memory to `at`, where zeros are; false if `e` isn't
-/// one.
-static bool write_constant(const Expr* e, char* at) {
-    if (e->op == Op::Literal) {
-        std::memcpy(at, &e->attr.bits, std::size_t(size_of(e->type)));  // little endian
-        return true;
-    }
-    if (e->op != Op::MakeStruct) return false;
-    const auto offsets = offsets_of(e->type->args);
-    for (std::size_t i = 0; i < e->num_args; ++i)
-        if (!write_constant(e->arg(i), at + offsets[i])) return false;
-    return true;
-}
-
-/// The bytes of a vector literal, or nothing if an element isn't constant.
-static std::string constant_bytes(MakeVec v) {
-    const auto size = std::size_t(size_of(v.node->type->elem()));
-    std::string bytes(size * v.elems().size(), '\0');
-    for (std::size_t i = 0; i < v.elems().size(); ++i)
-        if (!write_constant(v.elems()[i], bytes.data() + i * size)) return {};
-    return bytes;
-}
 
 static Leaves zeros(const Leaves& like) {
     Leaves z;
@@ -36,11 +11,9 @@ static Leaves zeros(const Leaves& like) {
 }
 
 Leaves Emitter::emit_make_vec(MakeVec v) {
+    if (unit.constants.holds(v.node)) return unit.constant(v.node);
     const Type* elem = v.node->type->elem();
     const auto n = std::int64_t(v.elems().size());
-    if (n == 0) return {llvm::ConstantPointerNull::get(unit.ptr), c64(0)};
-    if (const std::string bytes = constant_bytes(v); !bytes.empty())
-        return {unit.constant_array(bytes, 64), c64(n)};
     if (llvm::Value* data = vector_in_segments(v)) return {data, c64(n)};
     std::vector<Leaves> values;
     for (const Expr* e : v.elems()) values.push_back(emit(e));

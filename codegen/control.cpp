@@ -12,7 +12,7 @@ Leaves Emitter::emit_block(Block b) {
 
 void Emitter::emit_lets(Block b, std::size_t from, std::size_t to, const DeadAfter& dead) {
     for (std::size_t i = from; i < to; ++i) {
-        names[b.symbol(i)] = emit(b.value(i));
+        if (!unit.constants.value(b.symbol(i))) names[b.symbol(i)] = emit(b.value(i));
         if (auto at = dead.find(i); at != dead.end())
             for (const Symbol* s : at->second) call("weld_rt_free", {task, names.at(s)[0]});
     }

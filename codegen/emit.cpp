@@ -12,10 +12,13 @@ namespace weld::codegen {
 
 // ---- Unit ----------------------------------------------------------------------------------------------
 
-Unit::Unit(const Module& m, const CodeOptions& options, llvm::Module& out) : Unit(m, options, out, *this) {}
+Unit::Unit(const Module& m, const Constants& constants, const CodeOptions& options, llvm::Module& out)
+    : Unit(m, constants, options, out, *this) {}
 
-Unit::Unit(const Module& m, const CodeOptions& options, llvm::Module& out, Unit& loops)
+Unit::Unit(const Module& m, const Constants& constants, const CodeOptions& options, llvm::Module& out,
+           Unit& loops)
     : m(m),
+      constants(constants),
       options(options),
       out(out),
       ctx(out.getContext()),
@@ -38,15 +41,6 @@ llvm::Type* Unit::lower(Scalar s) const {
 }
 
 llvm::Type* Unit::memory(Scalar s) const { return s == Scalar::Bool ? i8 : lower(s); }
-
-llvm::Constant* Unit::constant_array(llvm::StringRef bytes, unsigned align) {
-    auto* data = llvm::ConstantDataArray::getString(ctx, bytes, false);
-    auto* global =
-        new llvm::GlobalVariable(out, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data);
-    global->setAlignment(llvm::Align(align));
-    global->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
-    return global;
-}
 
 bool is_plain(const Type* t) {
     if (t->is_lanes()) return !is_float(t->scalar);
@@ -203,22 +197,11 @@ Emitter::Emitter(Unit& unit, llvm::Function* fn, llvm::Value* task)
     ir.SetInsertPoint(body);
 }
 
-static llvm::Constant* constant(Unit& u, const Expr* e) {
-    llvm::Type* t = u.lower(e->type->scalar);
-    if (is_float(e->type->scalar)) {
-        const bool wide = e->type->scalar == Scalar::F64;
-        const llvm::APInt bits(wide ? 64 : 32, e->attr.bits);
-        return llvm::ConstantFP::get(
-            t, llvm::APFloat(wide ? llvm::APFloat::IEEEdouble() : llvm::APFloat::IEEEsingle(), bits));
-    }
-    return llvm::ConstantInt::get(t, e->attr.bits);
-}
-
 Leaves Emitter::emit(const Expr* e) {
     if (is_scalar_op(e->op)) return emit_scalar_op(e);
     switch (e->op) {
-        case Op::Literal: return {constant(unit, e)};
-        case Op::Var: return names.at(e->attr.symbol);
+        case Op::Literal: return unit.constant(e);
+        case Op::Var: return unit.constants.holds(e) ? unit.constant(e) : names.at(e->attr.symbol);
         case Op::Block: return emit_block(e->as<Block>());
         case Op::MakeStruct: {
             Leaves all;

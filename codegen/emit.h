@@ -21,6 +21,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include "codegen/constants.h"
 #include "codegen/engine.h"
 #include "weldir/ir/build.h"
 #include "weldir/ir/layout.h"
@@ -34,10 +35,12 @@ using Leaves = llvm::SmallVector<llvm::Value*, 4>;
 /// once, which is compiled the quick way, and loops, which are optimised.
 class Unit {
   public:
-    Unit(const Module& m, const CodeOptions& options, llvm::Module& out);
-    Unit(const Module& m, const CodeOptions& options, llvm::Module& out, Unit& loops);
+    Unit(const Module& m, const Constants& constants, const CodeOptions& options, llvm::Module& out);
+    Unit(const Module& m, const Constants& constants, const CodeOptions& options, llvm::Module& out,
+         Unit& loops);
 
     const Module& m;
+    const Constants& constants;
     const CodeOptions& options;
     llvm::Module& out;
     llvm::LLVMContext& ctx;
@@ -57,7 +60,8 @@ class Unit {
     llvm::Function* function(const std::string& name, llvm::ArrayRef<llvm::Type*> params);  ///< returns i32
     llvm::Function* seen(llvm::Function* f);  ///< `f` as code of this unit refers to it
     llvm::Function* function_of(const weld::Function& f);
-    llvm::Constant* constant_array(llvm::StringRef bytes, unsigned align);  ///< a pointer to constant data
+    Leaves constant(const Expr* e);   ///< of what `constants` holds
+    llvm::Constant* data(MakeVec v);  ///< the elements of such a vector
 
     /// Outlined loop bodies by For node, so that a loop which is emitted in place twice has one of them.
     std::unordered_map<const Expr*, llvm::Function*> loop_functions;
@@ -65,6 +69,7 @@ class Unit {
   private:
     std::unordered_map<const Type*, llvm::Constant*> types_;
     std::unordered_map<const weld::Function*, llvm::Function*> functions_;
+    std::unordered_map<const Expr*, llvm::Constant*> data_;
     std::vector<const weld::Function*> pending_;
     int next_name_ = 0;
 };

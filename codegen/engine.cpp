@@ -95,8 +95,9 @@ bool generate(const Module& m, const CodeOptions& options, MachineCode* code, Co
     Part once, loops;  // code that runs once is compiled the quick way
     if (!once.make("once", context, 0, error) || !loops.make("loops", context, options.level, error))
         return false;
-    codegen::Unit loop_unit(m, options, *loops.module);
-    codegen::Unit(m, options, *once.module, loop_unit).emit_program();
+    const codegen::Constants constants(m);
+    codegen::Unit loop_unit(m, constants, options, *loops.module);
+    codegen::Unit(m, constants, options, *once.module, loop_unit).emit_program();
     if (!once.optimize(0, options, error) || !loops.optimize(options.level, options, error)) return false;
     const double optimized = now_ms();
     for (Part* part : {&once, &loops})

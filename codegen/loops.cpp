@@ -649,9 +649,9 @@ Leaves Emitter::emit_for(For f) {
     const Leaves state = emit(f.builder());
     const Type* type = f.builder()->type;
     const auto outlined = [&]() -> Leaves {
-        std::vector<const Symbol*> symbols = free_symbols(f.body().node);
+        std::vector<const Symbol*> symbols = captures(unit, f.body().node);
         if (plan.one_by_one)
-            for (const Symbol* s : free_symbols(rest.body().node))
+            for (const Symbol* s : captures(unit, rest.body().node))
                 if (std::find(symbols.begin(), symbols.end(), s) == symbols.end()) symbols.push_back(s);
         Leaves captured = leaves_of(plan);
         captured.append(leaves_of(*this, symbols));

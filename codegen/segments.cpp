@@ -7,6 +7,7 @@
 // literal are computed and stored by such functions as well.
 #include <unordered_set>
 
+#include "codegen/captures.h"
 #include "codegen/emit.h"
 #include "codegen/loops.h"
 
@@ -17,13 +18,13 @@ static constexpr std::size_t kSegment = 400;
 /// Bytes of a frame within a loop.
 static constexpr std::int64_t kMostInLoop = 256 << 10;
 
-static std::size_t weight(const Expr* e, std::size_t limit) {
+static std::size_t weight(const Constants& constants, const Expr* e, std::size_t limit) {
+    if (constants.holds(e)) return 0;
     std::size_t n = 1;
     if (e->op == Op::For || e->op == Op::Sort) n += 20;  // what surrounds the function of the loop
     for (const Expr* a : e->args()) {
         if (n > limit) break;
-        const bool is_copied = e->op == Op::MakeVec && a->num_args == 0;  // a constant, or a name
-        if (a->op != Op::Lambda && !is_copied) n += weight(a, limit);
+        if (a->op != Op::Lambda) n += weight(constants, a, limit);
     }
     return n;
 }
@@ -64,11 +65,11 @@ struct Frame {
 
 }  // namespace
 
-static std::vector<Segment> cut(Parts parts) {
+static std::vector<Segment> cut(const Constants& constants, Parts parts) {
     std::vector<Segment> all;
     std::size_t from = 0, n = 0;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        n += weight(parts[i], kSegment);
+        n += weight(constants, parts[i], kSegment);
         if (n < kSegment && i + 1 < parts.size()) continue;
         all.push_back({from, i + 1});
         from = i + 1;
@@ -78,11 +79,11 @@ static std::vector<Segment> cut(Parts parts) {
 }
 
 /// The symbols that the parts of `s` read but do not bind.
-static std::vector<const Symbol*> inputs(Parts parts, Names names, Segment s) {
+static std::vector<const Symbol*> inputs(const Unit& unit, Parts parts, Names names, Segment s) {
     std::unordered_set<const Symbol*> bound, seen;
     std::vector<const Symbol*> read;
     for (std::size_t i = s.from; i < s.to; ++i) {
-        for (const Symbol* x : free_symbols(parts[i]))
+        for (const Symbol* x : captures(unit, parts[i]))
             if (!bound.count(x) && seen.insert(x).second) read.push_back(x);
         if (!names.empty()) bound.insert(names[i]);
     }
@@ -96,9 +97,9 @@ class Cutter {
   public:
     /// `names`: what the parts are bound to, if they are lets; `last`: what is read after all of them.
     Cutter(Emitter& e, Parts parts, Names names, const std::vector<const Symbol*>& last)
-        : e_(e), parts_(parts), names_(names), segments_(cut(parts)) {
+        : e_(e), parts_(parts), names_(names), segments_(cut(e.unit.constants, parts)) {
         for (const Segment& s : segments_) {
-            needed_.push_back(inputs(parts, names, s));
+            needed_.push_back(inputs(e.unit, parts, names, s));
             for (const Symbol* x : needed_.back()) frame_.add(x);
         }
         for (const Symbol* x : last) frame_.add(x);
@@ -161,12 +162,12 @@ class Cutter {
 /// `e` is too long for one function, and may be cut at the present place.
 static bool is_cut(const Emitter& at, const Expr* e) {
     const bool is_optimised = at.loop_depth > 0 && at.unit.once != &at.unit;
-    return !is_optimised && at.lanes.lanes == 0 && weight(e, 2 * kSegment) >= 2 * kSegment;
+    return !is_optimised && at.lanes.lanes == 0 && weight(at.unit.constants, e, 2 * kSegment) >= 2 * kSegment;
 }
 
 bool Emitter::emit_in_segments(Block b) {
     if (b.size() < 8 || !is_cut(*this, b.node)) return false;
-    const std::vector<const Symbol*> last = free_symbols(b.result());
+    const std::vector<const Symbol*> last = captures(unit, b.result());
     Cutter cutter(*this, b.values(), b.symbols(), last);
     if (!cutter.fits()) return false;
     const DeadAfter dead = loop_depth > 0 ? DeadAfter() : dead_after(b);

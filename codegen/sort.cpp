@@ -50,7 +50,7 @@ Leaves Emitter::emit_sort(Sort s) {
                                            unit.describe(s.by().body()->type), out, at(s.node->loc)});
         return load(type, out);
     }
-    const std::vector<const Symbol*> symbols = free_symbols(s.by().node);
+    const std::vector<const Symbol*> symbols = captures(unit, s.by().node);
     const Leaves captured = leaves_of(*this, symbols);
     llvm::Function* by = compare_function(*this, s.by(), symbols, captured);
     call_checked("weld_rt_sort",

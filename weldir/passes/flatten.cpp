@@ -43,6 +43,7 @@ class Flattener {
         }
         return map_args(m_, e, [&](const Expr* a, std::size_t i) {
             if (is_lazy_arg(e, i)) return body(a);
+            if (e->op == Op::MakeVec && is_constant(a)) return a;
             return e->op == Op::Result ? top(a, lets) : nested(a, lets);
         });
     }

@@ -2,6 +2,8 @@
 // scalars nest; loops and collections stand alone, as values of flat blocks.
 #pragma once
 
+#include <algorithm>
+
 #include "weldir/ir/build.h"
 #include "weldir/ir/facts.h"
 
@@ -11,6 +13,12 @@ using Lets = std::vector<std::pair<const Symbol*, const Expr*>>;
 
 /// A name or a constant: may be repeated anywhere at no cost.
 inline bool is_atom(const Expr* e) { return e->op == Op::Var || e->op == Op::Literal; }
+
+/// A literal of whatever type. It is data: as an element of another it needs no name.
+inline bool is_constant(const Expr* e) {
+    return e->op == Op::Literal || ((e->op == Op::MakeVec || e->op == Op::MakeStruct) &&
+                                    std::all_of(e->args().begin(), e->args().end(), is_constant));
+}
 
 /// `e` is to be the value of a `let` (or the result of a block), not an argument. Chains of builders nest;
 /// what ends them, makes collections or calls stands alone.

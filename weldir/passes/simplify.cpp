@@ -26,6 +26,9 @@ namespace weld {
 
 namespace {
 
+/// Nodes of a literal that may stand in several places.
+constexpr std::uint32_t kLargestCopy = 64;
+
 class Simplifier {
   public:
     Simplifier(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {
@@ -139,7 +142,8 @@ class Simplifier {
         if (!made || !index || index.as_int() < 0 || index.as_int() >= std::int64_t(made.elems().size()))
             return nullptr;
         const Expr* elem = made.elems()[std::size_t(index.as_int())];
-        return is_atom(elem) ? elem : nullptr;
+        const bool small = is_constant(elem) && facts_.traits(elem).size <= kLargestCopy;
+        return is_atom(elem) || small ? elem : nullptr;
     }
 
     /// All of a vector.

@@ -68,7 +68,8 @@ class Unroller {
                                it.start()->as<Literal>().as_int() + k * it.stride()->as<Literal>().as_int());
         const MakeVec made = facts_.resolve(datum)->as<MakeVec>();
         const Expr* elem = made ? made.elems()[std::size_t(k)] : nullptr;
-        return elem && is_atom(elem) ? elem : lookup(m_, datum, int_literal(m_, i64, k));
+        return elem && (is_atom(elem) || is_constant(elem)) ? elem
+                                                            : lookup(m_, datum, int_literal(m_, i64, k));
     }
 
     Module& m_;

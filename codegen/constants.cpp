@@ -1,0 +1,164 @@
+// Which expressions are constant, and how they lie in data.
+#include "codegen/constants.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "codegen/emit.h"
+
+namespace weld::codegen {
+
+Constants::Constants(const Module& m) {
+    look(m.main);
+    for (const Function* f : m.functions) look(f->lambda);
+}
+
+void Constants::look(const Expr* e) {
+    if (e->op == Op::Block) {
+        const auto b = e->as<Block>();
+        for (std::size_t i = 0; i < b.size(); ++i) {
+            look(b.value(i));
+            if (holds(b.value(i))) values_[b.symbol(i)] = b.value(i);
+        }
+        return look(b.result());
+    }
+    for (const Expr* a : e->args()) look(a);
+    const auto known = [this](const Expr* a) { return holds(a); };
+    if (e->op == Op::MakeVec && std::all_of(e->args().begin(), e->args().end(), known)) vectors_.insert(e);
+}
+
+bool Constants::holds(const Expr* e) const {
+    switch (e->op) {
+        case Op::Literal: return true;
+        case Op::Var: return value(e->attr.symbol);
+        case Op::MakeVec: return vectors_.count(e);
+        case Op::MakeStruct:
+            return std::all_of(e->args().begin(), e->args().end(),
+                               [this](const Expr* a) { return holds(a); });
+        default: return false;
+    }
+}
+
+const Expr* Constants::value(const Symbol* s) const {
+    const Expr* const* known = values_.find(s);
+    return known ? *known : nullptr;
+}
+
+namespace {
+
+/// A vector literal as it lies in memory: its elements, then those of the vectors in it, level by level of
+/// the text. One variable for all of them, because LLVM is slow with many.
+class Data {
+  public:
+    Data(Unit& unit, MakeVec v) : unit_(unit) { elements(v); }
+    llvm::Constant* variable();
+
+  private:
+    struct Pointer {
+        std::size_t at;
+        llvm::Constant* to;  ///< null: to the byte `offset` of this data
+        std::size_t offset;
+    };
+
+    std::size_t elements(MakeVec v);
+    void write(const Expr* e, std::size_t at, bool named);
+
+    Unit& unit_;
+    std::string bytes_;
+    std::vector<Pointer> pointers_;
+};
+
+}  // namespace
+
+/// Adds the elements of `v` and returns where they begin.
+std::size_t Data::elements(MakeVec v) {
+    const std::size_t begin = (bytes_.size() + 7) / 8 * 8;
+    const auto size = std::size_t(size_of(v.node->type->elem()));
+    bytes_.resize(begin + size * v.elems().size());
+    for (std::size_t i = 0; i < v.elems().size(); ++i) write(v.elems()[i], begin + i * size, false);
+    return begin;
+}
+
+/// `e` at `at`, where zeros are. Vectors of what has a name are apart, because it may stand in many places.
+void Data::write(const Expr* e, std::size_t at, bool named) {
+    if (e->op == Op::Literal) {
+        std::memcpy(&bytes_[at], &e->attr.bits, std::size_t(size_of(e->type)));  // little endian
+    } else if (e->op == Op::Var) {
+        write(unit_.constants.value(e->attr.symbol), at, true);
+    } else if (e->op == Op::MakeStruct) {
+        const auto offsets = offsets_of(e->type->args);
+        for (std::size_t i = 0; i < e->num_args; ++i) write(e->arg(i), at + std::size_t(offsets[i]), named);
+    } else if (const std::uint64_t n = e->num_args; n > 0) {
+        const auto v = e->as<MakeVec>();
+        std::memcpy(&bytes_[at + sizeof(void*)], &n, sizeof n);
+        pointers_.push_back(named ? Pointer{at, unit_.data(v), 0} : Pointer{at, nullptr, elements(v)});
+    }
+}
+
+llvm::Constant* Data::variable() {
+    std::sort(pointers_.begin(), pointers_.end(),
+              [](const Pointer& a, const Pointer& b) { return a.at < b.at; });
+    // Bytes and addresses by turns.
+    std::vector<llvm::Type*> types;
+    std::vector<llvm::Constant*> parts;
+    std::size_t done = 0;
+    const auto plain = [&](std::size_t to) {
+        const llvm::StringRef bytes = llvm::StringRef(bytes_).slice(done, to);
+        parts.push_back(llvm::ConstantDataArray::getString(unit_.ctx, bytes, false));
+        types.push_back(parts.back()->getType());
+    };
+    for (const Pointer& p : pointers_) {
+        plain(p.at);
+        done = p.at + sizeof(void*);
+        parts.push_back(nullptr);
+        types.push_back(unit_.ptr);
+    }
+    plain(bytes_.size());
+    auto* type = llvm::StructType::get(unit_.ctx, types, true);
+    auto* global =
+        new llvm::GlobalVariable(unit_.out, type, true, llvm::GlobalValue::PrivateLinkage, nullptr);
+    for (std::size_t i = 0; i < pointers_.size(); ++i) {
+        const Pointer& p = pointers_[i];
+        llvm::Constant* offset = llvm::ConstantInt::get(unit_.i64, p.offset);
+        parts[2 * i + 1] =
+            p.to ? p.to : llvm::ConstantExpr::getInBoundsGetElementPtr(unit_.i8, global, offset);
+    }
+    global->setInitializer(llvm::ConstantStruct::get(type, parts));
+    global->setAlignment(llvm::Align(64));
+    global->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+    return global;
+}
+
+llvm::Constant* Unit::data(MakeVec v) {
+    llvm::Constant*& known = data_[v.node];
+    if (!known) known = Data(*this, v).variable();
+    return known;
+}
+
+static llvm::Constant* number(const Unit& u, const Expr* e) {
+    llvm::Type* t = u.lower(e->type->scalar);
+    if (!is_float(e->type->scalar)) return llvm::ConstantInt::get(t, e->attr.bits);
+    const bool wide = e->type->scalar == Scalar::F64;
+    const llvm::APInt bits(wide ? 64 : 32, e->attr.bits);
+    return llvm::ConstantFP::get(
+        t, llvm::APFloat(wide ? llvm::APFloat::IEEEdouble() : llvm::APFloat::IEEEsingle(), bits));
+}
+
+Leaves Unit::constant(const Expr* e) {
+    switch (e->op) {
+        case Op::Literal: return {number(*this, e)};
+        case Op::Var: return constant(constants.value(e->attr.symbol));
+        case Op::MakeVec: {
+            if (e->num_args == 0)
+                return {llvm::ConstantPointerNull::get(ptr), llvm::ConstantInt::get(i64, 0)};
+            return {data(e->as<MakeVec>()), llvm::ConstantInt::get(i64, e->num_args)};
+        }
+        default: {
+            Leaves all;
+            for (const Expr* f : e->args()) all.append(constant(f));
+            return all;
+        }
+    }
+}
+
+}  // namespace weld::codegen
