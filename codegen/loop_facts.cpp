@@ -156,7 +156,7 @@ static std::int64_t picoseconds(const Expr* e) {
     for (const Expr* a : e->args()) sum += picoseconds(a);
     sum = std::min<std::int64_t>(sum, 1'000'000'000'000);  // nests multiply
     switch (e->op) {
-        case Op::For: return 16 * sum + 10'000;
+        case Op::For: return does_nothing(e->as<For>()) ? sum : 16 * sum + 10'000;
         case Op::Iterate: return 64 * sum;
         case Op::Sort: return sum * 1000;
         case Op::Call:

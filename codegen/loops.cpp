@@ -13,6 +13,7 @@
 #include "codegen/captures.h"
 #include "codegen/emit.h"
 #include "codegen/groups.h"
+#include "weldir/ir/facts.h"
 
 namespace weld::codegen {
 
@@ -643,6 +644,10 @@ static llvm::Constant* loop_record(Unit& unit, const Plan& plan, llvm::Function*
 }
 
 Leaves Emitter::emit_for(For f) {
+    if (does_nothing(f)) {
+        make_plan(*this, f, {});  // which compares lengths
+        return emit(f.builder());
+    }
     const For with_tail = loop_with_tail(f), rest = with_tail ? f : For{};
     if (with_tail) f = with_tail;
     const Plan plan = make_plan(*this, f, rest);

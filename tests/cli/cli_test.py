@@ -244,6 +244,23 @@ class CliTest(Case):
         self.fails(1, r"error: \S", "-", stdin=b"(" * 3_000_000)
         self.fails(1, r"error: \S", "-", stdin=bytes(range(256)) * 100)
 
+    def test_a_failed_zip_is_told_where_it_stands(self):
+        program = self.path("z.weld", "|a: vec[i64], b: vec[i64], c: vec[i64]|\n"
+                            "  let s = map(zip(a, b), |p| p.$0 + p.$1);\n"
+                            "  result(for(zip(c, s), merger[i64,+], |b, i, p| merge(b, p.$0 * p.$1)))\n")
+        inner = (":2:15: error: zipped iterators have different lengths: 2 and 1\n"
+                 "2 |   let s = map(zip(a, b), |p| p.$0 + p.$1);\n"
+                 "  |               ^\n"
+                 "error: the program failed while it ran\n")
+        outer = (":3:14: error: zipped iterators have different lengths: 1 and 2\n"
+                 "3 |   result(for(zip(c, s), merger[i64,+], |b, i, p| merge(b, p.$0 * p.$1)))\n"
+                 "  |              ^\n"
+                 "error: the program failed while it ran\n")
+        for level in ["-O0", "-O1", "-O2", "-O3"]:
+            for b, where in [("[1]", inner), ("[1, 2]", outer)]:
+                run = self.fails(3, "^.", level, program, "[1, 2]", b, "[1]")
+                self.assertEqual(run.err, program + where, level)
+
     def test_failing_runs(self):
         run = self.fails(3, r"^<expr>:1:1: error: \S.*\n1 \| lookup", "-e", "lookup([1], 5L)")
         self.assertRegex(run.err, r"(?m)^error: \S")

@@ -348,6 +348,15 @@ bool Facts::lengths_agree(std::span<const Expr* const> data) {
            });
 }
 
+bool does_nothing(For loop) {
+    const Var end = loop.body().body()->as<Var>();
+    return end && end.symbol() == loop.builder_param() &&
+           std::none_of(loop.data().begin(), loop.data().end(), [](const Expr* d) {
+               const Iter it = d->as<Iter>();
+               return it && it.shape().nd;
+           });
+}
+
 // ---- merges
 
 std::optional<std::int64_t> Facts::merges_per_iteration(const Expr* loop, const Path& path) {

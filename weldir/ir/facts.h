@@ -100,6 +100,10 @@ class Facts {
     std::unordered_map<const Function*, Traits> functions_;
 };
 
+/// Each iteration just hands the builder on, and no iterator can leave its vector on the way: the loop fails
+/// before the first one, or not at all.
+bool does_nothing(For loop);
+
 /// A name, or a field of one.
 inline bool is_path(const Expr* e) {
     while (e->op == Op::GetField) e = e->arg(0);

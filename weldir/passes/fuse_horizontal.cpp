@@ -13,7 +13,8 @@
 // vertically. Loops in one block join if one reads all that the other reads: zipped data have one length, or
 // the program fails anyway. Joint loops join again. A loop joins at the place of the first one if all that it
 // reads is there, else the first ones move down to it if nobody needs their results in between; neither past
-// an effect if it may fail.
+// an effect if it may fail. Unequal lengths are reported where the first loop that reads all zips; what those
+// before it zip is compared before (see lengths.h).
 //
 // Kept apart: loops whose result only one other loop reads (they fuse vertically, which saves more), loops of
 // which one can run on lanes and the other cannot (the joint loop could not), large bodies, loops with
@@ -23,6 +24,7 @@
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
+#include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
 #include "weldir/passes/vectorize.h"
 
@@ -48,6 +50,7 @@ struct Group {
     std::size_t at;
     std::vector<Member> members;
     std::vector<const Expr*> data;
+    std::size_t widest;  ///< the first member that reads all the data
     std::size_t num_builders;
     std::uint32_t size = 0;
     bool on_lanes = false;
@@ -135,7 +138,9 @@ class HorizontalFuser {
 
     void consider(Block block, std::size_t i) {
         const For loop = loop_in(block.value(i));
-        if (!loop || loop.node->says(AttrKey::Fuse, false) || has_one_consumer(block.symbol(i), loop)) return;
+        if (!loop || does_nothing(loop) || loop.node->says(AttrKey::Fuse, false) ||
+            has_one_consumer(block.symbol(i), loop))
+            return;
         const Traits& t = facts_.traits(block.value(i));
         if (t.ordered || t.size > kMostNodes) return;
         for (const Expr* d : loop.data())
@@ -147,6 +152,7 @@ class HorizontalFuser {
         groups_.push_back({i,
                            {member},
                            {loop.data().begin(), loop.data().end()},
+                           0,
                            member.num_builders(),
                            t.size,
                            on_lanes,
@@ -162,8 +168,11 @@ class HorizontalFuser {
             if (!is_unread_before(g, one.at)) return false;
             g.at = one.at;
         }
-        for (const Expr* d : one.loop.data())
-            if (position(g.data, d) == g.data.size()) g.data.push_back(d);
+        for (const Expr* d : one.loop.data()) {
+            if (position(g.data, d) < g.data.size()) continue;
+            g.data.push_back(d);
+            g.widest = g.members.size();
+        }
         g.members.push_back(one);
         g.num_builders += one.num_builders();
         g.size += t.size;
@@ -214,7 +223,13 @@ class HorizontalFuser {
             else builders.push_back(one.loop.builder());
         }
         const Expr* start = make_struct(m_, builders);
-        const Expr* all = loop(m_, g.data, start, joint_body(g, start->type), loc_of(g));
+        const Expr* all =
+            loop(m_, g.data, start, joint_body(g, start->type), g.members[g.widest].loop.node->loc);
+        for (std::size_t k = 0; k < g.widest; ++k) {
+            const For zip = g.members[k].loop;
+            if (const Expr* check = length_check(m_, facts_, zip.data(), zip.node->loc))
+                lets.emplace_back(m_.symbol("equal", check->type), check);
+        }
         const Symbol* bs = m_.symbol("bs", all->type);
         lets.emplace_back(bs, all);
         std::size_t first = 0;
@@ -223,14 +238,6 @@ class HorizontalFuser {
             lets.emplace_back(one.name, one.is_joint() ? own : result(m_, own, one.loc));
             first += one.num_builders();
         }
-    }
-
-    /// The place of the loop that zips, where unequal lengths are reported.
-    static Loc loc_of(const Group& g) {
-        auto zips_less = [](const Member& a, const Member& b) {
-            return a.loop.data().size() < b.loop.data().size();
-        };
-        return std::max_element(g.members.begin(), g.members.end(), zips_less)->loop.node->loc;
     }
 
     /// The builders of `one` among all of them: those from `first` on.

@@ -14,6 +14,8 @@
 // becomes
 //     for(zip(xs, zs), B, ...)
 //
+// If the producer zips as well, the lengths of its own data are compared where it stood (see lengths.h).
+//
 // The producer goes; what it computed, and what failed in it, happens in the consumer. Hence it must be read
 // there and nowhere else, and:
 //   - not in a deeper loop (its work would be repeated), nor on the side of an `if` if it may fail;
@@ -24,10 +26,12 @@
 //   - the consumer takes all elements (no start, end, stride);
 //   - if the producer merges in several places the consumer's body is copied to each, so it must be small.
 // `@(fuse:false)` on either loop keeps them apart.
+#include <algorithm>
 #include <unordered_map>
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
+#include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {
@@ -188,6 +192,7 @@ struct Producer {
     std::size_t frame, lambda;  ///< where it is bound: the stretch of certain evaluation, the function
     std::size_t effects;        ///< that came before it
     bool fused = false;
+    const Expr* check = nullptr;  ///< what is left of it then, or null
 };
 
 class VerticalFuser {
@@ -229,11 +234,13 @@ class VerticalFuser {
         const Expr* result = rewrite(inner.result());
         changed |= result != inner.result();
         if (!changed) return inner.node;
-        std::erase_if(lets, [&](const auto& let) {
-            const Producer* producer = producers_.find(let.first);
-            return producer && producer->fused;
-        });
-        return block(m_, lets, result, inner.node->loc);
+        Lets left;
+        for (const auto& let : lets) {
+            const Producer* p = producers_.find(let.first);
+            if (!p || !p->fused) left.push_back(let);
+            else if (p->check) left.emplace_back(m_.symbol("equal", p->check->type), p->check);
+        }
+        return block(m_, left, result, inner.node->loc);
     }
 
     /// The loop in `result(for(..., appender, ...))`.
@@ -243,8 +250,10 @@ class VerticalFuser {
         const NewBuilder start = loop ? loop.builder()->as<NewBuilder>() : NewBuilder{};
         if (!start || !info(start.kind()).lists_merges || loop.node->says(AttrKey::Fuse, false)) return {};
         if (start.arg() && !facts_.traits(start.arg()).free_to_repeat()) return {};
-        for (const Expr* d : loop.data())
-            if (Iter it = d->as<Iter>(); it && it.shape().kind != IterKind::Scalar) return {};
+        for (const Expr* d : loop.data()) {
+            const Iter it = d->as<Iter>();
+            if ((it && it.shape().kind != IterKind::Scalar) || facts_.traits(d).calls) return {};
+        }
         const Traits& t = facts_.traits(value);
         return t.ordered || t.size > kMostNodes ? For{} : loop;
     }
@@ -258,10 +267,32 @@ class VerticalFuser {
             if (facts_.traits(consumer.node).ordered) return nullptr;
             if (const Expr* fused = fuse(producer->loop, consumer, k)) {
                 producer->fused = true;
+                note_lengths(*producer, consumer, fused, k);
                 return fused;
             }
         }
         return nullptr;
+    }
+
+    /// The data of the producer are compared where it stood, so `fused` has to compare only the first of them
+    /// with its others.
+    void note_lengths(Producer& producer, For consumer, const Expr* fused, std::size_t k) {
+        if (fused->as<For>().data().size() == 1) return;
+        const std::vector<const Expr*> made = compared(producer.loop);
+        std::vector<const Expr*> all = compared(consumer);
+        if (consumer.data().size() == 1) {
+            all = made;
+        } else {
+            producer.check = length_check(m_, facts_, made, producer.loop.node->loc);
+            std::replace(all.begin(), all.end(), consumer.data()[k], made[0]);
+        }
+        compared_[fused] = all;
+    }
+
+    /// The data of a loop that are not known to have one length from loops that were fused into it.
+    std::vector<const Expr*> compared(For loop) {
+        if (const std::vector<const Expr*>* known = compared_.find(loop.node)) return *known;
+        return {loop.data().begin(), loop.data().end()};
     }
 
     /// The producer may be evaluated here instead.
@@ -322,6 +353,7 @@ class VerticalFuser {
     Facts facts_;
     Uses uses_;
     Table<Symbol, Producer> producers_;
+    Table<Expr, std::vector<const Expr*>> compared_;
     std::size_t frame_ = 0, lambda_ = 0, last_frame_ = 0, effects_ = 0;
 };
 

@@ -22,7 +22,8 @@ const Expr* parallelize(Module& m, const Expr* lambda) {
     Facts facts(m, lambda);
     return rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
         const For loop = e->as<For>();
-        if (!loop || is_fringe(loop) || e->annotation(AttrKey::Parallel)) return nullptr;
+        if (!loop || is_fringe(loop) || does_nothing(loop) || e->annotation(AttrKey::Parallel))
+            return nullptr;
         if (facts.traits(loop.body().node).ordered) return nullptr;
         return annotate(m, e, AttrKey::Parallel, "true");
     });

@@ -42,7 +42,7 @@ class Vectorizer {
     const Expr* pair(For loop) {
         for (const Expr* d : loop.data())
             if (!may_be_lanes(d)) return nullptr;
-        if (facts_.traits(loop.body().node).size > kMostNodes) return nullptr;
+        if (does_nothing(loop) || facts_.traits(loop.body().node).size > kMostNodes) return nullptr;
         LaneBody body(m_, facts_, loop, Nests::No);
         if (!body.ok()) return nullptr;
         const std::uint32_t width = body.reads_index() ? std::max(8u, body.width()) : body.width();

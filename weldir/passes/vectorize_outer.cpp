@@ -18,6 +18,7 @@
 #include <bit>
 
 #include "weldir/passes/lane_body.h"
+#include "weldir/passes/lengths.h"
 
 namespace weld {
 
@@ -63,7 +64,7 @@ class OuterVectorizer {
         Lets before;
         std::vector<const Expr*> data;
         for (const Expr* d : loop.data()) data.push_back(is_path(d) ? d : named(d, "d", before));
-        if (!facts_.lengths_agree(data)) check_lengths(data, loop.node->loc, before);
+        if (const Expr* check = length_check(m_, facts_, data, loop.node->loc)) named(check, "equal", before);
         const Expr* n = named(len(m_, data[0]), "n", before);
         const Expr* count =
             scalar_op(m_, Op::Div, {scalar_op(m_, Op::Add, {n, i64(lanes_ - 1)}), i64(lanes_)});
@@ -83,18 +84,6 @@ class OuterVectorizer {
         const Expr* f = lambda(m_, {b, g, k}, block(m_, inside, choice), loop.body().node->loc);
         const Expr* all = weld::loop(m_, {&range, 1}, loop.builder(), f, loop.node->loc);
         return block(m_, before, with_annotations(m_, all, loop.node->annotations), loop.node->loc);
-    }
-
-    /// A loop that does nothing, but fails where the lengths of its data differ.
-    void check_lengths(std::span<const Expr* const> data, Loc loc, Lets& lets) {
-        const Type* i64[] = {m_.types.i64()};
-        const Type* type = m_.types.builder(BuilderKind::Merger, i64, MergeOp::Add);
-        std::vector<const Type*> types;
-        for (const Expr* d : data) types.push_back(d->type->elem());
-        const Symbol* b = m_.symbol("b", type);
-        const Symbol* x = m_.symbol("x", m_.types.structure(types));
-        const Expr* body = lambda(m_, {b, m_.symbol("i", i64[0]), x}, var(m_, b));
-        named(result(m_, weld::loop(m_, data, new_builder(m_, type), body, loc)), "equal", lets);
     }
 
     /// The elements of a group from `first` on; `*found` says whether they are there.

@@ -1,0 +1,34 @@
+// The loop that only compares lengths.
+#include "weldir/passes/lengths.h"
+
+#include "weldir/ir/walk.h"
+
+namespace weld {
+
+/// A datum that is as long as `d`, and costs nothing to walk along.
+static const Expr* as_long_as(Module& m, Facts& facts, const Expr* d) {
+    if (const Iter it = d->as<Iter>(); it && it.shape().nd)  // whose elements may lie outside
+        return range_iter(m, IterKind::Scalar, it.start(), it.end(), it.stride(), 0, d->loc);
+    const std::optional<Count> n = is_path(d) ? facts.length(d) : std::nullopt;
+    const Len of = n && n->of && n->factor == 1 ? n->of->as<Len>() : Len{};
+    if (of && of.of()->type->is_vec()) return of.of();
+    return d->binds ? fresh(m, d) : d;
+}
+
+const Expr* length_check(Module& m, Facts& facts, Args data, Loc loc) {
+    if (facts.lengths_agree(data)) return nullptr;
+    const Type* i64[] = {m.types.i64()};
+    const Type* type = m.types.builder(BuilderKind::Merger, i64, MergeOp::Add);
+    std::vector<const Expr*> lengths;
+    std::vector<const Type*> types;
+    for (const Expr* d : data) {
+        lengths.push_back(as_long_as(m, facts, d));
+        types.push_back(lengths.back()->type->elem());
+    }
+    const Symbol* b = m.symbol("b", type);
+    const Expr* body =
+        lambda(m, {b, m.symbol("i", i64[0]), m.symbol("x", m.types.structure(types))}, var(m, b));
+    return result(m, loop(m, lengths, new_builder(m, type), body, loc));
+}
+
+}  // namespace weld

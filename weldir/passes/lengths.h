@@ -1,0 +1,19 @@
+// What is left of a `zip` that fails if its vectors differ in length, when the loop that it fed goes
+// elsewhere:
+//
+//     let equal = result(for(zip(xs, ys), merger[i64,+], |b, i, x| b));
+//
+// A loop that does nothing, and so is emitted as the comparison alone. It stands where the loop stood and has
+// its place, so the failure is told as in the program that was written.
+#pragma once
+
+#include "weldir/ir/build.h"
+#include "weldir/ir/facts.h"
+
+namespace weld {
+
+/// That loop with its `result`; null if the data have one length for sure. Of a vector that a loop makes it
+/// reads what has as many elements before that loop: the two may yet fuse with others.
+const Expr* length_check(Module& m, Facts& facts, Args data, Loc loc);
+
+}  // namespace weld
