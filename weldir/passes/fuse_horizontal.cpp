@@ -168,9 +168,8 @@ class HorizontalFuser {
             if (!is_unread_before(g, one.at)) return false;
             g.at = one.at;
         }
-        for (const Expr* d : one.loop.data()) {
-            if (position(g.data, d) < g.data.size()) continue;
-            g.data.push_back(d);
+        if (!reads_all_of(g.data, one.loop.data())) {
+            g.data.assign(one.loop.data().begin(), one.loop.data().end());
             g.widest = g.members.size();
         }
         g.members.push_back(one);
@@ -181,7 +180,7 @@ class HorizontalFuser {
         return true;
     }
 
-    std::size_t position(const std::vector<const Expr*>& data, const Expr* datum) {
+    std::size_t position(Args data, const Expr* datum) {
         std::size_t i = 0;
         while (i < data.size() && !same(facts_.root(data[i]), facts_.root(datum))) ++i;
         return i;
@@ -189,12 +188,11 @@ class HorizontalFuser {
 
     /// One of them reads all that the other reads.
     bool reads_alike(const Group& g, For loop) {
-        const std::vector<const Expr*> own(loop.data().begin(), loop.data().end());
-        auto has_all = [&](const std::vector<const Expr*>& data, const std::vector<const Expr*>& of) {
-            return std::all_of(of.begin(), of.end(),
-                               [&](const Expr* d) { return position(data, d) < data.size(); });
-        };
-        return has_all(g.data, own) || has_all(own, g.data);
+        return reads_all_of(g.data, loop.data()) || reads_all_of(loop.data(), g.data);
+    }
+    bool reads_all_of(Args data, Args others) {
+        return std::all_of(others.begin(), others.end(),
+                           [&](const Expr* d) { return position(data, d) < data.size(); });
     }
 
     // ---- the joint loop
