@@ -14,7 +14,8 @@
 // becomes
 //     for(zip(xs, zs), B, ...)
 //
-// If the producer zips as well, the lengths of its own data are compared where it stood (see lengths.h).
+// If the producer zips as well, the lengths of its own data are compared where it stood (see lengths.h). So
+// they are if it moves past another loop that may fail.
 //
 // The producer goes; what it computed, and what failed in it, happens in the consumer. Hence it must be read
 // there and nowhere else, and:
@@ -191,6 +192,7 @@ struct Producer {
     For loop;
     std::size_t frame, lambda;  ///< where it is bound: the stretch of certain evaluation, the function
     std::size_t effects;        ///< that came before it
+    std::size_t failures;       ///< loops before it that may fail
     bool fused = false;
     const Expr* check = nullptr;  ///< what is left of it then, or null
 };
@@ -229,7 +231,8 @@ class VerticalFuser {
             if (value != inner.value(i)) facts_.define(s, value), changed = true;
             lets.emplace_back(s, value);
             if (For loop = producer(value); loop && uses_.count(s) == 1)
-                producers_[s] = {loop, frame_, lambda_, effects_};
+                producers_[s] = {loop, frame_, lambda_, effects_, failures_};
+            if (value->binds && facts_.fails(value)) ++failures_;
         }
         const Expr* result = rewrite(inner.result());
         changed |= result != inner.result();
@@ -274,13 +277,12 @@ class VerticalFuser {
         return nullptr;
     }
 
-    /// The data of the producer are compared where it stood, so `fused` has to compare only the first of them
-    /// with its others.
+    /// The data of the producer are compared where it stood, unless `fused` is the next to do so. Of those
+    /// that were, `fused` has to compare only the first with its others.
     void note_lengths(Producer& producer, For consumer, const Expr* fused, std::size_t k) {
         if (fused->as<For>().data().size() == 1) return;
-        const std::vector<const Expr*> made = compared(producer.loop);
-        std::vector<const Expr*> all = compared(consumer);
-        if (consumer.data().size() == 1) {
+        std::vector<const Expr*> all = compared(consumer), made = compared(producer.loop);
+        if (consumer.data().size() == 1 && failures_ == producer.failures + 1) {
             all = made;
         } else {
             producer.check = length_check(m_, facts_, made, producer.loop.node->loc);
@@ -354,7 +356,7 @@ class VerticalFuser {
     Uses uses_;
     Table<Symbol, Producer> producers_;
     Table<Expr, std::vector<const Expr*>> compared_;
-    std::size_t frame_ = 0, lambda_ = 0, last_frame_ = 0, effects_ = 0;
+    std::size_t frame_ = 0, lambda_ = 0, last_frame_ = 0, effects_ = 0, failures_ = 0;
 };
 
 }  // namespace
