@@ -20,6 +20,7 @@ using EntryFn = std::int32_t (*)(WeldTask* task, const void* args, void* result)
 
 struct CodeOptions {
     int level = 2;                           ///< 0: no LLVM optimisation, fast selection; 1...3
+    int threads = 1;                         ///< that compile, at most
     bool verify = false;                     ///< check the LLVM IR before optimisation
     std::string* llvm_input_text = nullptr;  ///< if set, receives the LLVM IR before optimisation
     std::string* llvm_text = nullptr;        ///< if set, receives the LLVM IR after optimisation

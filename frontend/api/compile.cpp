@@ -7,15 +7,16 @@
 #include <new>
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include "frontend/api/cache.h"
+#include "frontend/api/config.h"
 #include "frontend/weld/weld.h"
 #include "runtime/vecmath/vecmath.h"
 #include "weldir/ir/build.h"
 #include "weldir/ir/print.h"
 #include "weldir/ir/verify.h"
 #include "weldir/passes/pass.h"
+#include "weldir/support/deep_thread.h"
 #include "weldir/support/diag.h"
 
 namespace weld {
@@ -62,32 +63,9 @@ std::string_view language_of_file(std::string_view path) {
     return {};
 }
 
-// ---- stacks
-
-static thread_local bool stack_is_deep = false;
-
-static void* call_work(void* work) {
-    stack_is_deep = true;
-    (*static_cast<const std::function<void()>*>(work))();
-    return nullptr;
-}
-
 void on_deep_stack(const std::function<void()>& work) {
-    if (stack_is_deep) return work();
-    // Less if there is no address space for that much.
-    for (std::size_t bytes = std::size_t(1) << 30; bytes >= std::size_t(16) << 20; bytes /= 2) {
-        pthread_attr_t attributes;
-        pthread_attr_init(&attributes);
-        pthread_attr_setstacksize(&attributes, bytes);
-        pthread_t thread;
-        void* argument = const_cast<std::function<void()>*>(&work);
-        const int failed = pthread_create(&thread, &attributes, call_work, argument);
-        pthread_attr_destroy(&attributes);
-        if (failed) continue;
-        pthread_join(thread, nullptr);
-        return;
-    }
-    work();
+    if (DeepThread::is_this()) work();
+    else DeepThread thread(work);
 }
 
 // ---- compiling
@@ -205,6 +183,7 @@ class Compilation {
         std::string error, input_text, llvm_text, asm_text;
         CodeTimes times;
         const CodeOptions code{.level = options_.llvm_level.value_or(options_.level),
+                               .threads = options_.threads ? options_.threads : default_threads(),
                                .verify = verifies(),
                                .llvm_input_text = explains("llvm-input") ? &input_text : nullptr,
                                .llvm_text = explains("llvm") ? &llvm_text : nullptr,

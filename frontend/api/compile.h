@@ -33,8 +33,9 @@ struct CompileOptions {
     int level = 2;            ///< 0...3
     std::optional<int> llvm_level;                   ///< of the machine code, if not `level`
     std::optional<std::vector<std::string>> passes;  ///< exactly these instead of those of the level
-    bool warnings = true;                            ///< tell them, too, in CompileReport::diagnostics
-    bool verify = false;                             ///< check the IR after each pass
+    int threads = 0;       ///< that make machine code, at most; 0: one per core that this process may use
+    bool warnings = true;  ///< tell them, too, in CompileReport::diagnostics
+    bool verify = false;   ///< check the IR after each pass
     bool nul_terminated_strings = false;
     bool serialize_header = false;  ///< magic, version and hash of the type before serialized values
     std::shared_ptr<const Libraries> libraries;  ///< null: functions of the process only

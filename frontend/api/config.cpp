@@ -167,7 +167,7 @@ std::string Config::apply(CompileOptions* compile, RunSettings* run) const {
     if (s.verify) compile->verify = *s.verify;
     if (s.nul_strings) compile->nul_terminated_strings = *s.nul_strings;
     if (s.serialize_header) compile->serialize_header = *s.serialize_header;
-    if (s.threads) run->threads = s.threads->value;
+    if (s.threads) run->threads = compile->threads = s.threads->value;
     if (s.memory_limit) run->memory_limit = s.memory_limit->value;
     return {};
 }

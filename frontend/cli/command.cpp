@@ -59,6 +59,7 @@ int Settings::apply(const Options& options) {
     config.read(&values);
     if (options.level) compile.level = *options.level;
     threads = options.threads ? *options.threads : run.threads ? run.threads : default_threads();
+    compile.threads = threads;
     const std::int64_t limit = options.memory_limit ? *options.memory_limit
                                : run.memory_limit   ? run.memory_limit
                                                     : default_memory_limit();
