@@ -40,12 +40,21 @@ ByteRanges ByteRanges::covering(const ByteSet& set) {
 namespace {
 
 constexpr std::size_t kBlock = PairScan::kBlock;
+/// What is read is asked for so many bytes before: memory works on while places are looked at.
+constexpr std::size_t kAhead = 4096;
 
 /// The sign of a number or of a step between two that are not negative, which cannot overflow.
 [[gnu::always_inline]] inline bool ascends_loop(const std::int64_t* offsets, std::size_t count) {
     std::uint64_t signs = std::uint64_t(offsets[count]);
-    for (std::size_t i = 0; i < count; ++i)
-        signs |= std::uint64_t(offsets[i]) | (std::uint64_t(offsets[i + 1]) - std::uint64_t(offsets[i]));
+    const auto step = [&](std::size_t i) {
+        return std::uint64_t(offsets[i]) | (std::uint64_t(offsets[i + 1]) - std::uint64_t(offsets[i]));
+    };
+    std::size_t i = 0;
+    for (; i + 32 <= count; i += 32) {
+        for (std::size_t line = 0; line < 32; line += 8) __builtin_prefetch(offsets + i + line + kAhead / 8);
+        for (std::size_t k = 0; k < 32; ++k) signs |= step(i + k);
+    }
+    for (; i < count; ++i) signs |= step(i);
     return std::int64_t(signs) >= 0;
 }
 bool plain_ascends(const std::int64_t* offsets, std::size_t count) { return ascends_loop(offsets, count); }
@@ -92,6 +101,7 @@ void plain_scan(const ByteRanges& first, const ByteRanges& second, const std::ui
                 bits |= (pair[0] & pair[1]) << (part * (bytes) % kBlock);                              \
             }                                                                                          \
             marks[block] = bits;                                                                       \
+            __builtin_prefetch(text + kAhead);                                                         \
         }                                                                                              \
     }
 

@@ -58,6 +58,7 @@ class Needle {
     bool check(const Byte* at, const Byte* end, const Byte** next) const {
         *next = at + 1;
         if (std::size_t(end - at) < text_.size()) return false;
+        if (text_.size() <= 2) return true;  // marked for both bytes
         if (std::memcmp(at, text_.data(), std::min(text_.size(), kCompared)) != 0) return false;
         if (text_.size() <= kCompared) return true;
         *next = end;  // comparing long texts at place after place could take their product; memmem does not
@@ -209,7 +210,8 @@ void find_in(const Finder& finder, const Flat& s, std::int64_t lo, std::int64_t 
         if (place < next) return false;
         const std::int64_t where = place - text;
         while (i + 8 <= hi && at[i + 8] <= where) i += 8;
-        while (at[i + 1] <= where) ++i;
+        const std::int64_t from = i, last = std::min(i + 8, hi - 1);
+        for (std::int64_t k = from + 1; k <= last; ++k) i += at[k] <= where;  // without a jump
         const Byte* end = text + at[i + 1];
         found[i] = finder.check(place, end, &next);
         if (found[i]) next = end;
