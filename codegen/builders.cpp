@@ -389,7 +389,10 @@ Leaves Emitter::emit_result(Result r) {
         case BuilderKind::VecMerger: return {s[0], s[1]};
         case BuilderKind::Merger: return reform(t, s, lanes, {});
         case BuilderKind::DictMerger:
-            return {call_pointer("weld_rt_dict_result", {task, s[0], at(r.node->loc)})};
+            if (!unit.listed.holds(r.node))
+                return {call_pointer("weld_rt_dict_result", {task, s[0], at(r.node->loc)})};
+            call_checked("weld_rt_dict_settle", {task, s[0], at(r.node->loc)});
+            return s;
         case BuilderKind::GroupMerger:
             return {call_pointer("weld_rt_group_result", {task, s[0], at(r.node->loc)})};
     }

@@ -12,13 +12,11 @@ namespace weld::codegen {
 
 // ---- Unit ----------------------------------------------------------------------------------------------
 
-Unit::Unit(const Module& m, const Constants& constants, const CodeOptions& options, llvm::Module& out)
-    : Unit(m, constants, options, out, *this) {}
-
-Unit::Unit(const Module& m, const Constants& constants, const CodeOptions& options, llvm::Module& out,
-           Unit& loops)
+Unit::Unit(const Module& m, const Constants& constants, const Listed& listed, const CodeOptions& options,
+           llvm::Module& out, Unit* loops)
     : m(m),
       constants(constants),
+      listed(listed),
       options(options),
       out(out),
       ctx(out.getContext()),
@@ -27,8 +25,8 @@ Unit::Unit(const Module& m, const Constants& constants, const CodeOptions& optio
       i32(llvm::Type::getInt32Ty(ctx)),
       i64(llvm::Type::getInt64Ty(ctx)),
       ptr(llvm::PointerType::getUnqual(ctx)),
-      loops(loops) {
-    loops.once = this;
+      loops(loops ? *loops : *this) {
+    this->loops.once = this;
 }
 
 llvm::Type* Unit::lower(Scalar s) const {

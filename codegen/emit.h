@@ -23,6 +23,7 @@
 
 #include "codegen/constants.h"
 #include "codegen/engine.h"
+#include "codegen/listed.h"
 #include "weldir/ir/build.h"
 #include "weldir/ir/layout.h"
 #include "weldir/ir/walk.h"
@@ -35,12 +36,12 @@ using Leaves = llvm::SmallVector<llvm::Value*, 4>;
 /// once, which is compiled the quick way, and loops, which are optimised.
 class Unit {
   public:
-    Unit(const Module& m, const Constants& constants, const CodeOptions& options, llvm::Module& out);
-    Unit(const Module& m, const Constants& constants, const CodeOptions& options, llvm::Module& out,
-         Unit& loops);
+    Unit(const Module& m, const Constants& constants, const Listed& listed, const CodeOptions& options,
+         llvm::Module& out, Unit* loops = nullptr);
 
     const Module& m;
     const Constants& constants;
+    const Listed& listed;
     const CodeOptions& options;
     llvm::Module& out;
     llvm::LLVMContext& ctx;

@@ -169,8 +169,9 @@ bool generate(const Module& m, const CodeOptions& options, MachineCode* code, Co
     Part once{.level = 0}, loops{.level = options.level};  // code that runs once is compiled the quick way
     if (!once.make("once", context, error) || !loops.make("loops", context, error)) return false;
     const codegen::Constants constants(m);
-    codegen::Unit loop_unit(m, constants, options, *loops.module);
-    codegen::Unit(m, constants, options, *once.module, loop_unit).emit_program();
+    const codegen::Listed listed(m);
+    codegen::Unit loop_unit(m, constants, listed, options, *loops.module);
+    codegen::Unit(m, constants, listed, options, *once.module, &loop_unit).emit_program();
 
     const bool shown = options.llvm_input_text || options.llvm_text || options.asm_text;
     std::vector<Share> others = shares_for_others(*loops.module, shown ? 1 : options.threads);

@@ -248,23 +248,4 @@ std::int32_t weld_rt_equal_bytes(const void* a, const void* b, std::int64_t byte
 }
 
 std::int64_t weld_rt_dict_len(const WeldDict* d) noexcept { return d ? d->count : 0; }
-
-std::int32_t weld_rt_dict_entries(WeldTask* t, const WeldDict* d, const WeldType* pair, WeldVec* out,
-                                  std::int32_t loc) noexcept {
-    Task* task = task_of(t);
-    *out = {nullptr, 0};
-    if (!d || !d->count) return kOk;
-    char* data = static_cast<char*>(allocate_array(task, d->count, d->stride, loc));
-    bool done;
-    if (!data || order_by_counting(task, pair->args[0], d->entries, d->stride, d->count, data, &done, loc))
-        return kFailed;
-    if (!done) {
-        std::uint64_t* order = order_of_entries(task, d, pair->args[0], loc);
-        if (!order) return kFailed;
-        gather(task, data, d->entries, order, d->count, d->stride);
-        release(task, order);
-    }
-    *out = {data, d->count};
-    return kOk;
-}
 }

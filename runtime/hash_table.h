@@ -128,10 +128,6 @@ std::int32_t join_ranges(
     Task* task, WeldDict* d, std::span<const std::int64_t> counts, int bits, std::int32_t loc,
     const std::function<void(std::int64_t range, std::int64_t first, IndexPart* part)>& fill);
 
-/// The numbers of the entries in ascending order of their keys, which have type `key`. Null after recording
-/// the failure; release it.
-std::uint64_t* order_of_entries(Task* task, const WeldDict* d, const WeldType* key, std::int32_t loc);
-
 /// Tables that become one, in order.
 struct TableMerge {
     WeldDict* const* parts;

@@ -377,8 +377,4 @@ void gather(Task* task, char* out, const char* data, const std::uint64_t* order,
     });
 }
 
-std::uint64_t* order_of_entries(Task* task, const WeldDict* d, const WeldType* key, std::int32_t loc) {
-    return stable_order(task, key, d->entries, d->stride, d->count, loc);
-}
-
 }  // namespace weld::runtime

@@ -15,11 +15,6 @@ int compare_totally(const WeldType* t, const void* a, const void* b);
 std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, std::int64_t stride,
                             std::int64_t n, std::int32_t loc);
 
-/// Writes the `n` elements of `size` bytes at `data` to `out` in ascending order of their keys, which they
-/// begin with and which are distinct, if the keys are whole numbers close together (`done`). Status.
-std::int32_t order_by_counting(Task* task, const WeldType* key, const char* data, std::int64_t size,
-                               std::int64_t n, char* out, bool* done, std::int32_t loc);
-
 /// A new array of the `n` scalars of type `t` at `in`, in the same order as stable_order gives. Null after
 /// recording the failure.
 void* sorted_by_value(Task* task, const WeldType* t, const void* in, std::int64_t n, std::int32_t loc);

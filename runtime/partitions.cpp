@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/entry.h"
+#include "runtime/listing.h"
 #include "runtime/parallel.h"
 #include "runtime/stream.h"
 
@@ -114,14 +115,25 @@ class Rows {
 
     std::uint32_t tag(const char* row) const { return tag_of(hash_key<K>(nullptr, row)); }
 
+    /// All rows, by tag.
+    std::vector<Tagged<const char*>> in_order() const {
+        std::vector<Tagged<const char*>> all, wrapped;
+        all.reserve(std::size_t(table_.count));
+        each([&](const char* row) { (first_place(row) > row ? wrapped : all).emplace_back(tag(row), row); });
+        all.insert(all.end(), wrapped.begin(), wrapped.end());
+        sort_by_tag(all, d_->key_size, [](const char* row) { return row; });
+        return all;
+    }
+
     /// Calls f(row) for all rows.
     template <class F>
     void each(const F& f) const {
         each_in(table_, f);
     }
 
-  private:
     std::int64_t stride() const { return Stride ? Stride : d_->stride; }
+
+  private:
     bool is_free(const char* place) const { return equal_keys<K>(nullptr, place, free_); }
 
     template <class F>
@@ -243,13 +255,14 @@ std::int32_t merge_all_waiting(Task* task, WeldDict* d, bool parallel, std::int3
     return kOk;
 }
 
-/// So much may wait as the tables take twice: then what is done to them for each merge stays in proportion.
+/// So much may wait as the tables take four times: then what is done to them for each merge stays in
+/// proportion.
 void allow_slabs(WeldDict* d) {
     Partitions* p = partitions_of(d);
     std::int64_t bytes = 0;
     for (const RowTable& table : p->tables)
         if (table.places) bytes += d->stride << table.bits;
-    p->most_slabs = std::max(kFirstSlabs, 2 * bytes / slab_bytes(p));
+    p->most_slabs = std::max(kFirstSlabs, 4 * bytes / slab_bytes(p));
 }
 
 /// A block for the rows of a partition, or room because all that waited has been merged. Status.
@@ -291,11 +304,11 @@ bool merges_exactly(const WeldDict* d, std::int32_t op) {
 }
 
 void release_waiting(Task* task, Partitions* p) {
-    for (RowSlab *slab = p->slabs, *next; slab; slab = next) {
-        next = slab->next;
+    while (RowSlab* slab = p->slabs) {
+        p->slabs = slab->next;
         release(task, slab);
     }
-    release(task, p->buffer_memory);
+    if (char* memory = std::exchange(p->buffer_memory, nullptr)) release(task, memory);
 }
 
 void release_tables(Task* task, Partitions* p) {
@@ -380,11 +393,40 @@ std::int32_t merge_partitions(Task* task, std::span<WeldDict* const> tables, std
     return kOk;
 }
 
+std::int32_t settle_partitions(Task* task, WeldDict* d, std::int32_t loc) {
+    const bool settled = !d->partitions || !partitions_of(d)->buffer_memory;
+    if (settled) return kOk;
+    if (merge_all_waiting(task, d, true, loc)) return kFailed;
+    release_waiting(task, partitions_of(d));
+    return kOk;
+}
+
+std::int32_t list_partitions(Task* task, const WeldDict* d, WeldVec* out, std::int32_t loc) {
+    std::vector<std::int64_t> firsts;
+    std::int64_t total = 0;
+    for (const RowTable& table : partitions_of(d)->tables) {
+        firsts.push_back(total);
+        total += table.count;
+    }
+    char* data = static_cast<char*>(allocate_array(task, total, d->stride, loc));
+    if (!data) return kFailed;
+    *out = {data, total};
+    return run_parts(task, kPartitions, true, loc, [&](Task*, int, std::int64_t i) {
+        return with_rows(d, i, [&](const auto& rows) {
+            char* to = data + firsts[std::size_t(i)] * d->stride;
+            for (const auto& [tag, row] : rows.in_order()) {
+                std::memcpy(to, row, std::size_t(rows.stride()));
+                to += rows.stride();
+            }
+            return kOk;
+        });
+    });
+}
+
 std::int32_t join_partitions(Task* task, WeldDict* d, std::int32_t loc) {
     if (!d->partitions) return kOk;
-    if (merge_all_waiting(task, d, true, loc)) return kFailed;
+    if (settle_partitions(task, d, loc)) return kFailed;
     Partitions* p = partitions_of(d);
-    release_waiting(task, p);
     release(task, d->index);
     std::vector<std::int64_t> counts;
     for (const RowTable& table : p->tables) counts.push_back(table.count);

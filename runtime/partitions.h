@@ -68,6 +68,10 @@ std::int32_t add_row(Task* task, WeldDict* d, const void* key, const void* value
 /// Status.
 std::int32_t merge_partitions(Task* task, std::span<WeldDict* const> tables, std::int32_t op,
                               std::int32_t loc);
+/// Merges all rows that wait, if `d` is cut: it is to be listed, and no more. Status.
+std::int32_t settle_partitions(Task* task, WeldDict* d, std::int32_t loc);
+/// All rows of a table that is cut and settled, in the order of `tovec` (runtime/listing.h). Status.
+std::int32_t list_partitions(Task* task, const WeldDict* d, WeldVec* out, std::int32_t loc);
 /// Makes one table of the partitions, if `d` is cut. Status.
 std::int32_t join_partitions(Task* task, WeldDict* d, std::int32_t loc);
 void release_partitions(Task* task, WeldDict* d);

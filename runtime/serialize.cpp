@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "runtime/entry.h"
-#include "runtime/hash_table.h"
+#include "runtime/listing.h"
 #include "runtime/merge.h"
 
 namespace weld::runtime {

@@ -136,4 +136,8 @@ std::int32_t weld_rt_dict_release(WeldTask* t, WeldDict* d, WeldHeldKeys* held, 
 WeldDict* weld_rt_dict_result(WeldTask* t, WeldDict* d, std::int32_t loc) noexcept {
     return join_partitions(task_of(t), d, loc) ? nullptr : d;
 }
+
+std::int32_t weld_rt_dict_settle(WeldTask* t, WeldDict* d, std::int32_t loc) noexcept {
+    return settle_partitions(task_of(t), d, loc);
+}
 }

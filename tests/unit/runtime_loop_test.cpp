@@ -318,9 +318,15 @@ TEST_CASE("dictmergers, exact and not, are the same on all threads") {
                     MUST(weld_rt_dict_entries(t, d, types.tuple({i64, value}), &v, 0) == 0);
                     out = copy_of<typename std::decay_t<decltype(out)>::value_type>(v);
                 };
+                // In the same order with an index and without.
+                MUST(weld_rt_dict_settle(t, state.counts, 0) == 0);
+                take(state.counts, i64, counts);
+                const auto settled = counts;
                 take(weld_rt_dict_result(t, state.counts, 0), i64, counts);
+                CHECK(settled == counts);
                 take(weld_rt_dict_result(t, state.sums, 0), f64, sums);
-                take(weld_rt_dict_result(t, state.least, 0), f64, least);
+                MUST(weld_rt_dict_settle(t, state.least, 0) == 0);
+                take(state.least, f64, least);
                 for (const auto& [k, c] : counts)
                     MUST(*static_cast<const std::int64_t*>(weld_rt_dict_find(t, state.counts, &k)) == c);
                 return 0;
@@ -340,8 +346,8 @@ TEST_CASE("dictmergers, exact and not, are the same on all threads") {
         CHECK(std::map(counts.begin(), counts.end()) == expected);
         CHECK(std::map(least.begin(), least.end()) == expected_least);
         CHECK(counts.size() == expected.size());
-        CHECK(std::is_sorted(counts.begin(), counts.end()));
-        CHECK(std::is_sorted(sums.begin(), sums.end()));
+        CHECK(std::is_sorted(counts.begin(), counts.end()) == (counts.size() <= 1 << 14));
+        CHECK(std::is_sorted(sums.begin(), sums.end()) == (sums.size() <= 1 << 14));
     }
 }
 
@@ -359,7 +365,8 @@ TEST_CASE("groupmergers keep the order of iterations for each key") {
                 }
                 return 0;
             });
-            std::vector<std::vector<std::int64_t>> groups;
+            std::map<std::int32_t, std::vector<std::int64_t>> groups;
+            std::vector<std::int32_t> listed;
             const Ran ran = run(threads, [&](WeldTask* t) {
                 WeldDict* d = weld_rt_group_new(t, i32, i64, 0);
                 const std::int32_t key = 0;
@@ -377,18 +384,19 @@ TEST_CASE("groupmergers keep the order of iterations for each key") {
                     WeldVec values;
                 };
                 for (const Entry& e : copy_of<Entry>(entries)) {
-                    CHECK(std::size_t(e.key) == groups.size());
-                    groups.push_back(copy_of<std::int64_t>(e.values));
+                    listed.push_back(e.key);
+                    groups[e.key] = copy_of<std::int64_t>(e.values);
                 }
                 return 0;
             });
             CHECK(ran.good);
-            return groups;
+            return std::pair(groups, listed);
         };
-        const auto groups = on_all_threads(make);
-        std::vector<std::vector<std::int64_t>> expected(static_cast<std::size_t>(keys));
-        expected[0].push_back(-5);
-        for (std::int64_t i = 0; i < n; ++i) expected[std::size_t(i * 7919 % keys)].push_back(i);
+        const auto [groups, listed] = on_all_threads(make);
+        CHECK(listed.size() == groups.size());
+        CHECK(std::is_sorted(listed.begin(), listed.end()) == (listed.size() <= 1 << 14));
+        std::map<std::int32_t, std::vector<std::int64_t>> expected{{0, {-5}}};
+        for (std::int64_t i = 0; i < n; ++i) expected[std::int32_t(i * 7919 % keys)].push_back(i);
         CHECK(groups == expected);
     }
 }

@@ -1,0 +1,68 @@
+// Listing dictionaries.
+#include "runtime/listing.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "runtime/entry.h"
+#include "runtime/order.h"
+#include "runtime/parallel.h"
+#include "runtime/partitions.h"
+
+namespace weld::runtime {
+
+/// The entries that the slots [begin, end) of the index are the first choice of, in order. They are there, or
+/// behind.
+static std::vector<Tagged<std::int64_t>> entries_of(const WeldDict* d, std::uint64_t begin,
+                                                    std::uint64_t end) {
+    std::vector<Tagged<std::int64_t>> all;
+    for (std::uint64_t at = begin;; ++at) {
+        const std::uint64_t slot = d->index[at & d->mask];
+        if (!slot && at >= end) break;
+        if (!slot) continue;
+        const std::uint64_t first = first_slot(d, tag_in(slot));
+        if (first >= begin && first < end) all.emplace_back(tag_in(slot), number_in(slot));
+    }
+    sort_by_tag(all, d->key_size, [&](std::int64_t number) { return d->entry(number); });
+    return all;
+}
+
+static std::uint64_t* order_by_tag(Task* task, const WeldDict* d, std::int32_t loc) {
+    constexpr std::uint64_t kParts = 256;
+    std::uint64_t* order = allocate_array<std::uint64_t>(task, d->count, loc);
+    if (!order) return nullptr;
+    const std::uint64_t each = (d->mask + 1) / kParts;
+    std::vector<std::vector<Tagged<std::int64_t>>> parts(kParts);
+    run_all(task, kParts, [&](Task*, std::int64_t i) {
+        parts[std::size_t(i)] = entries_of(d, std::uint64_t(i) * each, std::uint64_t(i + 1) * each);
+    });
+    std::uint64_t* to = order;
+    for (const auto& part : parts)
+        for (const auto& [tag, number] : part) *to++ = std::uint64_t(number);
+    return order;
+}
+
+std::uint64_t* order_of_entries(Task* task, const WeldDict* d, const WeldType* key, std::int32_t loc) {
+    return d->count > kMostInKeyOrder && d->kind < KeyKind::Bytes
+               ? order_by_tag(task, d, loc)
+               : stable_order(task, key, d->entries, d->stride, d->count, loc);
+}
+
+}  // namespace weld::runtime
+
+using namespace weld::runtime;
+
+extern "C" std::int32_t weld_rt_dict_entries(WeldTask* t, const WeldDict* d, const WeldType* pair,
+                                             WeldVec* out, std::int32_t loc) noexcept {
+    Task* task = task_of(t);
+    *out = {nullptr, 0};
+    if (d && d->partitions) return list_partitions(task, d, out, loc);
+    if (!d || !d->count) return kOk;
+    char* data = static_cast<char*>(allocate_array(task, d->count, d->stride, loc));
+    std::uint64_t* order = data ? order_of_entries(task, d, pair->args[0], loc) : nullptr;
+    if (!order) return kFailed;
+    gather(task, data, d->entries, order, d->count, d->stride);
+    release(task, order);
+    *out = {data, d->count};
+    return kOk;
+}

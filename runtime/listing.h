@@ -1,0 +1,44 @@
+// The entries of dictionaries in an order that depends on nothing but the entries: that of `tovec`.
+//
+// Few come in the ascending order of their keys. Of many with scalar keys that would cost more than all else
+// that is done to them; they come in the order of their tags, which tables have them in nearly.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "runtime/hash_table.h"
+
+namespace weld::runtime {
+
+/// More entries than these come in the order of tags; tables that are cut into partitions have more.
+constexpr std::int64_t kMostInKeyOrder = 1 << 14;
+
+/// An entry, or what stands for it, by its tag.
+template <class T>
+using Tagged = std::pair<std::uint32_t, T>;
+
+/// Sorts what is nearly sorted by tag. Of entries with the same tag, of which there are few, the one whose
+/// key has the lesser bytes comes first: key(entry) is its address.
+template <class T, class Key>
+void sort_by_tag(std::vector<Tagged<T>>& all, std::int64_t key_size, const Key& key) {
+    const auto before = [&](const Tagged<T>& a, const Tagged<T>& b) {
+        if (a.first != b.first) return a.first < b.first;
+        return std::memcmp(key(a.second), key(b.second), std::size_t(key_size)) < 0;
+    };
+    std::size_t steps = 16 * all.size();  // more are made only for keys that were chosen for it
+    for (std::size_t i = 1; i < all.size(); ++i) {
+        const Tagged<T> one = all[i];
+        std::size_t at = i;
+        for (; at > 0 && before(one, all[at - 1]) && steps; --at, --steps) all[at] = all[at - 1];
+        all[at] = one;
+    }
+    if (!steps) std::sort(all.begin(), all.end(), before);
+}
+
+/// The numbers of the entries in the order of `tovec`; keys have type `key`. Null after recording the
+/// failure; release it.
+std::uint64_t* order_of_entries(Task* task, const WeldDict* d, const WeldType* key, std::int32_t loc);
+
+}  // namespace weld::runtime
