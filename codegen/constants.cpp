@@ -46,8 +46,8 @@ const Expr* Constants::value(const Symbol* s) const {
 
 namespace {
 
-/// A vector literal as it lies in memory: its elements, then those of the vectors in it, level by level of
-/// the text. One variable for all of them, because LLVM is slow with many.
+/// A vector literal as it lies in memory: its elements, then those of the vectors in them. One variable for
+/// all of them, because LLVM is slow with many.
 class Data {
   public:
     Data(Unit& unit, MakeVec v) : unit_(unit) { elements(v); }

@@ -12,24 +12,36 @@ Listed::Listed(const Module& m) {
     for (const Function* f : m.functions) look(f->lambda);
 }
 
-/// A name that is read in another way takes its result from the set again.
+void Listed::look_below(const Expr* e) {
+    for (const Expr* a : e->args()) look(a);
+}
+
+/// One node may stand in several places: one that isn't a `tovec` decides.
 void Listed::look(const Expr* e) {
     if (e->op == Op::Block) {
         const auto b = e->as<Block>();
         for (std::size_t i = 0; i < b.size(); ++i) {
-            look(b.value(i));
-            if (!makes_dictionary(b.value(i))) continue;
+            if (!makes_dictionary(b.value(i))) {
+                look(b.value(i));
+                continue;
+            }
             named_[b.symbol(i)] = b.value(i);
-            listed_.insert(b.value(i));
+            listed_.try_emplace(b.value(i), true);
+            look_below(b.value(i));
         }
         return look(b.result());
     }
-    if (e->op == Op::Var) {
-        if (const auto at = named_.find(e->attr.symbol); at != named_.end()) listed_.erase(at->second);
-    }
     if (e->op == Op::ToVec && e->arg(0)->op == Op::Var) return;
-    if (e->op == Op::ToVec && makes_dictionary(e->arg(0))) listed_.insert(e->arg(0));
-    for (const Expr* a : e->args()) look(a);
+    if (e->op == Op::ToVec && makes_dictionary(e->arg(0))) {
+        listed_.try_emplace(e->arg(0), true);
+        return look_below(e->arg(0));
+    }
+    if (e->op == Op::Var) {
+        if (const auto at = named_.find(e->attr.symbol); at != named_.end()) listed_[at->second] = false;
+    } else if (makes_dictionary(e)) {
+        listed_[e] = false;
+    }
+    look_below(e);
 }
 
 }  // namespace weld::codegen

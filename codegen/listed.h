@@ -3,7 +3,6 @@
 #pragma once
 
 #include <unordered_map>
-#include <unordered_set>
 
 #include "weldir/ir/module.h"
 
@@ -15,13 +14,17 @@ class Listed {
     explicit Listed(const Module& m);
 
     /// The dictionary that `result`, a Result, gives is only listed.
-    bool holds(const Expr* result) const { return listed_.count(result) > 0; }
+    bool holds(const Expr* result) const {
+        const auto at = listed_.find(result);
+        return at != listed_.end() && at->second;
+    }
 
   private:
     void look(const Expr* e);
+    void look_below(const Expr* e);
 
     std::unordered_map<const Symbol*, const Expr*> named_;  ///< while looking: results and their names
-    std::unordered_set<const Expr*> listed_;
+    std::unordered_map<const Expr*, bool> listed_;          ///< by Result: nothing else was seen yet
 };
 
 }  // namespace weld::codegen
