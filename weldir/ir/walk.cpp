@@ -83,6 +83,12 @@ bool mentions(const Expr* e, const Symbol* s) {
     return std::any_of(e->args().begin(), e->args().end(), [&](const Expr* a) { return mentions(a, s); });
 }
 
+bool has_loop(const Expr* e) {
+    if (!e->binds) return false;
+    if (e->op == Op::For || e->op == Op::Iterate || e->op == Op::Sort) return true;
+    return std::any_of(e->args().begin(), e->args().end(), has_loop);
+}
+
 namespace {
 /// Asks `test` of every node below, going into module functions once each.
 struct Reach {

@@ -71,6 +71,8 @@ class Uses {
 /// The symbols that `e` reads but does not bind, in order of first occurrence.
 std::vector<const Symbol*> free_symbols(const Expr* e);
 bool mentions(const Expr* e, const Symbol* s);
+/// There is a For, an Iterate or a Sort in `e`.
+bool has_loop(const Expr* e);
 
 /// Evaluating `e` may fail by itself (checks, asserts, division, user kernels), not counting memory. Looks
 /// inside.

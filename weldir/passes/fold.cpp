@@ -1,7 +1,9 @@
 // Operations on constants become constants.
 //
-//     x * (2.0 * 3.0) + f64(1)
+//     let a = 2.0 * 3.0;
+//     x * a + f64(1)
 // becomes
+//     let a = 6.0;
 //     x * 6.0 + 1.0
 //
 // with the functions of scalar.h, which emitted code agrees with in every bit. Left alone: math functions
@@ -25,11 +27,40 @@ static const Expr* fold_cast(Module& m, const Expr* e) {
     return literal(m, e->type, eval_cast(of.node->type->scalar, e->type->scalar, of.bits()), e->loc);
 }
 
-const Expr* fold(Module& m, const Expr* lambda) {
-    return rewrite(m, lambda, [&](const Expr* e) -> const Expr* {
-        if (is_scalar_op(e->op)) return fold_operation(m, e);
-        return e->op == Op::Cast ? fold_cast(m, e) : nullptr;
-    });
-}
+namespace {
+
+class Folder {
+  public:
+    explicit Folder(Module& m) : m_(m) {}
+
+    const Expr* folded(const Expr* e) {
+        if (Block inner = e->as<Block>()) return folded_block(inner);
+        if (e->op == Op::Var) {
+            const Expr* const* value = constants_.find(e->attr.symbol);
+            return value ? *value : e;
+        }
+        e = map_args(m_, e, [&](const Expr* a, std::size_t) { return folded(a); });
+        const Expr* constant = is_scalar_op(e->op) ? fold_operation(m_, e)
+                               : e->op == Op::Cast ? fold_cast(m_, e)
+                                                   : nullptr;
+        return constant ? constant : e;
+    }
+
+  private:
+    const Expr* folded_block(Block inner) {
+        return map_args(m_, inner.node, [&](const Expr* a, std::size_t i) {
+            const Expr* value = folded(a);
+            if (i < inner.size() && value->op == Op::Literal) constants_[inner.symbol(i)] = value;
+            return value;
+        });
+    }
+
+    Module& m_;
+    Table<Symbol, const Expr*> constants_;  // names of literals
+};
+
+}  // namespace
+
+const Expr* fold(Module& m, const Expr* lambda) { return Folder(m).folded(lambda); }
 
 }  // namespace weld

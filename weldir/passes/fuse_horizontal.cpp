@@ -289,6 +289,7 @@ class HorizontalFuser {
 }  // namespace
 
 const Expr* fuse_horizontal(Module& m, const Expr* lambda) {
+    if (!has_loop(lambda)) return lambda;
     HorizontalFuser fuser(m, lambda);
     return rewrite_binding(m, lambda, [&](const Expr* e) { return fuser.fused(e); });
 }

@@ -362,6 +362,7 @@ class VerticalFuser {
 }  // namespace
 
 const Expr* fuse_vertical(Module& m, const Expr* lambda) {
+    if (!has_loop(lambda)) return lambda;
     return in_normal_form(m, lambda, VerticalFuser(m, lambda).rewrite(lambda));
 }
 

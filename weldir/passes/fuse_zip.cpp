@@ -145,6 +145,7 @@ class ZipFuser {
 }  // namespace
 
 const Expr* fuse_zip(Module& m, const Expr* lambda) {
+    if (!has_loop(lambda)) return lambda;
     ZipFuser fuser(m, lambda);
     return rewrite_binding(m, lambda, [&](const Expr* e) { return fuser.fused(e); });
 }

@@ -191,6 +191,7 @@ class Hoister {
 }  // namespace
 
 const Expr* hoist(Module& m, const Expr* lambda) {
+    if (!has_loop(lambda)) return lambda;
     const Expr* body = Hoister(m, lambda).rewrite_program(lambda->arg(0));
     return with_args(m, lambda, {&body, 1});
 }

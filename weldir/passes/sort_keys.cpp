@@ -130,7 +130,7 @@ const Expr* keyed(Module& m, const Expr* e) {
 }  // namespace
 
 const Expr* sort_keys(Module& m, const Expr* lambda) {
-    return rewrite(m, lambda, [&](const Expr* e) { return keyed(m, e); });
+    return rewrite_binding(m, lambda, [&](const Expr* e) { return keyed(m, e); });
 }
 
 }  // namespace weld
