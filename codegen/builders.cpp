@@ -97,6 +97,19 @@ static Leaves reform_merger(Emitter& e, const Type* t, const Leaves& state, Lane
     return out;
 }
 
+static Leaves opened_array(Emitter& e, llvm::Value* array) {
+    const auto word = [&](llvm::Type* type, std::int64_t k) {
+        return e.ir.CreateAlignedLoad(type, e.address(array, 8 * k), llvm::Align(8));
+    };
+    return {word(e.unit.ptr, 0), word(e.unit.i64, 1), word(e.unit.i64, 2), array};
+}
+
+static Leaves closed_array(Emitter& e, const Leaves& open) {
+    for (int k = 0; k < 3; ++k)
+        e.ir.CreateAlignedStore(open[std::size_t(k)], e.address(open[3], 8 * k), llvm::Align(8));
+    return {open[3]};
+}
+
 Leaves Emitter::reform(const Type* t, const Leaves& state, Lanes from, Lanes to, Loc loc) {
     if (t->holds_simd || from == to) return state;
     if (t->is_builder(BuilderKind::Merger)) return reform_merger(*this, t, state, from, to);
@@ -105,6 +118,10 @@ Leaves Emitter::reform(const Type* t, const Leaves& state, Lanes from, Lanes to,
         const Leaves table = from.groups ? release_groups(*this, t, state, loc) : Leaves{state[0]};
         if (to.groups) return hold_groups(*this, t, table, to.lanes);
         return to.tables ? opened(*this, table[0]) : table;
+    }
+    if (t->is_builder(BuilderKind::GroupMerger)) {
+        if (from.arrays == to.arrays) return state;
+        return to.arrays ? opened_array(*this, state[0]) : closed_array(*this, state);
     }
     if (!t->is_struct()) return state;
     Leaves all;
@@ -131,13 +148,14 @@ Leaves Emitter::emit_new_builder(NewBuilder b) {
             if (!b.arg() && t->holds_simd) start[0] = ir.CreateVectorSplat(t->elem()->lanes, start[0]);
             return reform(t, start, {}, lanes);
         }
-        case BuilderKind::DictMerger:
-        case BuilderKind::GroupMerger: {
-            const char* make = b.kind() == BuilderKind::DictMerger ? "weld_rt_dict_new" : "weld_rt_group_new";
-            llvm::Value* table = call_pointer(
-                make, {task, unit.describe(t->key()), unit.describe(t->value()), at(b.node->loc)});
+        case BuilderKind::DictMerger: {
+            llvm::Value* table =
+                call_pointer("weld_rt_dict_new",
+                             {task, unit.describe(t->key()), unit.describe(t->value()), at(b.node->loc)});
             return reform(t, {table}, {}, lanes);
         }
+        case BuilderKind::GroupMerger:
+            return reform(t, {call_pointer("weld_rt_group_new", {task, at(b.node->loc)})}, {}, lanes);
         case BuilderKind::VecMerger: {
             llvm::Value* copy = alloc(arg[1], size_of(t->elem()), b.node->loc);
             const auto align = llvm::MaybeAlign(std::uint64_t(align_of(t->elem())));
@@ -150,6 +168,26 @@ Leaves Emitter::emit_new_builder(NewBuilder b) {
 
 // ---- merges --------------------------------------------------------------------------------------------
 
+/// The array of a builder that keeps what is merged: {data, size, capacity}, and what else its open form has.
+static Leaves array_in(Emitter& e, const Type* t, const Leaves& state) {
+    const bool closed = t->is_builder(BuilderKind::GroupMerger) && !e.lanes.arrays;
+    return closed ? opened_array(e, state[0]) : state;
+}
+static Leaves state_of(Emitter& e, const Type* t, const Leaves& array) {
+    const bool closed = t->is_builder(BuilderKind::GroupMerger) && !e.lanes.arrays;
+    return closed ? closed_array(e, array) : array;
+}
+
+Leaves Emitter::grow_array(const Type* t, Leaves array, llvm::Value* extra, Loc loc) {
+    const bool group = t->is_builder(BuilderKind::GroupMerger);
+    if (!group) array.push_back(slot(24, 8));
+    llvm::Value* room = closed_array(*this, array)[0];
+    call_checked("weld_rt_appender_grow", {task, room, extra, c64(size_of(kept_merges(m, t))), at(loc)});
+    array = opened_array(*this, room);
+    if (!group) array.pop_back();
+    return array;
+}
+
 /// Makes room for `extra` more values.
 static Leaves grown(Emitter& e, const Type* t, Leaves s, std::int64_t extra, Loc loc) {
     if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(s[2]); known && known->isMaxValue(true)) return s;
@@ -158,11 +196,7 @@ static Leaves grown(Emitter& e, const Type* t, Leaves s, std::int64_t extra, Loc
     auto* before = e.ir.GetInsertBlock();
     e.ir.CreateCondBr(full, grow, on, llvm::MDBuilder(e.unit.ctx).createBranchWeights(1, 1 << 20));
     e.ir.SetInsertPoint(grow);
-    llvm::Value* room = e.slot(24, 8);
-    e.store(t, s, room);
-    e.call_checked("weld_rt_appender_grow",
-                   {e.task, room, e.c64(extra), e.c64(size_of(t->elem())), e.at(loc)});
-    const Leaves after = e.load(t, room);
+    const Leaves after = e.grow_array(t, s, e.c64(extra), loc);
     grow = e.ir.GetInsertBlock();
     e.ir.CreateBr(on);
     e.ir.SetInsertPoint(on);
@@ -176,7 +210,8 @@ static Leaves grown(Emitter& e, const Type* t, Leaves s, std::int64_t extra, Loc
 }
 
 static Leaves append_one(Emitter& e, const Type* t, Leaves s, const Leaves& v) {
-    e.store(t->elem(), v, e.element(s[0], t->elem(), s[1]));
+    const Type* elem = kept_merges(e.m, t);
+    e.store(elem, v, e.element(s[0], elem, s[1]));
     s[1] = e.ir.CreateAdd(s[1], e.c64(1), "", true, true);
     return s;
 }
@@ -184,28 +219,28 @@ static Leaves append_one(Emitter& e, const Type* t, Leaves s, const Leaves& v) {
 /// Appends lanes in order, all or those of `mask`.
 static Leaves append_lanes(Emitter& e, const Type* t, Leaves s, const Leaves& v, std::uint32_t n,
                            llvm::Value* mask, Loc loc) {
+    const Type* elem = kept_merges(e.m, t);
     s = grown(e, t, s, n, loc);
     auto& ir = e.ir;
-    const bool plain = t->elem()->is_scalar();
+    const bool plain = elem->is_scalar();
     if (mask == e.tail.mask &&
         (plain || mask)) {  // all lanes, or the first ones: there may be room for no more
-        llvm::Value* to = e.element(s[0], t->elem(), s[1]);
-        if (!plain) store_first(e, t->elem(), v, e.tail.count, to);
-        else if (mask) e.store_tail(t->elem()->scalar, v[0], to);
-        else e.store(const_cast<Module&>(e.m).types.simd(t->elem()->scalar, n), v, to);
+        llvm::Value* to = e.element(s[0], elem, s[1]);
+        if (!plain) store_first(e, elem, v, e.tail.count, to);
+        else if (mask) e.store_tail(elem->scalar, v[0], to);
+        else e.store(const_cast<Module&>(e.m).types.simd(elem->scalar, n), v, to);
         s[1] = ir.CreateAdd(s[1], mask ? e.tail.count : e.c64(n), "", true, true);
         return s;
     }
-    if (llvm::Value* packed = plain && mask && !t->elem()->is_bool() ? compressed(e, v[0], mask) : nullptr) {
-        ir.CreateAlignedStore(packed, e.element(s[0], t->elem(), s[1]),
-                              llvm::Align(std::uint64_t(size_of(t->elem()))));
+    if (llvm::Value* packed = plain && mask && !elem->is_bool() ? compressed(e, v[0], mask) : nullptr) {
+        ir.CreateAlignedStore(packed, e.element(s[0], elem, s[1]), llvm::Align(std::uint64_t(size_of(elem))));
         llvm::Value* bits = ir.CreateBitCast(mask, llvm::IntegerType::get(e.unit.ctx, n));
         llvm::Value* count = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, bits);
         s[1] = ir.CreateAdd(s[1], ir.CreateZExtOrTrunc(count, e.unit.i64), "", true, true);
         return s;
     }
     for (std::uint32_t k = 0; k < n; ++k) {  // every lane is written, the place moves on if it counts
-        e.store(t->elem(), lane(e, v, k), e.element(s[0], t->elem(), s[1]));
+        e.store(elem, lane(e, v, k), e.element(s[0], elem, s[1]));
         llvm::Value* step = mask ? ir.CreateZExt(ir.CreateExtractElement(mask, k), e.unit.i64) : e.c64(1);
         s[1] = ir.CreateAdd(s[1], step, "", true, true);
     }
@@ -300,17 +335,13 @@ static Leaves merge_into_dict(Emitter& e, Merge g, const Type* t, const Leaves& 
     return stays_open ? after : s;
 }
 
-static Leaves merge_into_group(Emitter& e, Merge g, const Type* t, const Leaves& s, const Leaves& v) {
-    const int keys = e.num_leaves(t->key());
-    llvm::Value* key = e.spill(t->key(), Leaves(v.begin(), v.begin() + keys));
-    llvm::Value* value = e.spill(t->value(), Leaves(v.begin() + keys, v.end()));
-    e.call_checked("weld_rt_group_merge", {e.task, s[0], key, value, e.at(g.node->loc)});
-    return s;
-}
-
 static Leaves merge_one(Emitter& e, Merge g, const Type* t, Leaves s, const Leaves& v) {
     switch (t->builder) {
-        case BuilderKind::Appender: return append_one(e, t, grown(e, t, s, 1, g.node->loc), v);
+        case BuilderKind::Appender:
+        case BuilderKind::GroupMerger: {
+            const Leaves array = grown(e, t, array_in(e, t, s), 1, g.node->loc);
+            return state_of(e, t, append_one(e, t, array, v));
+        }
         case BuilderKind::Merger: {
             std::size_t k = 0;
             for_each_scalar(t->elem(), [&](Scalar x) {
@@ -321,7 +352,6 @@ static Leaves merge_one(Emitter& e, Merge g, const Type* t, Leaves s, const Leav
         }
         case BuilderKind::VecMerger: return merge_into_vec(e, g, t, s, v);
         case BuilderKind::DictMerger: return merge_into_dict(e, g, t, s, v);
-        case BuilderKind::GroupMerger: return merge_into_group(e, g, t, s, v);
     }
     llvm_unreachable("all kinds of builders are above");
 }
@@ -330,7 +360,8 @@ static Leaves merge_one(Emitter& e, Merge g, const Type* t, Leaves s, const Leav
 static Leaves merge_in_lanes(Emitter& e, Merge g, const Leaves& s, const Leaves& v, std::uint32_t n,
                              llvm::Value* mask) {
     const Type* t = g.node->type;
-    if (t->is_builder(BuilderKind::Appender)) return append_lanes(e, t, s, v, n, mask, g.node->loc);
+    if (kept_merges(e.m, t))
+        return state_of(e, t, append_lanes(e, t, array_in(e, t, s), v, n, mask, g.node->loc));
     if (t->is_builder(BuilderKind::Merger)) return merge_lanes(e, t, s, v, n, mask);
     if (t->is_builder(BuilderKind::DictMerger) && e.lanes.groups)
         return merge_into_groups(e, t, s, v, n, mask, g.node->loc);
@@ -373,10 +404,11 @@ Leaves Emitter::emit_conditional_append(If choice, Merge append) {
     llvm::Value* counts = emit1(choice.cond());
     if (choice.then() != append.node) counts = ir.CreateNot(counts);
     const Type* t = append.node->type;
-    Leaves s = grown(*this, t, emit(append.builder()), 1, append.node->loc);
-    store(t->elem(), emit(append.value()), element(s[0], t->elem(), s[1]));
+    const Type* elem = kept_merges(m, t);
+    Leaves s = grown(*this, t, array_in(*this, t, emit(append.builder())), 1, append.node->loc);
+    store(elem, emit(append.value()), element(s[0], elem, s[1]));
     s[1] = ir.CreateAdd(s[1], ir.CreateZExt(counts, unit.i64), "", true, true);
-    return s;
+    return state_of(*this, t, s);
 }
 
 // ---- results -------------------------------------------------------------------------------------------
@@ -394,7 +426,9 @@ Leaves Emitter::emit_result(Result r) {
             call_checked("weld_rt_dict_settle", {task, s[0], at(r.node->loc)});
             return s;
         case BuilderKind::GroupMerger:
-            return {call_pointer("weld_rt_group_result", {task, s[0], at(r.node->loc)})};
+            return {call_pointer(
+                "weld_rt_group_result",
+                {task, reform(t, s, lanes, {})[0], unit.describe(kept_merges(m, t)), at(r.node->loc)})};
     }
     llvm_unreachable("all kinds of builders are above");
 }

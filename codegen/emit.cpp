@@ -4,6 +4,7 @@
 #include "codegen/groups.h"
 #include "codegen/loops.h"
 #include "codegen/tables.h"
+#include "weldir/ir/builder.h"
 
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/MDBuilder.h>
@@ -51,6 +52,11 @@ bool is_plain(const Type* t) {
     return bytes == size_of(t);
 }
 
+const Type* kept_merges(const Module& m, const Type* t) {
+    return t->is_builder() && info(t->builder).keeps_merges ? merge_type(const_cast<Module&>(m).types, t)
+                                                            : nullptr;
+}
+
 static int kind_of(const Type* t) {
     switch (t->kind) {
         case TypeKind::Scalar: return int(t->scalar);
@@ -69,7 +75,9 @@ llvm::Constant* Unit::describe(const Type* t) {
     auto* shape = llvm::StructType::get(ctx, {i8, i8, i8, i8, i32, i64, i64, ptr, ptr});
     std::vector<llvm::Constant*> args;
     if (t->is_simd()) args.push_back(describe(const_cast<Module&>(m).types.scalar(t->scalar)));
-    for (const Type* a : t->args) args.push_back(describe(a));
+    if (t->is_builder(BuilderKind::GroupMerger)) args.push_back(describe(kept_merges(m, t)));
+    else
+        for (const Type* a : t->args) args.push_back(describe(a));
     auto global = [&](llvm::Constant* init) -> llvm::Constant* {
         return new llvm::GlobalVariable(out, init->getType(), true, llvm::GlobalValue::PrivateLinkage, init);
     };
@@ -271,12 +279,12 @@ int Emitter::num_leaves(const Type* t, Lanes form) const {
         case TypeKind::Builder:
             switch (t->builder) {
                 case BuilderKind::Appender: return 3;
+                case BuilderKind::GroupMerger: return form.arrays ? 4 : 1;
                 case BuilderKind::Merger:
                     return num_leaves(t->elem(), form) * int(t->holds_simd ? 1 : 1 + form.accumulators);
                 case BuilderKind::VecMerger: return 2;
                 case BuilderKind::DictMerger:
                     return form.groups ? num_group_leaves(t) : form.tables ? kOpenLeaves : 1;
-                case BuilderKind::GroupMerger: return 1;
             }
             break;
         case TypeKind::Function: break;
@@ -354,7 +362,7 @@ Leaves Emitter::load(const Type* t, llvm::Value* from) {
         }
         case TypeKind::Builder: {
             if (t->is_builder(BuilderKind::Merger)) return reform(t, load(t->elem(), from), {}, lanes);
-            if (t->is_builder(BuilderKind::DictMerger))
+            if (t->is_builder(BuilderKind::DictMerger) || t->is_builder(BuilderKind::GroupMerger))
                 return reform(t, {ir.CreateAlignedLoad(unit.ptr, from, align(8))}, {}, lanes);
             Leaves all = {ir.CreateAlignedLoad(unit.ptr, from, align(8))};
             for (int i = 1; i < num_leaves(t); ++i)
@@ -394,6 +402,10 @@ void Emitter::store(const Type* t, const Leaves& v, llvm::Value* to) {
             if (t->is_builder(BuilderKind::Merger)) return store(t->elem(), reform(t, v, lanes, {}), to);
             if (t->is_builder(BuilderKind::DictMerger)) {
                 ir.CreateAlignedStore(v[0], to, align(8));
+                return;
+            }
+            if (t->is_builder(BuilderKind::GroupMerger)) {
+                ir.CreateAlignedStore(reform(t, v, lanes, {})[0], to, align(8));
                 return;
             }
             [[fallthrough]];

@@ -6,9 +6,9 @@
 // LLVM aggregate, so every part of every value and builder is in SSA form from the start. bool is i1 in
 // leaves, one byte in memory.
 //
-// Builders' leaves are their state: appender {data, size, capacity}, merger the leaves of its value, tables
-// one pointer, vecmerger {data, len}. Loops add to that (`Lanes` below): a merger carries vectors that
-// collect lanes, a dictmerger what searches read, or groups.
+// Builders' leaves are their state: appender {data, size, capacity}, merger the leaves of its value,
+// dictmerger and groupmerger one pointer, vecmerger {data, len}. Loops add to that (`Lanes` below): a merger
+// carries vectors that collect lanes, a dictmerger what searches read, or groups.
 #pragma once
 
 #include <functional>
@@ -81,6 +81,7 @@ struct Lanes {
     std::uint32_t accumulators = 0;
     bool groups = false;  ///< dictmergers hold groups (codegen/groups.h)
     bool tables = false;  ///< dictmergers are open tables (codegen/tables.h)
+    bool arrays = false;  ///< groupmergers are open: {data, size, capacity} of the array, and its pointer
     friend bool operator==(const Lanes&, const Lanes&) = default;
 };
 
@@ -160,6 +161,8 @@ class Emitter {
     Leaves emit_merge(Merge g);
     Leaves emit_conditional_append(If choice, Merge append);
     Leaves emit_result(Result r);
+    /// Makes room for `extra` elements more in an appender or an open groupmerger.
+    Leaves grow_array(const Type* t, Leaves array, llvm::Value* extra, Loc loc);
     /// Mergers in `state` (of `type`, a builder or struct of builders, maybe with data between) from form
     /// `from` to form `to`: lanes are folded into the scalar, or start neutral. `loc`: of the loop.
     Leaves reform(const Type* type, const Leaves& state, Lanes from, Lanes to, Loc loc = {});
@@ -211,6 +214,9 @@ class Emitter {
 
 /// The lanes of the simd values in `t`, 0 if there are none.
 std::uint32_t lanes_in(const Type* t);
+
+/// The elements of the array that is the state of a builder which keeps what is merged; null for other types.
+const Type* kept_merges(const Module& m, const Type* t);
 
 /// An i1 (or vector of them) for each scalar leaf below a type: walks types and leaves together.
 void for_each_scalar(const Type* t, const std::function<void(Scalar s)>& fn);

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "codegen/loops.h"
+#include "weldir/ir/builder.h"
 #include "weldir/ir/facts.h"
 #include "weldir/ir/layout.h"
 #include "weldir/ir/walk.h"
@@ -133,7 +134,8 @@ static bool is_cheap(const Expr* e, int& budget) {
 
 Merge conditional_append(If choice) {
     constexpr std::int64_t most_bytes = 64;
-    if (!choice.node->type->is_builder(BuilderKind::Appender) || choice.node->says(AttrKey::Predicate, false))
+    if (!choice.node->type->is_builder() || !info(choice.node->type->builder).keeps_merges ||
+        choice.node->says(AttrKey::Predicate, false))
         return {};
     Merge append = choice.then()->as<Merge>();
     const Expr* none = choice.otherwise();
@@ -167,11 +169,7 @@ static std::int64_t picoseconds(const Expr* e) {
         case Op::OptLookup:
         case Op::KeyExists: return sum + (e->arg(0)->type->is_dict() ? 15'000 : 1'000);
         case Op::OptLanes: return sum + 10'000;
-        case Op::Merge:
-            return sum + (e->type->is_builder(BuilderKind::DictMerger) ||
-                                  e->type->is_builder(BuilderKind::GroupMerger)
-                              ? 10'000
-                              : 500);
+        case Op::Merge: return sum + (e->type->is_builder(BuilderKind::DictMerger) ? 10'000 : 500);
         case Op::Literal:
         case Op::Var:
         case Op::Block:

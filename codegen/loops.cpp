@@ -50,13 +50,15 @@ struct Plan {
     std::int64_t cost = 1;
 
     Lanes form(Lanes outer) const {
-        if (step == 1)
-            return {outer.lanes, outer.accumulators, false,
-                    outer.tables || holds(f.builder()->type, BuilderKind::DictMerger)};
-        if (one_by_one) return {std::uint32_t(step), 1, true};
+        const bool arrays = outer.arrays || holds(f.builder()->type, BuilderKind::GroupMerger);
+        if (step == 1) {
+            const bool tables = outer.tables || holds(f.builder()->type, BuilderKind::DictMerger);
+            return {outer.lanes, outer.accumulators, false, tables, arrays};
+        }
+        if (one_by_one) return {std::uint32_t(step), 1, true, false, arrays};
         const bool repeat =
             size_of_tree(f.body().body()) <= kUnrolledBody && holds(f.builder()->type, BuilderKind::Merger);
-        return {std::uint32_t(step), repeat ? kAccumulators : 1};
+        return {std::uint32_t(step), repeat ? kAccumulators : 1, false, false, arrays};
     }
     static bool holds(const Type* t, BuilderKind kind) {
         if (t->is_struct())
@@ -302,7 +304,7 @@ static std::vector<int> roomy_appenders(const Emitter& e, const Plan& plan) {
     std::vector<int> at;
     int leaf = 0, number = 0;
     for_each_builder(e, plan.f.builder()->type, leaf, number, [&](const Type* b, int first, int k) {
-        if (b->is_builder(BuilderKind::Appender) && plan.appends[std::size_t(k)] >= 0) at.push_back(first);
+        if (kept_merges(e.m, b) && plan.appends[std::size_t(k)] >= 0) at.push_back(first);
     });
     return at;
 }
@@ -332,7 +334,8 @@ class RangeEmitter {
     Leaves all(llvm::Value* lo, llvm::Value* hi, Leaves state, bool collect) {
         const Lanes outer = e_.lanes, widest = plan_.form(outer);
         const bool changes = widest != outer, on_lanes = changes && plan_.step != 1;
-        const Lanes form = on_lanes ? Lanes{widest.lanes, 1} : widest;
+        Lanes form = widest;
+        if (on_lanes) form.accumulators = 1;
         if (changes) state = into(form, state);
         const Leaves before = state;
         const std::vector<int> roomy = roomy_appenders(e_, plan_);
@@ -565,21 +568,20 @@ static Leaves reserve(Emitter& e, const Plan& plan, Leaves state) {
     int leaf = 0, number = 0;
     for_each_builder(e, type, leaf, number, [&](const Type* b, int first, int k) {
         const std::int32_t each = plan.appends[std::size_t(k)];
-        if (!b->is_builder(BuilderKind::Appender) || each <= 0) return;
+        const Type* elem = kept_merges(e.m, b);
+        if (!elem || each <= 0) return;
         auto* at = &state[std::size_t(first)];
         llvm::Value* need = e.ir.CreateMul(plan.count, e.c64(each));
-        llvm::Value* room = e.slot(24, 8);
-        const Leaves old = {at[0], at[1], at[2]};
+        if (b->is_builder(BuilderKind::GroupMerger) && !e.lanes.arrays) {
+            e.call_checked("weld_rt_appender_grow",
+                           {e.task, at[0], need, e.c64(size_of(elem)), e.at(plan.f.node->loc)});
+            return;
+        }
+        const Leaves old(at, at + e.num_leaves(b));
         const Leaves grown = e.emit_if(
             e.ir.CreateICmpSLT(e.ir.CreateSub(at[2], at[1]), need),
-            [&] {
-                e.store(b, old, room);
-                e.call_checked("weld_rt_appender_grow",
-                               {e.task, room, need, e.c64(size_of(b->elem())), e.at(plan.f.node->loc)});
-                return e.load(b, room);
-            },
-            [&] { return old; });
-        for (int j = 0; j < 3; ++j) at[j] = grown[std::size_t(j)];
+            [&] { return e.grow_array(b, old, need, plan.f.node->loc); }, [&] { return old; });
+        std::ranges::copy(grown, at);
     });
     return state;
 }
@@ -617,8 +619,7 @@ static llvm::Constant* loop_record(Unit& unit, const Plan& plan, llvm::Function*
     std::vector<std::uint32_t> appends;
     int number = 0;
     const std::function<void(const Type*)> each = [&](const Type* t) {
-        if (t->is_builder(BuilderKind::Appender))
-            appends.push_back(std::uint32_t(plan.appends[std::size_t(number)]));
+        if (kept_merges(unit.m, t)) appends.push_back(std::uint32_t(plan.appends[std::size_t(number)]));
         if (t->is_builder()) ++number;
         if (t->is_struct())
             for (const Type* f : t->args) each(f);

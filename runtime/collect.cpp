@@ -9,7 +9,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/builders/group_log.h"
 #include "runtime/describe.h"
 #include "runtime/hash_table.h"
 #include "runtime/partitions.h"
@@ -36,8 +35,8 @@ class Tracer {
     void elements(const WeldType* elem, const void* data, std::int64_t count);
     void unseen(const WeldType* elem, Seen* seen, const char* begin, const char* end);
     void run(const WeldType* elem, const char* begin, const char* end);
+    void array(const WeldType* elem, const WeldAppender* a);
     void dict(const WeldType* t, const WeldDict* d);
-    void log(const WeldType* value, const GroupLog* log);
     void partitions(const Partitions* p);
     void own_type(const WeldType* t);
 
@@ -100,19 +99,24 @@ void Tracer::value(const WeldType* t, const void* at) {
             const WeldVec* v = static_cast<const WeldVec*>(at);
             return elements(t->args[0], v->data, v->len);
         }
-        case kWeldAppender: {
-            const WeldAppender* a = static_cast<const WeldAppender*>(at);
-            if (a->capacity > 0) mark(a->data);
-            return elements(t->args[0], a->data, a->size);
+        case kWeldAppender: return array(t->args[0], static_cast<const WeldAppender*>(at));
+        case kWeldGroupMerger: {
+            const WeldAppender* rows = *static_cast<WeldAppender* const*>(at);
+            mark(rows);
+            return array(t->args[0], rows);
         }
         case kWeldDict:
-        case kWeldDictMerger:
-        case kWeldGroupMerger: return dict(t, *static_cast<WeldDict* const*>(at));
+        case kWeldDictMerger: return dict(t, *static_cast<WeldDict* const*>(at));
         case kWeldStruct:
             for (std::uint32_t i = 0; i < t->num_args; ++i)
                 value(t->args[i], static_cast<const char*>(at) + t->offsets[i]);
             return;
     }
+}
+
+void Tracer::array(const WeldType* elem, const WeldAppender* a) {
+    if (a->capacity > 0) mark(a->data);
+    elements(elem, a->data, a->size);
 }
 
 /// The copy of a type that a table holds.
@@ -122,16 +126,6 @@ void Tracer::own_type(const WeldType* t) {
     if (t->num_args) mark(t->args);
     if (t->kind == kWeldStruct && t->num_args) mark(t->offsets);
     for (std::uint32_t i = 0; i < t->num_args; ++i) own_type(t->args[i]);
-}
-
-void Tracer::log(const WeldType* value, const GroupLog* log) {
-    mark(log);
-    for (const GroupSegment* s = log->first; s; s = s->next) {
-        mark(s);
-        mark(s->numbers);
-        elements(value, s->values, s->count);
-        if (!s->count) mark(s->values);
-    }
 }
 
 /// Neither keys nor values point in tables that are cut.
@@ -156,11 +150,7 @@ void Tracer::dict(const WeldType* t, const WeldDict* d) {
     if (d->num_fields) mark(d->fields);
     own_type(d->key);
     if (d->partitions) partitions(partitions_of(d));
-    if (t->kind == kWeldGroupMerger && d->log) {
-        log(value, d->log);
-        value = nullptr;
-    }
-    const bool keys_point = key->holds_pointer, values_point = value && value->holds_pointer;
+    const bool keys_point = key->holds_pointer, values_point = value->holds_pointer;
     if (!keys_point && !values_point) return;
     scanned_ += d->count * d->stride;
     for (std::int64_t i = 0; i < d->count; ++i) {

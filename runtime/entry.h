@@ -39,11 +39,9 @@ std::int32_t weld_rt_dict_release(WeldTask* task, WeldDict* dict, WeldHeldKeys* 
 std::int32_t weld_rt_dict_next_buffer(WeldTask* task, WeldDict* dict, WeldRowBuffer* buffer,
                                       std::int32_t loc) noexcept;
 WeldDict* weld_rt_dict_result(WeldTask* task, WeldDict* dict, std::int32_t loc) noexcept;
-WeldDict* weld_rt_group_new(WeldTask* task, const WeldType* key, const WeldType* value,
-                            std::int32_t loc) noexcept;
-std::int32_t weld_rt_group_merge(WeldTask* task, WeldDict* dict, const void* key, const void* value,
-                                 std::int32_t loc) noexcept;
-WeldDict* weld_rt_group_result(WeldTask* task, WeldDict* dict, std::int32_t loc) noexcept;
+WeldAppender* weld_rt_group_new(WeldTask* task, std::int32_t loc) noexcept;
+WeldDict* weld_rt_group_result(WeldTask* task, WeldAppender* rows, const WeldType* row,
+                               std::int32_t loc) noexcept;
 
 const void* weld_rt_dict_find(WeldTask* task, const WeldDict* dict, const void* key) noexcept;
 std::uint64_t weld_rt_hash_bytes(const void* data, std::int64_t bytes) noexcept;

@@ -89,7 +89,6 @@ WeldDict* new_range(Task* task, const WeldDict* model, int skip, std::int32_t lo
     *d = *model;
     d->entries = nullptr;
     d->partitions = nullptr;
-    d->log = nullptr;
     d->count = d->capacity = 0;
     d->skip = skip;
     set_index(d, index, kFewestBits);
@@ -223,6 +222,12 @@ std::int32_t join_ranges(
     for (const std::vector<std::uint64_t>& slots : spilled)
         for (const std::uint64_t slot : slots) note_entry(d, tag_in(slot), number_in(slot));
     return kOk;
+}
+
+void add_range(WeldDict* d, const WeldDict* range, std::int64_t first, IndexPart* part) {
+    if (range->count) std::memcpy(d->entry(first), range->entries, std::size_t(range->count * range->stride));
+    for (std::uint64_t at = 0; at <= range->mask; ++at)
+        if (const std::uint64_t slot = range->index[at]) part->add(tag_in(slot), first + number_in(slot));
 }
 
 }  // namespace weld::runtime

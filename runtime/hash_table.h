@@ -1,4 +1,4 @@
-// Tables: dictionaries and the states of dictmerger and groupmerger.
+// Tables: dictionaries and the states of dictmerger.
 //
 // Entries {key, value} lie one after the other in the order of insertion, as a vec[{K,V}] has them. An index
 // with open addressing says where: each slot holds 32 bits of the hash (the tag, whose upper bits are also
@@ -24,7 +24,6 @@ struct ScalarField {
     std::int32_t offset;
 };
 
-struct GroupLog;
 struct Partitions;
 
 }  // namespace weld::runtime
@@ -44,7 +43,6 @@ struct WeldDict : WeldTable {
     std::int32_t num_fields;
     const weld::runtime::ScalarField* fields;  ///< of values that can be merged
     const WeldType* key;                       ///< the table's own copy, for kinds Bytes and Any
-    weld::runtime::GroupLog* log;              ///< groupmerger: the values, not grouped yet
 
     char* entry(std::int64_t i) const { return entries + i * stride; }
 };
@@ -127,14 +125,14 @@ class IndexPart {
 std::int32_t join_ranges(
     Task* task, WeldDict* d, std::span<const std::int64_t> counts, int bits, std::int32_t loc,
     const std::function<void(std::int64_t range, std::int64_t first, IndexPart* part)>& fill);
+/// Adds the entries of a table of a range, as entries from number `first` on.
+void add_range(WeldDict* d, const WeldDict* range, std::int64_t first, IndexPart* part);
 
 /// Tables that become one, in order.
 struct TableMerge {
     WeldDict* const* parts;
     std::int64_t num_parts;
-    int op = -1;  ///< how values of equal keys are merged; -1: there are no values
-    std::uint32_t* const* numbers =
-        nullptr;  ///< per part: receives the new number of each entry, if not null
+    int op;  ///< how values of equal keys are merged
 };
 /// A new table with the entries of all parts. The parts lose their meaning. Null after recording the failure.
 WeldDict* merge_tables(Task* task, const TableMerge& merge, std::int32_t loc);

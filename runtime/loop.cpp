@@ -41,10 +41,10 @@ std::int32_t set_aside(Task* task, const WeldLoop* loop, char* state, std::int64
     const std::int32_t* appends = loop->appends;
     std::int32_t status = kOk;
     each_builder(loop->state, 0, [&](const WeldType* type, std::int64_t offset) {
-        if (type->kind != kWeldAppender) return;
+        if (!keeps_merges(type)) return;
         const std::int64_t each = *appends++;
         if (each < 0 || status) return;
-        status = weld_rt_appender_grow(task, reinterpret_cast<WeldAppender*>(state + offset), times(n, each),
+        status = weld_rt_appender_grow(task, kept_merges(type, state + offset), times(n, each),
                                        type->args[0]->size, loop->loc);
     });
     return status;
@@ -70,7 +70,7 @@ struct Part {
     bool handed_on;           // from chunk to chunk, instead of combined
     std::int64_t filled = 0;  // elements that the last chunk appended: so many the next one may, too
 
-    bool is_piece_of_vector() const { return type->kind == kWeldAppender && cut == Cut::Chunk && !handed_on; }
+    bool is_piece_of_vector() const { return keeps_merges(type) && cut == Cut::Chunk && !handed_on; }
 };
 
 /// Tells a watcher of the run how far a loop is, if it is an outermost one.
@@ -112,7 +112,7 @@ class ChunkedLoop {
     std::int32_t run_chunk(Task* t, char* state, std::int64_t chunk);
     std::int32_t start_pieces(Task* t, char* state, std::int64_t chunk);
     std::int32_t make_room(Task* t, Part& part, WeldAppender* piece);
-    void note_sizes(const char* state);
+    void note_sizes(char* state);
     std::int32_t check_placed(const Part& part);
     std::int32_t combine();
     std::int32_t combine_part(const Part& part, char* states, std::int64_t count, const char* except);
@@ -132,7 +132,6 @@ class ChunkedLoop {
     std::int64_t chunks_ = 0;
     std::vector<Part> parts_;
     bool serial_ = false;
-    bool region_per_chunk_ = false;  // pieces of chunks must not be freed while later chunks run
     std::int64_t stride_ = 0;
     char* pieces_ = nullptr;
     char* worker_states_ = nullptr;
@@ -148,15 +147,13 @@ void ChunkedLoop::plan() {
     each_builder(loop_->state, 0, [&](const WeldType* type, std::int64_t offset) {
         Part part{type, &parts_of(type), offset, 0, Cut::Chunk, false};
         part.cut = part.builder->cut(type, state_ + offset, &question);
-        if (type->kind == kWeldAppender && appends && (part.appends = *appends++) >= 0)
-            part.cut = Cut::Placed;
+        if (keeps_merges(type) && appends && (part.appends = *appends++) >= 0) part.cut = Cut::Placed;
         whole |= part.cut == Cut::Whole;
         parts_.push_back(part);
     });
     serial_ = whole || !loop_->parallel || task_->run->threads == 1;
     for (Part& part : parts_) {
         part.handed_on = serial_ && (part.cut != Cut::Chunk || part.builder->seamless(part.type));
-        region_per_chunk_ |= part.cut == Cut::Chunk && !part.handed_on && part.type->kind != kWeldMerger;
     }
     const std::int64_t multiple = std::max<std::int64_t>(1, loop_->multiple);
     chunk_size_ = (n_ + question.chunks - 1) / question.chunks;
@@ -172,15 +169,16 @@ std::int32_t ChunkedLoop::start_pieces(Task* t, char* state, std::int64_t chunk)
         if (part.cut == Cut::Chunk) {
             if (part.builder->start(t, part.type, state_ + part.offset, state + part.offset, loop_->loc))
                 return kFailed;
-            if (part.is_piece_of_vector() &&
-                make_room(t, part, reinterpret_cast<WeldAppender*>(state + part.offset)))
+            if (part.is_piece_of_vector() && make_room(t, part, kept_merges(part.type, state + part.offset)))
                 return kFailed;
         } else if (part.cut == Cut::Placed) {
-            const WeldAppender* all = reinterpret_cast<const WeldAppender*>(state_ + part.offset);
+            const WeldAppender* all = kept_merges(part.type, state_ + part.offset);
             const std::int64_t first = all->size + chunk * chunk_size_ * part.appends;
             const std::int64_t count = std::min(chunk_size_, n_ - chunk * chunk_size_) * part.appends;
             char* data = static_cast<char*>(all->data) + first * part.type->args[0]->size;
-            *reinterpret_cast<WeldAppender*>(state + part.offset) = {data, 0, count};
+            if (part.builder->start(t, part.type, state_ + part.offset, state + part.offset, loop_->loc))
+                return kFailed;
+            *kept_merges(part.type, state + part.offset) = {data, 0, count};
         }
     }
     return kOk;
@@ -195,16 +193,14 @@ std::int32_t ChunkedLoop::make_room(Task* t, Part& part, WeldAppender* piece) {
     return weld_rt_appender_grow(t, piece, room, size, loop_->loc);
 }
 
-void ChunkedLoop::note_sizes(const char* state) {
+void ChunkedLoop::note_sizes(char* state) {
     for (Part& part : parts_)
         if (part.is_piece_of_vector())
-            std::atomic_ref(part.filled) = reinterpret_cast<const WeldAppender*>(state + part.offset)->size;
+            std::atomic_ref(part.filled) = kept_merges(part.type, state + part.offset)->size;
 }
 
 std::int32_t ChunkedLoop::run_chunk(Task* t, char* state, std::int64_t chunk) {
     const std::int64_t lo = chunk * chunk_size_, hi = std::min(lo + chunk_size_, n_);
-    if (!region_per_chunk_)
-        return start_pieces(t, state, chunk) ? kFailed : loop_->body(t, captures_, state, lo, hi);
     Region region;
     enter_region(t, &region);
     std::int32_t status = start_pieces(t, state, chunk);
@@ -221,8 +217,6 @@ std::int32_t ChunkedLoop::run_chunk(Task* t, char* state, std::int64_t chunk) {
 std::int32_t ChunkedLoop::run_serial(Watched& watched) {
     char* piece = static_cast<char*>(allocate_array(task_, 1, stride_, loop_->loc));
     if (!piece) return kFailed;
-    Region region;
-    if (!region_per_chunk_) enter_region(task_, &region);
     std::int32_t status = kOk;
     for (std::int64_t chunk = 0; chunk < chunks_ && !status; ++chunk) {
         for (const Part& part : parts_)
@@ -237,7 +231,6 @@ std::int32_t ChunkedLoop::run_serial(Watched& watched) {
                 status = part.builder->combine(task_, part.type, state_ + part.offset, {&one, 1}, loop_->loc);
         }
     }
-    if (!region_per_chunk_) exit_region(task_, &region);
     release(task_, piece);
     return status;
 }
@@ -286,12 +279,12 @@ std::int32_t ChunkedLoop::combine_part(const Part& part, char* states, std::int6
 /// The chunks have written to the vector itself: what is left is to say how long it is.
 std::int32_t ChunkedLoop::check_placed(const Part& part) {
     for (std::int64_t chunk = 0; chunk < chunks_; ++chunk) {
-        const WeldAppender* a = reinterpret_cast<const WeldAppender*>(piece(chunk) + part.offset);
+        const WeldAppender* a = kept_merges(part.type, piece(chunk) + part.offset);
         if (a->size != a->capacity)
             return task_->fail(kWeldUnknown, loop_->loc,
                                "a loop appended another number of elements than was expected");
     }
-    reinterpret_cast<WeldAppender*>(state_ + part.offset)->size += n_ * part.appends;
+    kept_merges(part.type, state_ + part.offset)->size += n_ * part.appends;
     return kOk;
 }
 

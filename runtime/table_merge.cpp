@@ -42,7 +42,6 @@ class Merger {
         : task_(task), merge_(merge), loc_(loc) {
         while (bits_ < kMostRangeBits && total >> bits_ > kRangeEntries) ++bits_;
         ranges_.resize(std::size_t(1) << bits_);
-        numbers_.resize(ranges_.size());
     }
 
     WeldDict* run();
@@ -58,8 +57,6 @@ class Merger {
     std::int32_t loc_;
     int bits_ = 1;
     std::vector<WeldDict*> ranges_;
-    std::vector<std::vector<std::uint32_t*>>
-        numbers_;  // by range: that parts' owners want, in order of discovery
 };
 
 template <KeyKind K>
@@ -77,10 +74,7 @@ std::int32_t Merger::merge_slots(Task* t, std::uint64_t number, std::int64_t par
         char* const into = range->entry(found) + d->value_at;
         const char* const from = entry + d->value_at;
         if (added) std::memcpy(into, from, std::size_t(d->value_size));
-        else if (merge_.op >= 0) merge_fields(d, merge_.op, &into, &from, 1);
-        if (!merge_.numbers) continue;
-        numbers_[number].push_back(merge_.numbers[part] + number_in(slots[i]));
-        *numbers_[number].back() = std::uint32_t(found);
+        else merge_fields(d, merge_.op, &into, &from, 1);
     }
     return kOk;
 }
@@ -109,12 +103,7 @@ WeldDict* Merger::run() {
     std::vector<std::int64_t> counts;
     for (const WeldDict* range : ranges_) counts.push_back(range->count);
     const auto fill = [&](std::int64_t i, std::int64_t first, IndexPart* part) {
-        const WeldDict* range = ranges_[std::size_t(i)];
-        if (range->count)
-            std::memcpy(whole->entry(first), range->entries, std::size_t(range->count * range->stride));
-        for (std::uint64_t at = 0; at <= range->mask; ++at)
-            if (const std::uint64_t slot = range->index[at]) part->add(tag_in(slot), first + number_in(slot));
-        for (std::uint32_t* number : numbers_[std::size_t(i)]) *number += std::uint32_t(first);
+        add_range(whole, ranges_[std::size_t(i)], first, part);
     };
     if (join_ranges(task_, whole, counts, bits_, loc_, fill)) return nullptr;
     for (WeldDict* range : ranges_) release_range(task_, range);
@@ -125,7 +114,6 @@ WeldDict* Merger::run() {
 template <KeyKind K>
 WeldDict* merge_into_first(Task* task, const TableMerge& merge, std::int32_t loc) {
     WeldDict* whole = merge.parts[0];
-    for (std::int64_t i = 0; merge.numbers && i < whole->count; ++i) merge.numbers[0][i] = std::uint32_t(i);
     for (std::int64_t p = 1; p < merge.num_parts; ++p) {
         const WeldDict* d = merge.parts[p];
         for (std::int64_t i = 0; i < d->count; ++i) {
@@ -137,8 +125,7 @@ WeldDict* merge_into_first(Task* task, const TableMerge& merge, std::int32_t loc
             char* const into = whole->entry(number) + d->value_at;
             const char* const from = entry + d->value_at;
             if (added) std::memcpy(into, from, std::size_t(d->value_size));
-            else if (merge.op >= 0) merge_fields(whole, merge.op, &into, &from, 1);
-            if (merge.numbers) merge.numbers[p][i] = std::uint32_t(number);
+            else merge_fields(whole, merge.op, &into, &from, 1);
         }
     }
     return whole;

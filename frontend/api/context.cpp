@@ -37,8 +37,8 @@ const void* memory_of_builder(const WeldType* t, const void* at) {
             const auto* v = static_cast<const WeldVec*>(at);
             return v->len > 0 ? v->data : nullptr;
         }
-        case kWeldDictMerger:
-        case kWeldGroupMerger: return *static_cast<WeldDict* const*>(at);
+        case kWeldDictMerger: return *static_cast<WeldDict* const*>(at);
+        case kWeldGroupMerger: return *static_cast<WeldAppender* const*>(at);
         default: return nullptr;  // a merger is its value
     }
 }

@@ -39,14 +39,30 @@ static bool is_plain(const WeldType& t) {
     return filled == t.size;
 }
 
+/// What a groupmerger keeps until the end: {key, value}.
+static Type row_of(const Type* group) {
+    Type row;
+    row.kind = TypeKind::Struct;
+    row.args = group->args;
+    row.holds_pointer = group->key()->holds_pointer || group->value()->holds_pointer;
+    return row;
+}
+
 const WeldType* Descriptions::of(const Type* type) {
     if (auto at = known_.find(type); at != known_.end()) return at->second;
+    return known_[type] = describe(type);
+}
+
+const WeldType* Descriptions::describe(const Type* type) {
     std::vector<const WeldType*> args;
     if (type->is_simd()) {
         args.push_back(arena_.make<WeldType>(WeldType{.kind = std::uint8_t(type->scalar),
                                                       .plain = !is_float(type->scalar),
                                                       .size = size_of(type->scalar),
                                                       .align = size_of(type->scalar)}));
+    } else if (type->is_builder(BuilderKind::GroupMerger)) {
+        const Type row = row_of(type);
+        args.push_back(describe(&row));
     } else {
         for (const Type* arg : type->args) args.push_back(of(arg));
     }
@@ -61,7 +77,7 @@ const WeldType* Descriptions::of(const Type* type) {
     if (type->is_struct())
         described->offsets = arena_.copy(std::span<const std::int64_t>(offsets_of(type->args))).data();
     described->plain = is_plain(*described);
-    return known_[type] = described;
+    return described;
 }
 
 DictEntries entries_of(const WeldDict* dict) {
@@ -77,9 +93,10 @@ static void append(std::string& out, const WeldType* t) {
         return;
     }
     out += kOpen[t->kind - kWeldSimd];
-    for (std::uint32_t i = 0; i < t->num_args; ++i) {
+    const WeldType* named = t->kind == kWeldGroupMerger ? t->args[0] : t;  // {key, value}
+    for (std::uint32_t i = 0; i < named->num_args; ++i) {
         if (i) out += ',';
-        append(out, t->args[i]);
+        append(out, named->args[i]);
     }
     if (t->kind == kWeldSimd) out += ',' + std::to_string(t->size / t->args[0]->size);
     if (t->kind == kWeldMerger || t->kind == kWeldDictMerger || t->kind == kWeldVecMerger)

@@ -22,6 +22,8 @@ class Descriptions {
     const WeldType* of(const Type* type);
 
   private:
+    const WeldType* describe(const Type* type);
+
     Arena arena_;
     std::map<const Type*, const WeldType*> known_;
 };

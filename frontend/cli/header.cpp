@@ -120,8 +120,10 @@ class HeaderWriter {
             case kWeldMerger: return name_of(type->args[0]);
             case kWeldDict:
             case kWeldDictMerger:
-            case kWeldGroupMerger:
                 return fmt::format("dict<{}, {}>", name_of(type->args[0]), name_of(type->args[1]));
+            case kWeldGroupMerger:
+                return fmt::format("dict<{}, {}>", name_of(type->args[0]->args[0]),
+                                   name_of(type->args[0]->args[1]));
             case kWeldStruct: return struct_name(type);
             default: break;
         }

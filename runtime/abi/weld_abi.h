@@ -24,8 +24,8 @@ typedef struct WeldVec {  // vec[T]
     int64_t len;
 } WeldVec;
 
-typedef struct WeldDict WeldDict;  // dict[K,V] is a WeldDict*; also the state of dictmerger
-                                   // and groupmerger. NULL is a dictionary without entries.
+typedef struct WeldDict WeldDict;  // dict[K,V] is a WeldDict*; also the state of dictmerger.
+                                   // NULL is a dictionary without entries.
 
 // The beginning of a WeldDict, which emitted code reads to find keys. `tag` is made of the upper half of a key's hash.
 typedef struct WeldTable {
@@ -57,7 +57,7 @@ typedef struct WeldHeldKeys {
 //   appender[T]       WeldAppender
 //   merger[T,op]      T
 //   dictmerger        WeldDict*
-//   groupmerger       WeldDict*     (a table of key -> chain of values, until result)
+//   groupmerger       WeldAppender* (of rows {key, value}, until result)
 //   vecmerger[T,op]   WeldVec       (its own copy of the initial vector)
 typedef struct WeldAppender {
     void* data;
@@ -76,7 +76,7 @@ enum WeldKind {  // kBool...kF64 in the order of weld::Scalar
     kWeldAppender,     // args: {elem}
     kWeldMerger,       // args: {value}, op
     kWeldDictMerger,   // args: {key, value}, op
-    kWeldGroupMerger,  // args: {key, value}
+    kWeldGroupMerger,  // args: {{key, value}}
     kWeldVecMerger     // args: {elem}, op
 };
 enum WeldMergeOp { kWeldAdd, kWeldMul, kWeldMin, kWeldMax };  // in the order of weld::MergeOp

@@ -1,5 +1,6 @@
-// appender[T]: an array that grows. Pieces are arrays of their own, copied to their places when all sizes are
-// known; where each iteration appends the same number, loop.cpp makes chunks write to their places at once.
+// appender[T]: an array that grows; and groupmerger[K,V], until its result, one of rows {key, value}. Pieces
+// are arrays of their own, copied to their places when all sizes are known; where each iteration appends the
+// same number, loop.cpp makes chunks write to their places at once.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -17,20 +18,27 @@ static std::int32_t start(Task*, const WeldType*, const void*, void* piece, std:
     return kOk;
 }
 
+static std::int32_t start_group(Task* task, const WeldType*, const void*, void* piece, std::int32_t loc) {
+    WeldAppender* array = weld_rt_group_new(task, loc);
+    *static_cast<WeldAppender**>(piece) = array;
+    return array ? kOk : kFailed;
+}
+
 static std::int32_t combine(Task* task, const WeldType* type, void* state, std::span<void* const> pieces,
                             std::int32_t loc) {
-    WeldAppender* whole = static_cast<WeldAppender*>(state);
+    WeldAppender* whole = kept_merges(type, state);
+    const auto piece_of = [&](std::size_t i) { return kept_merges(type, pieces[i]); };
     const std::int64_t size = type->args[0]->size;
     std::vector<std::int64_t> places(pieces.size());
     std::int64_t total = 0;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
         places[i] = whole->size + total;
-        total += static_cast<WeldAppender*>(pieces[i])->size;
+        total += piece_of(i)->size;
     }
     if (const std::int32_t status = weld_rt_appender_grow(task, whole, total, size, loc)) return status;
     constexpr std::int64_t much = 1 << 18;  // bytes that are worth waking others for
     auto place = [&](Task*, std::int64_t i) {
-        const WeldAppender* piece = static_cast<const WeldAppender*>(pieces[std::size_t(i)]);
+        const WeldAppender* piece = piece_of(std::size_t(i));
         if (!piece->size || !size) return;
         std::memcpy(static_cast<char*>(whole->data) + places[std::size_t(i)] * size, piece->data,
                     std::size_t(piece->size * size));
@@ -39,7 +47,7 @@ static std::int32_t combine(Task* task, const WeldType* type, void* state, std::
     if (total * size > much) run_all(task, count, place);
     else
         for (std::int64_t i = 0; i < count; ++i) place(task, i);
-    for (void* piece : pieces) release(task, static_cast<WeldAppender*>(piece)->data);
+    for (std::size_t i = 0; i < pieces.size(); ++i) release(task, piece_of(i)->data);
     whole->size += total;
     return kOk;
 }
@@ -47,6 +55,7 @@ static std::int32_t combine(Task* task, const WeldType* type, void* state, std::
 static bool seamless(const WeldType*) { return true; }
 
 const BuilderParts appender_parts{cut, start, combine, seamless};
+const BuilderParts groupmerger_parts{cut, start_group, combine, seamless};
 
 }  // namespace weld::runtime
 

@@ -1,196 +1,118 @@
-// groupmerger[K,V]: keys get numbers, values go to a log; `result` counts the values of each key and places
-// them in one vector, of which the dictionary holds slices. So no key has a vector that grows, and values
-// keep their order.
+// groupmerger[K,V]: `result` groups the rows {key, value} that have been merged, which are in an array until
+// then (appender.cpp).
 //
-// Pieces are one per chunk: their keys are merged and their logs, renumbered, follow one another.
+// Grouping reads the rows twice: first each finds the number of its key, and the keys count their values;
+// then the values go to their places in one vector, of which the dictionary holds slices. So values keep
+// their order, and no key has a vector that grows. Rows of few keys are cut into shares of workers, which
+// count and place for themselves: the second share places a key's values after those of the first. Rows of
+// many keys are put in order by the first bits of their keys' tags before, so that the keys of such a range,
+// and what they count, stay in the cache.
 #include <algorithm>
+#include <atomic>
 #include <utility>
 #include <vector>
 
-#include "runtime/builders/group_log.h"
-#include "runtime/builders/parts.h"
 #include "runtime/entry.h"
 #include "runtime/hash_table.h"
 #include "runtime/parallel.h"
+#include "runtime/stream.h"
 
 namespace weld::runtime {
 
-static constexpr std::int64_t kFirstSegment = 32, kLargestSegment = 1 << 16;  // values
+namespace {
 
-static Cut cut(const WeldType*, const void*, CutQuestion* question) {
-    question->chunks = table_chunks(*question, 1'600'000'000);
-    return Cut::Chunk;
-}
+constexpr std::int64_t kMostKeys = 1 << 14;    ///< that are few
+constexpr std::int64_t kShareRows = 1 << 16;   ///< worth a worker
+constexpr std::int64_t kRangeBytes = 1 << 19;  ///< of the rows of a range, about
+constexpr int kFewestRangeBits = 4, kMostRangeBits = 9;
+constexpr std::size_t kLine = 64;  ///< bytes of a line of the cache
 
-static bool seamless(const WeldType*) { return true; }
+struct Rows {
+    const char* data;
+    std::int64_t count;
+};
 
-static std::int32_t start(Task* task, const WeldType* type, const void*, void* piece, std::int32_t loc) {
-    WeldDict* d = weld_rt_group_new(task, type->args[0], type->args[1], loc);
-    *static_cast<WeldDict**>(piece) = d;
-    return d ? kOk : kFailed;
-}
+/// Rows that one worker groups.
+struct Share {
+    Rows rows;
+    WeldDict* keys = nullptr;  ///< key -> WeldVec: how many values, and later those that have been placed
+    std::uint32_t* numbers = nullptr;  ///< of each row's key
+};
 
-// ---- the log ----------------------------------------------------------------------------------------------
-
-static std::int32_t add_segment(Task* task, GroupLog* log, std::int32_t loc) {
-    GroupSegment* s = allocate_array<GroupSegment>(task, 1, loc);
-    if (!s) return kFailed;
-    const std::int64_t capacity = std::clamp(log->count, kFirstSegment, kLargestSegment);
-    *s = {nullptr, 0, capacity, nullptr, nullptr};
-    s->numbers = allocate_array<std::uint32_t>(task, capacity, loc);
-    s->values =
-        s->numbers ? static_cast<char*>(allocate_array(task, capacity, log->value_size, loc)) : nullptr;
-    if (!s->values) return kFailed;
-    (log->last ? log->last->next : log->first) = s;
-    log->last = s;
-    return kOk;
-}
-
-static void release_log(Task* task, GroupLog* log) {
-    for (GroupSegment *s = log->first, *next; s; s = next) {
-        next = s->next;
-        release(task, s->numbers);
-        release(task, s->values);
-        release(task, s);
-    }
-    release(task, log);
-}
-
-static std::vector<GroupSegment*> segments_of(const GroupLog* log) {
-    std::vector<GroupSegment*> all;
-    for (GroupSegment* s = log->first; s; s = s->next) all.push_back(s);
-    return all;
-}
-
-// ---- combining --------------------------------------------------------------------------------------------
-
-/// Gives the values in logs the new numbers of their keys.
-static void renumber(Task* task, std::span<GroupLog* const> logs, std::span<std::uint32_t* const> numbers) {
-    struct Work {
-        GroupSegment* segment;
-        const std::uint32_t* numbers;
-    };
-    std::vector<Work> works;
-    for (std::size_t p = 0; p < logs.size(); ++p)
-        for (GroupSegment* s : segments_of(logs[p])) works.push_back({s, numbers[p]});
-    for_pieces(task, std::int64_t(works.size()), 4, [&](std::int64_t lo, std::int64_t hi) {
-        for (const Work& work : std::span(works).subspan(std::size_t(lo), std::size_t(hi - lo)))
-            for (std::int64_t i = 0; i < work.segment->count; ++i)
-                work.segment->numbers[i] = work.numbers[work.segment->numbers[i]];
-    });
-}
-
-static void append_log(Task* task, GroupLog* log, GroupLog* more) {
-    if (more->first) {
-        (log->last ? log->last->next : log->first) = more->first;
-        log->last = more->last;
-        log->count += more->count;
-    }
-    release(task, more);
-}
-
-static std::int32_t combine(Task* task, const WeldType*, void* state, std::span<void* const> pieces,
-                            std::int32_t loc) {
-    WeldDict*& whole = *static_cast<WeldDict**>(state);
-    std::vector<WeldDict*> parts{whole};
-    for (void* piece : pieces) parts.push_back(*static_cast<WeldDict**>(piece));
-    std::vector<std::uint32_t*> numbers;
-    std::vector<GroupLog*> logs;
-    for (const WeldDict* d : parts) {
-        logs.push_back(d->log);
-        numbers.push_back(allocate_array<std::uint32_t>(task, d->count, loc));
-        if (!numbers.back()) return kFailed;
-    }
-    const TableMerge merge{parts.data(), std::int64_t(parts.size()), -1, numbers.data()};
-    whole = merge_tables(task, merge, loc);
-    if (!whole) return kFailed;
-    renumber(task, logs, numbers);
-    whole->log = logs[0];
-    for (GroupLog* log : std::span(logs).subspan(1)) append_log(task, logs[0], log);
-    for (std::uint32_t* n : numbers) release(task, n);
-    return kOk;
-}
-
-const BuilderParts groupmerger_parts{cut, start, combine, seamless};
-
-// ---- merging ----------------------------------------------------------------------------------------------
-
-template <KeyKind K>
-static std::int32_t merge(Task* task, WeldDict* d, const void* key, const void* value, std::int32_t loc) {
-    bool added;
-    const std::int64_t number = find_or_add<K>(task, d, key, tag_of(hash_key<K>(d->key, key)), &added, loc);
-    if (number < 0) return kFailed;
-    GroupLog* log = d->log;
-    if (!log->last || log->last->count == log->last->capacity)
-        if (add_segment(task, log, loc)) return kFailed;
-    GroupSegment* s = log->last;
-    s->numbers[s->count] = std::uint32_t(number);
-    std::memcpy(s->values + s->count * log->value_size, value, std::size_t(log->value_size));
-    ++s->count;
-    ++log->count;
-    return kOk;
-}
-
-// ---- the result -------------------------------------------------------------------------------------------
-
-/// Places the values of a log by key. The log is cut into shares that count and place for themselves: the
-/// second share places a key's values after those of the first one.
-class Placement {
+class Grouping {
   public:
-    Placement(Task* task, const WeldDict* d, std::int32_t loc)
-        : task_(task), d_(d), log_(*d->log), loc_(loc) {
-        const std::vector<GroupSegment*> all = segments_of(d->log);
-        const std::int64_t shares = std::clamp<std::int64_t>(log_.count / (d->count + kLargestSegment), 1,
-                                                             workers_for(task, INT64_MAX, true));
-        const std::size_t each = (all.size() + std::size_t(shares) - 1) / std::size_t(shares);
-        for (std::size_t i = 0; i < all.size(); i += each)
-            shares_.emplace_back(all.begin() + std::ptrdiff_t(i),
-                                 all.begin() + std::ptrdiff_t(std::min(i + each, all.size())));
-    }
+    Grouping(Task* task, const WeldType* row, Rows rows, std::int32_t loc)
+        : task_(task),
+          rows_(rows),
+          stride_(row->size),
+          value_at_(row->offsets[1]),
+          value_size_(row->args[1]->size),
+          loc_(loc) {}
 
-    /// Fills vectors[i * stride] with the values of key i. Status.
-    std::int32_t run(char* vectors, std::int64_t stride) {
-        const std::int64_t places = d_->count * std::int64_t(shares_.size());
-        next_ = allocate_array<std::int64_t>(task_, places, loc_);
-        values_ =
-            next_ ? static_cast<char*>(allocate_array(task_, log_.count, log_.value_size, loc_)) : nullptr;
-        if (!values_) return kFailed;
-        std::memset(next_, 0, sizeof(std::int64_t) * std::size_t(places));
-        run_all(task_, std::int64_t(shares_.size()), [this](Task*, std::int64_t share) { count(share); });
-        make_vectors(vectors, stride);
-        run_all(task_, std::int64_t(shares_.size()), [this](Task*, std::int64_t share) { place(share); });
-        release(task_, next_);
-        return kOk;
+    /// Null after recording the failure. The rows lose their meaning.
+    WeldDict* run(const WeldType* key) {
+        whole_ = new_table(task_, key, sizeof(WeldVec), alignof(WeldVec), loc_);
+        if (!whole_) return nullptr;
+        const std::int32_t status =
+            with_key_kind(whole_->kind, [&](auto kind) { return group_by<kind()>(); });
+        return status ? nullptr : whole_;
     }
 
   private:
-    void count(std::int64_t share) {
-        std::int64_t* counts = next_ + share * d_->count;
-        for (const GroupSegment* s : shares_[std::size_t(share)])
-            for (std::int64_t i = 0; i < s->count; ++i) ++counts[s->numbers[i]];
+    template <KeyKind K>
+    std::int32_t group_by() {
+        bool many = false;
+        if (group_few<K>(&many)) return kFailed;
+        return many ? group_many<K>() : kOk;
     }
 
-    void make_vectors(char* vectors, std::int64_t stride) {
-        std::int64_t at = 0;
-        for (std::int64_t key = 0; key < d_->count; ++key) {
-            const std::int64_t begin = at;
-            for (std::size_t share = 0; share < shares_.size(); ++share)
-                at += std::exchange(next_[std::int64_t(share) * d_->count + key], at);
-            const WeldVec v{values_ + begin * log_.value_size, at - begin};
-            std::memcpy(vectors + key * stride, &v, sizeof v);
+    // ---- one share
+
+    WeldVec& vector_of(const WeldDict* keys, std::int64_t number) const {
+        return *reinterpret_cast<WeldVec*>(keys->entry(number) + keys->value_at);
+    }
+
+    /// Counts the values of each key; stops when there are more than `most`. Status.
+    template <KeyKind K>
+    std::int32_t count_values(Task* t, Share* share, std::int64_t most) const {
+        share->numbers = allocate_array<std::uint32_t>(t, share->rows.count, loc_);
+        if (!share->numbers) return kFailed;
+        const char* row = share->rows.data;
+        for (std::int64_t i = 0; i < share->rows.count; ++i, row += stride_) {
+            bool added;
+            const std::uint32_t tag = tag_of(hash_key<K>(share->keys->key, row));
+            const std::int64_t number = find_or_add<K>(t, share->keys, row, tag, &added, loc_);
+            if (number < 0) return kFailed;
+            WeldVec& values = vector_of(share->keys, number);
+            if (added) values = {nullptr, 0};
+            ++values.len;
+            share->numbers[i] = std::uint32_t(number);
+            if (added && share->keys->count > most) return kOk;
+        }
+        return kOk;
+    }
+
+    /// Gives each key its slice of what is at `values`.
+    void cut_vectors(const WeldDict* keys, char* values) const {
+        for (std::int64_t k = 0; k < keys->count; ++k) {
+            WeldVec& v = vector_of(keys, k);
+            v.data = values;
+            values += std::exchange(v.len, 0) * value_size_;
         }
     }
 
     template <std::int64_t Size>
-    void place_sized(std::int64_t share) {
-        const std::int64_t size = Size ? Size : log_.value_size;
-        std::int64_t* next = next_ + share * d_->count;
-        for (const GroupSegment* s : shares_[std::size_t(share)])
-            for (std::int64_t i = 0; i < s->count; ++i)
-                std::memcpy(values_ + next[s->numbers[i]]++ * size, s->values + i * size, std::size_t(size));
+    void place_sized(const Share& share) const {
+        const std::int64_t size = Size ? Size : value_size_;
+        const char* value = share.rows.data + value_at_;
+        for (std::int64_t i = 0; i < share.rows.count; ++i, value += stride_) {
+            WeldVec& v = vector_of(share.keys, share.numbers[i]);
+            std::memcpy(static_cast<char*>(v.data) + v.len++ * size, value, std::size_t(size));
+        }
     }
-    void place(std::int64_t share) {
-        switch (log_.value_size) {
+    void place_values(const Share& share) const {
+        switch (value_size_) {
+            case 1: return place_sized<1>(share);
             case 4: return place_sized<4>(share);
             case 8: return place_sized<8>(share);
             case 16: return place_sized<16>(share);
@@ -198,57 +120,243 @@ class Placement {
         }
     }
 
+    // ---- few keys
+
+    std::vector<Share> shares_of_workers() const {
+        const std::int64_t shares =
+            std::clamp<std::int64_t>(rows_.count / kShareRows, 1, workers_for(task_, INT64_MAX, true));
+        const auto begin = [&](std::int64_t s) {
+            return std::int64_t(static_cast<__int128>(rows_.count) * s / shares);
+        };
+        std::vector<Share> all;
+        for (std::int64_t s = 0; s < shares; ++s)
+            all.push_back({{rows_.data + begin(s) * stride_, begin(s + 1) - begin(s)}});
+        return all;
+    }
+
+    /// Sets `*many`, and has done nothing, if there are more than kMostKeys. Status.
+    template <KeyKind K>
+    std::int32_t group_few(bool* many) {
+        std::vector<Share> shares = shares_of_workers();
+        const bool alone = shares.size() == 1;
+        const auto count = [&](Task* t, int, std::int64_t s) {
+            Share& share = shares[std::size_t(s)];
+            share.keys = alone ? whole_ : new_range(t, whole_, 0, loc_);
+            return share.keys ? count_values<K>(t, &share, kMostKeys) : kFailed;
+        };
+        if (run_parts(task_, std::int64_t(shares.size()), true, loc_, count)) return kFailed;
+        *many = std::ranges::any_of(shares, [](const Share& s) { return s.keys->count > kMostKeys; });
+        if (!*many && (alone ? cut_alone() : cut_between<K>(shares, many))) return kFailed;
+        if (!*many)
+            run_all(task_, std::int64_t(shares.size()),
+                    [&](Task*, std::int64_t s) { place_values(shares[std::size_t(s)]); });
+        for (Share& share : shares) {
+            release(task_, share.numbers);
+            if (!alone) release_range(task_, share.keys);
+        }
+        if (*many) empty_whole();
+        else release(task_, const_cast<char*>(rows_.data));
+        return kOk;
+    }
+
+    char* allocate_values() {
+        return static_cast<char*>(allocate_array(task_, rows_.count, value_size_, loc_));
+    }
+
+    std::int32_t cut_alone() {
+        char* values = allocate_values();
+        if (values) cut_vectors(whole_, values);
+        return values ? kOk : kFailed;
+    }
+
+    /// Cuts vectors for all keys, and those into what each share places. Status.
+    template <KeyKind K>
+    std::int32_t cut_between(std::vector<Share>& shares, bool* many) {
+        std::vector<std::vector<std::uint32_t>> numbers(shares.size());  // in the whole, of the shares' keys
+        for (std::size_t s = 0; s < shares.size(); ++s) {
+            const WeldDict* keys = shares[s].keys;
+            for (std::int64_t k = 0; k < keys->count; ++k) {
+                bool added;
+                const char* key = keys->entry(k);
+                const std::int64_t number =
+                    find_or_add<K>(task_, whole_, key, tag_of(hash_key<K>(whole_->key, key)), &added, loc_);
+                if (number < 0) return kFailed;
+                WeldVec& all = vector_of(whole_, number);
+                if (added) all = {nullptr, 0};
+                all.len += vector_of(keys, k).len;
+                numbers[s].push_back(std::uint32_t(number));
+            }
+        }
+        *many = whole_->count > kMostKeys;
+        if (*many) return kOk;
+        if (cut_alone()) return kFailed;
+        for (std::size_t s = 0; s < shares.size(); ++s)
+            for (std::int64_t k = 0; k < shares[s].keys->count; ++k) {
+                WeldVec& mine = vector_of(shares[s].keys, k);
+                WeldVec& all = vector_of(whole_, numbers[s][std::size_t(k)]);
+                mine.data = static_cast<char*>(all.data) + all.len * value_size_;
+                all.len += std::exchange(mine.len, 0);
+            }
+        return kOk;
+    }
+
+    void empty_whole() {
+        whole_->count = 0;
+        std::memset(whole_->index, 0, sizeof(std::uint64_t) << whole_->bits);
+    }
+
+    // ---- many keys
+
+    template <KeyKind K>
+    std::int32_t group_many() {
+        int bits = kFewestRangeBits;
+        while (bits < kMostRangeBits && rows_.count * stride_ >> bits > kRangeBytes) ++bits;
+        const std::int64_t ranges = std::int64_t(1) << bits;
+        std::vector<std::int64_t> begins;
+        char* ordered = order_by_range<K>(bits, &begins);
+        release(task_, const_cast<char*>(rows_.data));
+        char* values = ordered ? allocate_values() : nullptr;
+        if (!values) return kFailed;
+
+        std::vector<WeldDict*> keys(static_cast<std::size_t>(ranges));
+        std::atomic<std::int64_t> largest = 0;
+        const auto group_range = [&](Task* t, int, std::int64_t r) {
+            const std::int64_t begin = begins[std::size_t(r)];
+            Share share{{ordered + begin * stride_, begins[std::size_t(r) + 1] - begin}};
+            keys[std::size_t(r)] = share.keys = new_range(t, whole_, bits, loc_);
+            // As many keys as another range has, since they spread evenly.
+            if (!share.keys || reserve(t, share.keys, largest.load(), loc_)) return kFailed;
+            if (count_values<K>(t, &share, INT64_MAX)) return kFailed;
+            largest = share.keys->count;
+            cut_vectors(share.keys, values + begin * value_size_);
+            place_values(share);
+            release(t, share.numbers);
+            return kOk;
+        };
+        if (run_parts(task_, ranges, true, loc_, group_range)) return kFailed;
+        release(task_, ordered);
+
+        std::vector<std::int64_t> counts;
+        for (const WeldDict* range : keys) counts.push_back(range->count);
+        release(task_, whole_->entries);
+        release(task_, whole_->index);
+        const auto fill = [&](std::int64_t r, std::int64_t first, IndexPart* part) {
+            add_range(whole_, keys[std::size_t(r)], first, part);
+        };
+        if (join_ranges(task_, whole_, counts, bits, loc_, fill)) return kFailed;
+        for (WeldDict* range : keys) release_range(task_, range);
+        return kOk;
+    }
+
+    /// The rows, those of a range after those of the one before; begins[r] is where range r begins. Null
+    /// after recording the failure.
+    template <KeyKind K>
+    char* order_by_range(int bits, std::vector<std::int64_t>* begins) {
+        const std::size_t ranges = std::size_t(1) << bits;
+        const std::vector<Share> shares = shares_of_workers();
+        std::uint16_t* range_of = allocate_array<std::uint16_t>(task_, rows_.count, loc_);
+        char* ordered =
+            range_of ? static_cast<char*>(allocate_array(task_, rows_.count, stride_, loc_)) : nullptr;
+        if (!ordered) return nullptr;
+        std::vector<std::vector<std::int64_t>> next(shares.size(), std::vector<std::int64_t>(ranges));
+        const auto first = [&](std::size_t s) { return (shares[s].rows.data - rows_.data) / stride_; };
+        run_all(task_, std::int64_t(shares.size()), [&](Task*, std::int64_t s) {
+            const Rows& rows = shares[std::size_t(s)].rows;
+            std::uint16_t* to = range_of + first(std::size_t(s));
+            std::int64_t* counts = next[std::size_t(s)].data();
+            for (std::int64_t i = 0; i < rows.count; ++i) {
+                to[i] = std::uint16_t(hash_key<K>(whole_->key, rows.data + i * stride_) >> (64 - bits));
+                ++counts[to[i]];
+            }
+        });
+        std::int64_t at = 0;
+        for (std::size_t r = 0; r < ranges; ++r) {
+            begins->push_back(at);
+            for (std::vector<std::int64_t>& counts : next) at += std::exchange(counts[r], at);
+        }
+        begins->push_back(at);
+        run_all(task_, std::int64_t(shares.size()), [&](Task*, std::int64_t s) {
+            scatter(shares[std::size_t(s)].rows, range_of + first(std::size_t(s)), ordered,
+                    next[std::size_t(s)]);
+        });
+        release(task_, range_of);
+        return ordered;
+    }
+
+    /// Writes each row to the next place of its range, through a buffer for the line of the cache that this
+    /// lies in.
+    template <std::int64_t Stride>
+    void scatter_lines(const Rows& rows, const std::uint16_t* range_of, char* ordered,
+                       const std::vector<std::int64_t>& next) const {
+        static_assert(kLine % Stride == 0);
+        struct alignas(kLine) Line {
+            char bytes[kLine];
+        };
+        const auto in_line = [](const char* p) { return reinterpret_cast<std::uintptr_t>(p) % kLine; };
+        std::vector<Line> lines(next.size());
+        std::vector<char*> to, begins;
+        for (const std::int64_t n : next) to.push_back(ordered + n * Stride);
+        begins = to;
+        // What is in the buffer before the next place, all of it or what follows the begin of the range.
+        const auto write = [&](std::size_t r, std::size_t filled) {
+            const std::size_t first =
+                to[r] - begins[r] < std::ptrdiff_t(filled) ? in_line(begins[r]) : std::size_t(0);
+            std::memcpy(to[r] - (filled - first), lines[r].bytes + first, filled - first);
+        };
+        const char* row = rows.data;
+        for (std::int64_t i = 0; i < rows.count; ++i, row += Stride) {
+            const std::size_t r = range_of[i];
+            std::memcpy(lines[r].bytes + in_line(to[r]), row, Stride);
+            to[r] += Stride;
+            if (in_line(to[r])) continue;
+            if (to[r] - begins[r] >= std::ptrdiff_t(kLine)) stream(to[r] - kLine, lines[r].bytes, kLine);
+            else write(r, kLine);
+        }
+        for (std::size_t r = 0; r < next.size(); ++r) write(r, in_line(to[r]));
+    }
+
+    void scatter_rows(const Rows& rows, const std::uint16_t* range_of, char* ordered,
+                      const std::vector<std::int64_t>& next) const {
+        std::vector<char*> to;
+        for (const std::int64_t n : next) to.push_back(ordered + n * stride_);
+        for (std::int64_t i = 0; i < rows.count; ++i) {
+            std::memcpy(to[range_of[i]], rows.data + i * stride_, std::size_t(stride_));
+            to[range_of[i]] += stride_;
+        }
+    }
+
+    void scatter(const Rows& rows, const std::uint16_t* range_of, char* ordered,
+                 const std::vector<std::int64_t>& next) const {
+        switch (stride_) {
+            case 8: return scatter_lines<8>(rows, range_of, ordered, next);
+            case 16: return scatter_lines<16>(rows, range_of, ordered, next);
+            case 32: return scatter_lines<32>(rows, range_of, ordered, next);
+            default: return scatter_rows(rows, range_of, ordered, next);
+        }
+    }
+
     Task* task_;
-    const WeldDict* d_;
-    const GroupLog& log_;
+    Rows rows_;
+    std::int64_t stride_, value_at_, value_size_;
     std::int32_t loc_;
-    std::vector<std::vector<GroupSegment*>> shares_;
-    std::int64_t* next_ = nullptr;  // per share and key: how many values, then where the next one goes
-    char* values_ = nullptr;
+    WeldDict* whole_ = nullptr;
 };
 
-/// Turns the table of keys into a dictionary of key -> vec[value], whose index it goes on with.
-static std::int32_t group(Task* task, WeldDict* d, std::int32_t loc) {
-    constexpr std::int64_t align = alignof(WeldVec);
-    const std::int64_t value_at = round_up(d->key_size, align);
-    const std::int64_t stride =
-        round_up(value_at + std::int64_t(sizeof(WeldVec)), std::max(align, d->key_align));
-    char* entries = static_cast<char*>(allocate_array(task, d->count, stride, loc));
-    if (!entries || Placement(task, d, loc).run(entries + value_at, stride)) return kFailed;
-    for (std::int64_t i = 0; i < d->count; ++i)
-        std::memcpy(entries + i * stride, d->entry(i), std::size_t(d->key_size));
-    release(task, d->entries);
-    release_log(task, d->log);
-    d->log = nullptr;
-    d->entries = entries;
-    d->capacity = d->count;
-    d->stride = stride;
-    d->value_at = value_at;
-    d->value_size = sizeof(WeldVec);
-    return kOk;
-}
+}  // namespace
 
 }  // namespace weld::runtime
 
 using namespace weld::runtime;
 
-extern "C" {
-
-WeldDict* weld_rt_group_new(WeldTask* t, const WeldType* key, const WeldType* value,
-                            std::int32_t loc) noexcept {
-    Task* task = task_of(t);
-    WeldDict* d = new_table(task, key, 0, 1, loc);
-    if (!d || !(d->log = allocate_array<GroupLog>(task, 1, loc))) return nullptr;
-    *d->log = {nullptr, nullptr, 0, value->size};
-    return d;
+extern "C" WeldAppender* weld_rt_group_new(WeldTask* t, std::int32_t loc) noexcept {
+    WeldAppender* rows = allocate_array<WeldAppender>(task_of(t), 1, loc);
+    if (rows) *rows = {nullptr, 0, 0};
+    return rows;
 }
 
-std::int32_t weld_rt_group_merge(WeldTask* t, WeldDict* d, const void* key, const void* value,
-                                 std::int32_t loc) noexcept {
-    return with_key_kind(d->kind, [&](auto kind) { return merge<kind()>(task_of(t), d, key, value, loc); });
-}
-
-WeldDict* weld_rt_group_result(WeldTask* t, WeldDict* d, std::int32_t loc) noexcept {
-    return group(task_of(t), d, loc) ? nullptr : d;
-}
+extern "C" WeldDict* weld_rt_group_result(WeldTask* t, WeldAppender* rows, const WeldType* row,
+                                          std::int32_t loc) noexcept {
+    const Rows all{static_cast<const char*>(rows->data), rows->size};
+    release(task_of(t), rows);
+    return Grouping(task_of(t), row, all, loc).run(row->args[0]);
 }

@@ -34,6 +34,15 @@ inline std::int64_t table_chunks(const CutQuestion& question, std::int64_t work_
     return std::clamp<std::int64_t>(question.work / work_of_each, 1, std::min(question.chunks, kFewChunks));
 }
 
+inline bool keeps_merges(const WeldType* builder) {
+    return builder->kind == kWeldAppender || builder->kind == kWeldGroupMerger;
+}
+/// The array of what has been merged, where a builder keeps that. `state` is the builder's.
+inline WeldAppender* kept_merges(const WeldType* builder, void* state) {
+    return builder->kind == kWeldAppender ? static_cast<WeldAppender*>(state)
+                                          : *static_cast<WeldAppender**>(state);
+}
+
 struct BuilderParts {
     Cut (*cut)(const WeldType* type, const void* state, CutQuestion* question);
     /// Makes the neutral state `piece` for a loop that began with `whole`. Status.

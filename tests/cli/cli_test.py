@@ -442,7 +442,7 @@ class LargeTest(Case):
 
 
 class MemoryTest(Case):
-    """Vectors go when nobody reads them any more."""
+    """Vectors go when nobody reads them any more, and iterations leave nothing behind."""
 
     def peak(self, program, *args):
         run = Run("--quiet", "--timing=json", "-e", program, *args)
@@ -455,6 +455,16 @@ class MemoryTest(Case):
         size = 8 * 200_000
         self.assertLess(self.peak(chain + "sum(s20)", "200000"), 2.2 * size)
         self.assertGreater(self.peak(chain + "sum(s20) + lookup(s0, 1L) + lookup(s1, 1L)", "200000"), 2.9 * size)
+
+    def test_iterations_leave_nothing_behind(self):
+        for builder in ("dictmerger[i64,i64,+]", "groupmerger[i64,i64]", "appender[i64]"):
+            value = "x" if builder.startswith("appender") else "{x & 3L, x}"
+            step = "tovec(t)" if builder.startswith("dict") else "sort(t, |a, b| compare(a, b))" if value == "x" else "t"
+            for outer in ("merger[i64,+]", "appender[i64]"):
+                self.assertLess(self.peak(
+                    f"|n: i64| result(for(rangeiter(0L, n, 1L), {outer}, |b, i, e| "
+                    f"let t = result(for(rangeiter(0L, 40L, 1L), {builder}, |c, j, x| merge(c, {value.replace('x', '(x ^ e)')})));"
+                    f"merge(b, len({step}))))", "200000"), 8 << 20, (builder, outer))
 
     def test_what_others_point_to_stays(self):
         make = "|n: i64| let a = map(rangeiter(0L, n, 1L), |i| i); let first = lookup(a, 3L);"

@@ -358,23 +358,28 @@ TEST_CASE("groupmergers keep the order of iterations for each key") {
         auto make = [&](int threads) {
             const WeldType *i32 = types.i32(), *i64 = types.i64();
             const WeldType* type = types.groupmerger(i32, i64);
+            struct Row {
+                std::int32_t key;
+                std::int64_t value;
+            };
+            const auto add = [](WeldTask* t, void* s, Row row) {
+                auto* rows = *static_cast<WeldAppender**>(s);
+                if (weld_rt_appender_grow(t, rows, 1, sizeof(Row), 0)) return 1;
+                static_cast<Row*>(rows->data)[rows->size++] = row;
+                return 0;
+            };
             Loop loop(type, 40, [&](WeldTask* t, void* s, std::int64_t lo, std::int64_t hi) {
-                for (std::int64_t i = lo; i < hi; ++i) {
-                    const std::int32_t key = std::int32_t(i * 7919 % keys);
-                    if (weld_rt_group_merge(t, *static_cast<WeldDict**>(s), &key, &i, 0)) return 1;
-                }
+                for (std::int64_t i = lo; i < hi; ++i)
+                    if (add(t, s, {std::int32_t(i * 7919 % keys), i})) return 1;
                 return 0;
             });
             std::map<std::int32_t, std::vector<std::int64_t>> groups;
             std::vector<std::int32_t> listed;
             const Ran ran = run(threads, [&](WeldTask* t) {
-                WeldDict* d = weld_rt_group_new(t, i32, i64, 0);
-                const std::int32_t key = 0;
-                const std::int64_t before = -5;
-                weld_rt_group_merge(t, d, &key, &before, 0);
-                if (loop(t, &d, n)) return 1;
-                weld_rt_collect(t, &d, type);
-                d = weld_rt_group_result(t, d, 0);
+                WeldAppender* rows = weld_rt_group_new(t, 0);
+                if (add(t, &rows, {0, -5}) || loop(t, &rows, n)) return 1;
+                weld_rt_collect(t, &rows, type);
+                WeldDict* d = weld_rt_group_result(t, rows, type->args[0], 0);
                 const WeldType* dict = types.dict(i32, types.vec(i64));
                 weld_rt_collect(t, &d, dict);
                 WeldVec entries;

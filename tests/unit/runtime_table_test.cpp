@@ -348,11 +348,14 @@ TEST_CASE("collections keep tables and what their keys and values point to") {
         std::int64_t n;
     };
     struct {
-        WeldDict *counts, *groups;
+        WeldDict* counts;
+        WeldAppender* groups;
     } s{};
+    struct Row {
+        WeldVec name, values;
+    };
     with_task([&](WeldTask* t) {
-        s = {weld_rt_dict_new(t, key, types.i64(), 0),
-             weld_rt_group_new(t, types.str(), types.vec(types.i64()), 0)};
+        s = {weld_rt_dict_new(t, key, types.i64(), 0), weld_rt_group_new(t, 0)};
         auto fresh = [&](const std::string& text) {
             WeldVec v{weld_rt_alloc(t, std::int64_t(text.size()), 1, 0), std::int64_t(text.size())};
             std::memcpy(v.data, text.data(), text.size());
@@ -364,10 +367,11 @@ TEST_CASE("collections keep tables and what their keys and values point to") {
             WeldVec v{weld_rt_alloc(t, 3, 8, 0), 3};
             for (int j = 0; j < 3; ++j) static_cast<std::int64_t*>(v.data)[j] = i + j;
             const WeldVec name = fresh("group" + std::to_string(i % 11));
-            MUST(weld_rt_group_merge(t, s.groups, &name, &v, 0) == 0);
+            MUST(weld_rt_appender_grow(t, s.groups, 1, sizeof(Row), 0) == 0);
+            static_cast<Row*>(s.groups->data)[s.groups->size++] = {name, v};
             if (i % 1000 == 999) weld_rt_collect(t, &s, state);
         }
-        WeldDict* grouped = weld_rt_group_result(t, s.groups, 0);
+        WeldDict* grouped = weld_rt_group_result(t, s.groups, groups->args[0], 0);
         struct {
             WeldDict *counts, *groups;
         } results{s.counts, grouped};

@@ -47,7 +47,7 @@ class Types {
         return make(kWeldDictMerger, {k, v}, 8, 8, false, true, op);
     }
     const WeldType* groupmerger(const WeldType* k, const WeldType* v) {
-        return make(kWeldGroupMerger, {k, v}, 8, 8, false, true);
+        return make(kWeldGroupMerger, {tuple({k, v})}, 8, 8, false, true);
     }
     const WeldType* vecmerger(const WeldType* t, int op) {
         return make(kWeldVecMerger, {t}, 16, 8, false, true, op);

@@ -14,6 +14,7 @@ const BuilderInfo kAppender = {
     .needs_start = false,
     .start_counts = false,
     .lists_merges = true,
+    .keeps_merges = true,
     .ordered = always,
     .exact = never,
     .takes_lanes = of_scalars,

@@ -38,6 +38,7 @@ const BuilderInfo kDictMerger = {
     .needs_start = false,
     .start_counts = false,
     .lists_merges = false,
+    .keeps_merges = false,
     .ordered = never,
     .exact = exact,
     .takes_lanes = fits_registers,

@@ -13,6 +13,7 @@ const BuilderInfo kGroupMerger = {
     .needs_start = false,
     .start_counts = false,
     .lists_merges = false,
+    .keeps_merges = true,
     .ordered = always,
     .exact = never,
     .takes_lanes = never,

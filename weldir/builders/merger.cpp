@@ -13,6 +13,7 @@ const BuilderInfo kMerger = {
     .needs_start = false,
     .start_counts = true,
     .lists_merges = false,
+    .keeps_merges = false,
     .ordered = never,
     .exact = exact,
     .takes_lanes = always,

@@ -16,6 +16,7 @@ const BuilderInfo kVecMerger = {
     .needs_start = true,
     .start_counts = true,
     .lists_merges = false,
+    .keeps_merges = false,
     .ordered = never,
     .exact = exact,
     .takes_lanes = of_scalars,

@@ -19,6 +19,8 @@ struct BuilderInfo {
     /// The result is a vector with one element per merge, in the order of merges: such a builder can be fused
     /// away, its length counted and its memory set aside before the loop.
     bool lists_merges;
+    /// Until `result` there is an array of what was merged: its memory can be set aside before the loop.
+    bool keeps_merges;
     /// The order of merges shows in the result, apart from rounding.
     bool (*ordered)(const Type* b);
     /// Merging in another order or grouping gives the same bits (integer `+ *`, every `min max`).

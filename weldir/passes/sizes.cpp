@@ -1,4 +1,4 @@
-// Appenders learn how often each iteration merges.
+// Appenders and groupmergers learn how often each iteration merges.
 //
 //     result(for(xs, appender[f64], |b, i, x| merge(merge(b, x), -x)))
 // becomes
@@ -39,7 +39,7 @@ class Sizer {
             return with_args(m_, start, fields);
         }
         const NewBuilder made = start->as<NewBuilder>();
-        if (!made || !info(made.kind()).lists_merges) return start;
+        if (!made || !info(made.kind()).keeps_merges) return start;
         const std::optional<std::int64_t> n = facts_.merges_per_iteration(loop, path);
         const Annotation* said = start->annotation(AttrKey::Size);
         if (n && said && said->number == *n) return start;
