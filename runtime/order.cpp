@@ -39,6 +39,16 @@ constexpr const char* kSorter<std::uint32_t> = "_ZNK3hwy6SorterclEPjmNS_13SortAs
 template <>
 constexpr const char* kSorter<std::uint64_t> = "_ZNK3hwy6SorterclEPmmNS_13SortAscendingE";
 template <>
+constexpr const char* kSorter<std::int16_t> = "_ZNK3hwy6SorterclEPsmNS_13SortAscendingE";
+template <>
+constexpr const char* kSorter<std::int32_t> = "_ZNK3hwy6SorterclEPimNS_13SortAscendingE";
+template <>
+constexpr const char* kSorter<std::int64_t> = "_ZNK3hwy6SorterclEPlmNS_13SortAscendingE";
+template <>
+constexpr const char* kSorter<float> = "_ZNK3hwy6SorterclEPfmNS_13SortAscendingE";
+template <>
+constexpr const char* kSorter<double> = "_ZNK3hwy6SorterclEPdmNS_13SortAscendingE";
+template <>
 constexpr const char* kSorter<Item> = "_ZNK3hwy6SorterclEPNS_9uint128_tEmNS_13SortAscendingE";
 
 void* find_sorter(const char* name) {
@@ -228,22 +238,49 @@ void merge_all(Task* task, const Less& less, std::int64_t n, std::int64_t width,
 }
 
 /// Sorts numbers of one byte by counting them.
-void sort_bits(std::uint8_t* data, std::int64_t n) {
+void sort_numbers(std::uint8_t* data, std::int64_t n) {
     std::array<std::int64_t, 256> counts = {};
     for (std::int64_t i = 0; i < n; ++i) ++counts[data[i]];
     for (unsigned b = 0; b < 256; ++b) data = std::fill_n(data, counts[b], std::uint8_t(b));
 }
 
-template <class Bits>
-void sort_bits(Bits* data, std::int64_t n) {
+template <class T>
+void sort_numbers(T* data, std::int64_t n) {
     vector_sort(data, n);
 }
 
-/// Floats whose order does not tell which they are: -0.0 among zeros, and NaNs.
+/// The numbers at(0) ... at(n - 1), sorted. Null after recording the failure.
+template <class T, class At>
+T* sorted_numbers(Task* task, std::int64_t n, const At& at, std::int32_t loc) {
+    const std::int64_t width = run_length(task, n);
+    T* numbers = allocate_array<T>(task, n, loc);
+    T* scratch = numbers && width < n ? allocate_array<T>(task, n, loc) : nullptr;
+    if (!numbers || (width < n && !scratch)) return nullptr;
+    const std::int32_t status =
+        run_parts(task, (n + width - 1) / width, true, loc, [&](Task*, int, std::int64_t run) {
+            const std::int64_t begin = run * width, end = std::min(begin + width, n);
+            for (std::int64_t i = begin; i < end; ++i) numbers[i] = at(i);
+            sort_numbers(numbers + begin, end - begin);
+            return kOk;
+        });
+    if (status) return nullptr;
+    merge_all(task, std::less<T>(), n, width, &numbers, &scratch);
+    if (scratch) release(task, scratch);
+    return numbers;
+}
+
+/// There are floats whose order does not tell which they are: -0.0, which equals 0.0, or NaNs.
 template <class T>
-bool is_ambiguous(T x) {
-    if constexpr (std::is_floating_point_v<T>) return x != x || (x == 0 && std::signbit(x));
-    else return false;
+bool any_ambiguous(Task* task, const T* in, std::int64_t n) {
+    std::atomic<bool> found = false;
+    for_pieces(task, n, 1 << 16, [&](std::int64_t lo, std::int64_t hi) {
+        bool any = false;
+        for (std::int64_t i = lo; i < hi; ++i)
+            any |= (in[i] != in[i]) |
+                   ((in[i] == 0) & (key_bits(in[i]) != std::bit_cast<decltype(key_bits(in[i]))>(in[i])));
+        if (any) found = true;
+    });
+    return found;
 }
 
 /// Puts the zeros and NaNs of `in` where `sorted` has zeros and NaNs, in the order of `in`.
@@ -256,29 +293,12 @@ void restore_ambiguous(const T* in, T* sorted, std::int64_t n) {
         else if (in[i] == 0) *zero++ = in[i];
 }
 
-/// Sorts scalars by themselves. Null after recording the failure.
+/// Sorts scalars by bits that are in the order of their values.
 template <class T>
-T* sorted_scalars(Task* task, const T* in, std::int64_t n, std::int32_t loc) {
+T* sorted_by_bits(Task* task, const T* in, std::int64_t n, std::int32_t loc) {
     using Bits = decltype(ordered_bits(T()));
-    const std::int64_t width = run_length(task, n);
-    Bits* bits = allocate_array<Bits>(task, n, loc);
-    Bits* scratch = bits && width < n ? allocate_array<Bits>(task, n, loc) : nullptr;
-    if (!bits || (width < n && !scratch)) return nullptr;
-    std::atomic<bool> ambiguous = false;
-    const std::int32_t status =
-        run_parts(task, (n + width - 1) / width, true, loc, [&](Task*, int, std::int64_t run) {
-            const std::int64_t begin = run * width, end = std::min(begin + width, n);
-            bool any = false;
-            for (std::int64_t i = begin; i < end; ++i) {
-                bits[i] = ordered_bits(in[i]);
-                any |= is_ambiguous(in[i]);
-            }
-            if (any) ambiguous = true;
-            sort_bits(bits + begin, end - begin);
-            return kOk;
-        });
-    if (status) return nullptr;
-    merge_all(task, std::less<Bits>(), n, width, &bits, &scratch);
+    Bits* bits = sorted_numbers<Bits>(task, n, [&](std::int64_t i) { return ordered_bits(in[i]); }, loc);
+    if (!bits) return nullptr;
     T* out = reinterpret_cast<T*>(bits);
     for_pieces(task, n, 1 << 16, [&](std::int64_t lo, std::int64_t hi) {
         for (std::int64_t i = lo; i < hi; ++i) {
@@ -286,10 +306,17 @@ T* sorted_scalars(Task* task, const T* in, std::int64_t n, std::int32_t loc) {
             std::memcpy(out + i, &x, sizeof x);
         }
     });
-    if constexpr (std::is_floating_point_v<T>)
-        if (ambiguous) restore_ambiguous(in, out, n);
-    if (scratch) release(task, scratch);
+    if constexpr (std::is_floating_point_v<T>) restore_ambiguous(in, out, n);
     return out;
+}
+
+/// Sorts scalars by themselves. Null after recording the failure.
+template <class T>
+T* sorted_scalars(Task* task, const T* in, std::int64_t n, std::int32_t loc) {
+    if constexpr (sizeof(T) == 1) return sorted_by_bits(task, in, n, loc);
+    if constexpr (std::is_floating_point_v<T>)
+        if (any_ambiguous(task, in, n)) return sorted_by_bits(task, in, n, loc);
+    return sorted_numbers<T>(task, n, [&](std::int64_t i) { return in[i]; }, loc);
 }
 
 }  // namespace
@@ -329,7 +356,7 @@ std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, s
             const std::int64_t begin = run * width, end = std::min(begin + width, n);
             for (std::int64_t i = begin; i < end; ++i)
                 words[i] = (items[i].hi - least) << number_bits | items[i].lo;
-            sort_bits(words + begin, end - begin);
+            vector_sort(words + begin, end - begin);
             return kOk;
         });
         if (status) return nullptr;
