@@ -27,6 +27,7 @@ static constexpr std::size_t kUnrolledBody = 40;
 static constexpr std::size_t kMostOptimised = 5000;
 static constexpr std::uint32_t kAccumulators = 4;
 static constexpr std::int64_t kRowsAhead = 8;
+static constexpr std::int64_t kFetchAhead = 3072;  // bytes
 /// The capacity of an appender whose room has been made: merges need not look.
 static constexpr std::int64_t kEnough = std::numeric_limits<std::int64_t>::max();
 
@@ -259,13 +260,20 @@ static llvm::Value* nd_position(Emitter& e, const Walk& w, llvm::Value* at) {
     return position;
 }
 
-/// The element of `w` at iteration `i`.
-static Leaves read(Emitter& e, const Plan& plan, const Walk& w, llvm::Value* i) {
+/// Which element, or number of a range, `w` is at in iteration `i`.
+static llvm::Value* position(Emitter& e, const Plan& plan, const Walk& w, llvm::Value* i) {
     auto& ir = e.ir;
     llvm::Value* at = plan.step == 1 ? i : ir.CreateMul(i, e.c64(plan.step), "", true, true);
     if (plan.base) at = ir.CreateAdd(at, plan.base, "", true, true);
     if (w.stride) at = ir.CreateMul(at, w.stride, "", true, true);
     if (w.start) at = ir.CreateAdd(at, w.start, "", true, true);
+    return at;
+}
+
+/// The element of `w` at iteration `i`.
+static Leaves read(Emitter& e, const Plan& plan, const Walk& w, llvm::Value* i) {
+    auto& ir = e.ir;
+    llvm::Value* at = position(e, plan, w, i);
     const bool simd = w.yields->is_simd();
     llvm::Value* lane_offsets = nullptr;
     if (simd && (w.vec.empty() || w.stride)) {
@@ -401,8 +409,20 @@ class RangeEmitter {
         return reformed;
     }
 
+    /// Asks for the elements that follow those of iteration `i` some lines of the cache later: the processor
+    /// does so by itself up to the end of a page only.
+    void fetch_elements(llvm::Value* i) {
+        for (const Walk& w : plan_.walks) {
+            if (w.vec.empty() || w.stride || !w.nd_shape.empty()) continue;
+            const Type* elem = w.iter ? w.iter.data()->type->elem() : w.yields;
+            e_.prefetch(e_.address(e_.element(w.vec[0], elem, weld::codegen::position(e_, plan_, w, i)),
+                                   kFetchAhead));
+        }
+    }
+
     /// Binds the index and the element.
     void begin(llvm::Value* i) {
+        if (plan_.step != 1 && !e_.tail.mask) fetch_elements(i);
         e_.names[plan_.f.index_param()] = {i};
         Leaves elem;
         for (const Walk& w : plan_.walks) elem.append(read(e_, plan_, w, i));
@@ -529,6 +549,7 @@ class RangeEmitter {
             Leaves vectors = {data};
             for (std::int64_t k = 1; k < n; ++k) vectors.push_back(copy(k));
             e_.counted_loop(lo, end, n, {}, {}, [&](llvm::Value* i, const Leaves&) -> Leaves {
+                fetch_elements(i);
                 for (std::int64_t k = 0; k < n; ++k)
                     iteration(e_.ir.CreateAdd(i, e_.c64(k), "", true, true), {vectors[std::size_t(k)], len});
                 return {};
