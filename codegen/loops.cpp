@@ -471,19 +471,37 @@ class RangeEmitter {
         llvm::Value* any = e_.ir.CreateICmpSGT(times, e_.c64(0));
         llvm::Value* end = e_.ir.CreateAdd(begin, e_.ir.CreateMul(times, e_.c64(n)));
         *lo = e_.ir.CreateSelect(any, end, begin);
+        const bool apart = reads_apart();
+        llvm::Value* last = apart ? e_.ir.CreateAdd(begin, times) : end;
+        llvm::Value* distance = apart ? times : e_.c64(1);
         const auto loop = [&] {
             const Leaves wide = into(form, state);
-            return into(single, rounds(begin, end, n, wide, [&](llvm::Value* i, const Leaves& s) {
+            return into(single,
+                        rounds(begin, last, apart ? 1 : n, wide, [&](llvm::Value* i, const Leaves& s) {
                             Leaves now = s;
                             for (std::int64_t k = 0; k < n; ++k) {
                                 e_.accumulator = std::uint32_t(k);
-                                now = iteration(e_.ir.CreateAdd(i, e_.c64(k), "", true, true), now);
+                                now = iteration(i, now);
+                                i = e_.ir.CreateAdd(i, distance, "", true, true);
                             }
                             e_.accumulator = 0;
                             return now;
                         }));
         };
         return e_.emit_if(any, loop, [&] { return state; });
+    }
+
+    /// Each accumulator may have a part of the elements to itself: memory gives more, the more places it is
+    /// read at. Too many are too much for it, and which iteration fails first must not depend on it.
+    bool reads_apart() const {
+        constexpr std::ptrdiff_t most = 2;
+        const auto vectors = std::ranges::count_if(plan_.walks, [](const Walk& w) { return !w.vec.empty(); });
+        return vectors <= most && is_only_mergers(type_) && !can_fail(plan_.f.body().body());
+    }
+
+    static bool is_only_mergers(const Type* t) {
+        return t->is_struct() ? std::ranges::all_of(t->args, is_only_mergers)
+                              : t->is_builder(BuilderKind::Merger);
     }
 
     /// A small body that merges lanes into one merger of lanes.
