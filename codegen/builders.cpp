@@ -97,6 +97,7 @@ static Leaves reform_merger(Emitter& e, const Type* t, const Leaves& state, Lane
     return out;
 }
 
+/// The open form of the array at a pointer: its words in registers, and the pointer.
 static Leaves opened_array(Emitter& e, llvm::Value* array) {
     const auto word = [&](llvm::Type* type, std::int64_t k) {
         return e.ir.CreateAlignedLoad(type, e.address(array, 8 * k), llvm::Align(8));
@@ -104,6 +105,7 @@ static Leaves opened_array(Emitter& e, llvm::Value* array) {
     return {word(e.unit.ptr, 0), word(e.unit.i64, 1), word(e.unit.i64, 2), array};
 }
 
+/// The words are written back.
 static Leaves closed_array(Emitter& e, const Leaves& open) {
     for (int k = 0; k < 3; ++k)
         e.ir.CreateAlignedStore(open[std::size_t(k)], e.address(open[3], 8 * k), llvm::Align(8));

@@ -8,7 +8,7 @@
 //
 // Builders' leaves are their state: appender {data, size, capacity}, merger the leaves of its value,
 // dictmerger and groupmerger one pointer, vecmerger {data, len}. Loops add to that (`Lanes` below): a merger
-// carries vectors that collect lanes, a dictmerger what searches read, or groups.
+// carries vectors that collect lanes, a dictmerger what searches read, or groups, a groupmerger its array.
 #pragma once
 
 #include <functional>

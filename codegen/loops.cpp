@@ -415,8 +415,7 @@ class RangeEmitter {
         for (const Walk& w : plan_.walks) {
             if (w.vec.empty() || w.stride || !w.nd_shape.empty()) continue;
             const Type* elem = w.iter ? w.iter.data()->type->elem() : w.yields;
-            e_.prefetch(e_.address(e_.element(w.vec[0], elem, weld::codegen::position(e_, plan_, w, i)),
-                                   kFetchAhead));
+            e_.prefetch(e_.address(e_.element(w.vec[0], elem, position(e_, plan_, w, i)), kFetchAhead));
         }
     }
 

@@ -224,10 +224,20 @@ std::int32_t join_ranges(
     return kOk;
 }
 
-void add_range(WeldDict* d, const WeldDict* range, std::int64_t first, IndexPart* part) {
-    if (range->count) std::memcpy(d->entry(first), range->entries, std::size_t(range->count * range->stride));
-    for (std::uint64_t at = 0; at <= range->mask; ++at)
-        if (const std::uint64_t slot = range->index[at]) part->add(tag_in(slot), first + number_in(slot));
+std::int32_t join_tables(Task* task, WeldDict* d, std::span<WeldDict* const> tables, int bits,
+                         std::int32_t loc) {
+    std::vector<std::int64_t> counts;
+    for (const WeldDict* table : tables) counts.push_back(table->count);
+    const auto fill = [&](std::int64_t i, std::int64_t first, IndexPart* part) {
+        const WeldDict* table = tables[std::size_t(i)];
+        if (table->count)
+            std::memcpy(d->entry(first), table->entries, std::size_t(table->count * table->stride));
+        for (std::uint64_t at = 0; at <= table->mask; ++at)
+            if (const std::uint64_t slot = table->index[at]) part->add(tag_in(slot), first + number_in(slot));
+    };
+    if (join_ranges(task, d, counts, bits, loc, fill)) return kFailed;
+    for (WeldDict* table : tables) release_range(task, table);
+    return kOk;
 }
 
 }  // namespace weld::runtime

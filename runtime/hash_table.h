@@ -125,8 +125,9 @@ class IndexPart {
 std::int32_t join_ranges(
     Task* task, WeldDict* d, std::span<const std::int64_t> counts, int bits, std::int32_t loc,
     const std::function<void(std::int64_t range, std::int64_t first, IndexPart* part)>& fill);
-/// Adds the entries of a table of a range, as entries from number `first` on.
-void add_range(WeldDict* d, const WeldDict* range, std::int64_t first, IndexPart* part);
+/// The same with the entries of a table for each range, which are released. Status.
+std::int32_t join_tables(Task* task, WeldDict* d, std::span<WeldDict* const> tables, int bits,
+                         std::int32_t loc);
 
 /// Tables that become one, in order.
 struct TableMerge {

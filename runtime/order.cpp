@@ -272,12 +272,13 @@ T* sorted_numbers(Task* task, std::int64_t n, const At& at, std::int32_t loc) {
 /// There are floats whose order does not tell which they are: -0.0, which equals 0.0, or NaNs.
 template <class T>
 bool any_ambiguous(Task* task, const T* in, std::int64_t n) {
+    using Bits = decltype(key_bits(T()));
+    const Bits minus_zero = std::bit_cast<Bits>(T(-0.0));
     std::atomic<bool> found = false;
     for_pieces(task, n, 1 << 16, [&](std::int64_t lo, std::int64_t hi) {
         bool any = false;
         for (std::int64_t i = lo; i < hi; ++i)
-            any |= (in[i] != in[i]) |
-                   ((in[i] == 0) & (key_bits(in[i]) != std::bit_cast<decltype(key_bits(in[i]))>(in[i])));
+            any |= (in[i] != in[i]) | (std::bit_cast<Bits>(in[i]) == minus_zero);
         if (any) found = true;
     });
     return found;

@@ -100,13 +100,7 @@ WeldDict* Merger::run() {
     WeldDict* whole = status ? nullptr : allocate_array<WeldDict>(task_, 1, loc_);
     if (!whole) return nullptr;
     *whole = *merge_.parts[0];
-    std::vector<std::int64_t> counts;
-    for (const WeldDict* range : ranges_) counts.push_back(range->count);
-    const auto fill = [&](std::int64_t i, std::int64_t first, IndexPart* part) {
-        add_range(whole, ranges_[std::size_t(i)], first, part);
-    };
-    if (join_ranges(task_, whole, counts, bits_, loc_, fill)) return nullptr;
-    for (WeldDict* range : ranges_) release_range(task_, range);
+    if (join_tables(task_, whole, ranges_, bits_, loc_)) return nullptr;
     return whole;
 }
 

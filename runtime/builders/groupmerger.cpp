@@ -236,16 +236,9 @@ class Grouping {
         if (run_parts(task_, ranges, true, loc_, group_range)) return kFailed;
         release(task_, ordered);
 
-        std::vector<std::int64_t> counts;
-        for (const WeldDict* range : keys) counts.push_back(range->count);
         release(task_, whole_->entries);
         release(task_, whole_->index);
-        const auto fill = [&](std::int64_t r, std::int64_t first, IndexPart* part) {
-            add_range(whole_, keys[std::size_t(r)], first, part);
-        };
-        if (join_ranges(task_, whole_, counts, bits, loc_, fill)) return kFailed;
-        for (WeldDict* range : keys) release_range(task_, range);
-        return kOk;
+        return join_tables(task_, whole_, keys, bits, loc_);
     }
 
     /// The rows, those of a range after those of the one before; begins[r] is where range r begins. Null
