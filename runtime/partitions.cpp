@@ -22,7 +22,8 @@ constexpr std::int64_t kLargestRow = 256;  // bytes
 constexpr std::int64_t kBufferBytes = 256, kBlockBytes = 16 << 10;  // about
 constexpr std::int64_t kSlabBlocks = kPartitions;
 constexpr std::int64_t kFirstSlabs = 16;
-constexpr int kFewestBits = 8;  // of a table of rows
+constexpr std::int64_t kRowsAhead = 2 << 10;  // bytes
+constexpr int kFewestBits = 8;                // of a table of rows
 
 std::int64_t slab_bytes(const Partitions* p) {
     return std::int64_t(sizeof(RowBlock)) + kSlabBlocks * (std::int64_t(sizeof(RowBlock)) + p->block_bytes);
@@ -60,6 +61,8 @@ template <class F>
 std::int32_t each_waiting(const WeldDict* d, std::int64_t partition, const F& f) {
     const Partitions* p = partitions_of(d);
     for (RowBlock* b = p->first[partition]; b; b = b->next) {
+        for (int line = 0; b->next && line < kRowsAhead / 64; ++line)
+            __builtin_prefetch(b->next->rows() + 64 * line);
         const std::int64_t bytes = b->next ? p->block_bytes : p->next[partition] - b->rows();
         if (f(b->rows(), bytes / d->stride)) return kFailed;
     }
@@ -90,24 +93,21 @@ class Rows {
         for (std::int64_t done = 0; done < count;) {
             const std::int64_t end = std::min(count, done + most);
             if (reserve(task, table_.count + end - done, loc)) return kFailed;
-            char* first[most];
-            for (std::int64_t i = done; i < end; ++i) {
-                first[i - done] = first_place(row(i));
-                __builtin_prefetch(first[i - done]);
-            }
-            std::int64_t known = 0;
-            for (std::int64_t i = done; i < end; ++i) {
-                const char* const one = row(i);
-                char* const place = find(one, first[i - done]);
+            const Places places = this->places();
+            std::int64_t known = 0, added = 0;
+            for (; done < end; ++done) {
+                const char* const one = row(done);
+                __builtin_prefetch(one + kRowsAhead);
+                char* const place = find(places, one);
                 if (is_free(place)) {
                     std::memcpy(place, one, std::size_t(stride()));
-                    ++table_.count;
+                    ++added;
                 } else {
                     into[known] = place + value_at;
                     from[known++] = one + value_at;
                 }
             }
-            done = end;
+            table_.count += added;
             merge_fields(d_, partitions_of(d_)->op, into, from, known);
         }
         return kOk;
@@ -119,7 +119,10 @@ class Rows {
     std::vector<Tagged<const char*>> in_order() const {
         std::vector<Tagged<const char*>> all, wrapped;
         all.reserve(std::size_t(table_.count));
-        each([&](const char* row) { (first_place(row) > row ? wrapped : all).emplace_back(tag(row), row); });
+        const Places places = this->places();
+        each([&](const char* row) {
+            (first_place(places, row) > row ? wrapped : all).emplace_back(tag(row), row);
+        });
         all.insert(all.end(), wrapped.begin(), wrapped.end());
         sort_by_tag(all, d_->key_size, [](const char* row) { return row; });
         return all;
@@ -143,16 +146,26 @@ class Rows {
             if (char* place = table.places + i * stride(); !is_free(place)) f(place);
     }
 
-    char* first_place(const char* row) const {
-        return table_.places +
-               std::int64_t(hash_key<K>(nullptr, row) << kPartitionBits >> (64 - table_.bits)) * stride();
+    /// What finding a place reads of the table: a copy, which stays in registers while places are written.
+    struct Places {
+        char* first;
+        char* last;
+        int shift;
+    };
+    Places places() const {
+        return {table_.places, table_.places + (stride() << table_.bits) - stride(), 64 - table_.bits};
+    }
+
+    char* first_place(const Places& places, const char* row) const {
+        const std::uint64_t number = hash_key<K>(nullptr, row) << kPartitionBits >> places.shift;
+        return places.first + std::int64_t(number) * stride();
     }
 
     /// The place of the row with the same key, or a free one.
-    char* find(const char* row, char* place) const {
-        char* const end = table_.places + (stride() << table_.bits);
+    char* find(const Places& places, const char* row) const {
+        char* place = first_place(places, row);
         while (!equal_keys<K>(nullptr, place, row) && !is_free(place))
-            if ((place += stride()) == end) place = table_.places;
+            place = place == places.last ? places.first : place + stride();
         return place;
     }
 
@@ -169,9 +182,8 @@ class Rows {
         if (!table_.places) return kFailed;
         for (std::int64_t i = 0; i < places; ++i)
             std::memcpy(table_.places + i * stride(), free_, std::size_t(d_->key_size));
-        each_in(old, [&](const char* row) {
-            std::memcpy(find(row, first_place(row)), row, std::size_t(stride()));
-        });
+        const Places now = this->places();
+        each_in(old, [&](const char* row) { std::memcpy(find(now, row), row, std::size_t(stride())); });
         largest.store(expected, std::memory_order_relaxed);
         if (old.places) release(task, old.places);
         return kOk;
@@ -212,7 +224,8 @@ std::int32_t merge_waiting(Task* task, WeldDict* d, const WeldDict* from, std::i
                            std::int32_t loc) {
     return with_rows(d, partition, [&](auto rows) {
         return each_waiting(from, partition, [&](const char* begin, std::int64_t count) {
-            return rows.merge(task, count, loc, [&](std::int64_t i) { return begin + i * d->stride; });
+            const std::int64_t stride = rows.stride();
+            return rows.merge(task, count, loc, [=](std::int64_t i) { return begin + i * stride; });
         });
     });
 }
