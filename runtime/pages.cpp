@@ -118,7 +118,7 @@ PageHeap::~PageHeap() {
     for (int c = 0; c < kClasses; ++c)
         while (spans_[c]) drop_span(spans_[c]);
     while (full_) drop_span(full_);
-    for (std::int64_t i = 0; root_ && i < std::int64_t(1) << kRootBits; ++i)
+    for (std::uintptr_t i = first_leaf_; i < end_of_leaves_; ++i)
         std::free(root_[i].load(std::memory_order_relaxed));
     std::free(root_);
 }
@@ -137,6 +137,8 @@ bool PageHeap::enter(const void* address, std::int64_t bytes, std::uintptr_t wha
             leaf = static_cast<Leaf*>(std::calloc(std::size_t(1) << kLeafBits, sizeof(Leaf)));
             if (!leaf) return false;
             slot.store(leaf, std::memory_order_release);
+            first_leaf_ = std::min(first_leaf_, i >> kLeafBits);
+            end_of_leaves_ = std::max(end_of_leaves_, (i >> kLeafBits) + 1);
         }
         leaf[i & ((1 << kLeafBits) - 1)].store(what, std::memory_order_release);
     }

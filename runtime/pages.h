@@ -108,6 +108,7 @@ class PageHeap {
     mutable std::mutex mutex_;
     std::atomic<Leaf*>*
         root_;  ///< address >> 35, then address >> 21: a Span*, or a mapped Page* with bit 0 set
+    std::uintptr_t first_leaf_ = std::uintptr_t(-1), end_of_leaves_ = 0;  ///< others of the root are null
     Span* spans_[kClasses] = {};  ///< by the logarithm of their longest free run
     Span* full_ = nullptr;
     std::vector<Page*> mappings_;  ///< that wait

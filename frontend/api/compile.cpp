@@ -63,11 +63,6 @@ std::string_view language_of_file(std::string_view path) {
     return {};
 }
 
-void on_deep_stack(const std::function<void()>& work) {
-    if (DeepThread::is_this()) work();
-    else DeepThread thread(work);
-}
-
 // ---- compiling
 
 /// The way of one text through the compiler.

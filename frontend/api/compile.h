@@ -139,8 +139,4 @@ std::string all_languages();
 /// The language of a file by its ending; nothing if none has that ending.
 std::string_view language_of_file(std::string_view path);
 
-/// Calls `work` on a thread with a stack of 1 GiB (of which only what is used takes memory), and waits for
-/// it; here, if this is such a thread already. For whatever recurses over programs and types of users.
-void on_deep_stack(const std::function<void()>& work);
-
 }  // namespace weld

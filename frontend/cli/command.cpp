@@ -12,7 +12,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <malloc.h>
 #include <unistd.h>
 
 #include "frontend/api/dump.h"
@@ -24,6 +23,7 @@
 #include "frontend/cli/read_value.h"
 #include "frontend/cli/timing.h"
 #include "weldir/passes/pass.h"
+#include "weldir/support/deep_thread.h"
 #include "weldir/support/diag.h"
 
 namespace weld {
@@ -311,21 +311,11 @@ class Command {
 
 }  // namespace
 
-/// A thread that is not the first grows its heap a page at a time, with a system call each: a third of the
-/// time of a small program. So the heap is made large at once, and stays so.
-static void widen_heap() {
-    ::mallopt(M_MMAP_THRESHOLD, 8 << 20);
-    ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
-    void* volatile room = std::malloc(4 << 20);
-    std::free(room);
-}
-
 /// `work` on a deep stack; types and values of users may be deep.
 template <class Work>
 static int guarded(const Work& work) {
     int code = kFailed;
     on_deep_stack([&] {
-        widen_heap();
         try {
             code = work();
         } catch (const std::bad_alloc&) {

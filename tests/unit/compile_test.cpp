@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "frontend/api/config.h"
+#include "weldir/support/deep_thread.h"
 
 using namespace weld;
 

@@ -1,10 +1,10 @@
 // Programs: what they mean, and that everything that prints can be read.
 #include <doctest/doctest.h>
-#include <pthread.h>
 
 #include <functional>
 
 #include "frontend_reading.h"
+#include "weldir/support/deep_thread.h"
 
 using namespace weld;
 using weld::test::Reading;
@@ -271,17 +271,6 @@ TEST_CASE("types by themselves") {
     Diagnostics other;
     CHECK(read_type(m, "i32 i32", other) == nullptr);
     CHECK(other.has_errors());
-}
-
-static void on_deep_stack(std::function<void()> work) {
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, std::size_t(512) << 20);
-    pthread_t thread;
-    auto call = [](void* w) -> void* { return (*static_cast<std::function<void()>*>(w))(), nullptr; };
-    REQUIRE(pthread_create(&thread, &attributes, call, &work) == 0);
-    pthread_join(thread, nullptr);
-    pthread_attr_destroy(&attributes);
 }
 
 static std::string repeat(std::string_view text, std::size_t n) {

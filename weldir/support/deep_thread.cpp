@@ -1,7 +1,22 @@
-// Threads by pthreads, because std::thread has no say in its stack.
+// Threads by pthreads, because std::thread has no say in its stack. Who waits for the work does not need one:
+// the thread goes on on another stack, which saves two wake-ups, a tenth of a small program's time.
 #include "weldir/support/deep_thread.h"
 
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WELD_ONE_STACK_PER_THREAD
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define WELD_ONE_STACK_PER_THREAD
+#endif
+#endif
+
 namespace weld {
+
+static constexpr std::size_t kMostBytes = std::size_t(1) << 30, kFewestBytes = std::size_t(16) << 20;
 
 static thread_local bool is_deep = false;
 
@@ -18,7 +33,7 @@ void DeepThread::Joiner::operator()(pthread_t* thread) const {
 
 DeepThread::DeepThread(std::function<void()> work)
     : work_(std::make_unique<std::function<void()>>(std::move(work))) {
-    for (std::size_t bytes = std::size_t(1) << 30; bytes >= std::size_t(16) << 20; bytes /= 2) {
+    for (std::size_t bytes = kMostBytes; bytes >= kFewestBytes; bytes /= 2) {
         pthread_attr_t attributes;
         pthread_attr_init(&attributes);
         pthread_attr_setstacksize(&attributes, bytes);
@@ -32,6 +47,42 @@ DeepThread::DeepThread(std::function<void()> work)
     (*work_)();
 }
 
-bool DeepThread::is_this() { return is_deep; }
+#ifdef WELD_ONE_STACK_PER_THREAD
+
+void on_deep_stack(const std::function<void()>& work) {
+    if (is_deep) work();
+    else DeepThread thread(work);
+}
+
+#else
+
+static thread_local const std::function<void()>* work_to_do = nullptr;
+
+static void do_work() { (*work_to_do)(); }
+
+void on_deep_stack(const std::function<void()>& work) {
+    if (is_deep) return work();
+    std::size_t bytes = 2 * kMostBytes;
+    void* stack = MAP_FAILED;
+    while (stack == MAP_FAILED && bytes > kFewestBytes)
+        stack = ::mmap(nullptr, bytes /= 2, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED) return work();
+    ::mprotect(stack, std::size_t(::sysconf(_SC_PAGESIZE)), PROT_NONE);
+    ::madvise(stack, bytes, MADV_NOHUGEPAGE);  // to clear two megabytes would take longer than most programs
+    ucontext_t here, there;
+    ::getcontext(&there);
+    there.uc_stack.ss_sp = stack;
+    there.uc_stack.ss_size = bytes;
+    there.uc_link = &here;
+    ::makecontext(&there, do_work, 0);
+    work_to_do = &work;
+    is_deep = true;
+    ::swapcontext(&here, &there);
+    is_deep = false;
+    ::munmap(stack, bytes);
+}
+
+#endif
 
 }  // namespace weld

@@ -1,4 +1,4 @@
-// Threads for recursion over programs, which are as deep as who wrote them wanted.
+// Stacks for recursion over programs, which are as deep as who wrote them wanted.
 #pragma once
 
 #include <functional>
@@ -8,14 +8,16 @@
 
 namespace weld {
 
-/// A thread with a stack of a gigabyte, or what there is address space for. Joined when it goes.
+/// Calls `work`, which does not throw, on a stack of a gigabyte (of which only what is used takes memory), or
+/// of what there is address space for; at once if the caller is on such a stack already. For whatever
+/// recurses over programs and types of users.
+void on_deep_stack(const std::function<void()>& work);
+
+/// A thread with such a stack. Joined when it goes.
 class DeepThread {
   public:
     /// Begins with `work`; does it at once, here, if there can be no thread.
     explicit DeepThread(std::function<void()> work);
-
-    /// The caller runs on such a thread.
-    static bool is_this();
 
   private:
     struct Joiner {
