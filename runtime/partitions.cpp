@@ -282,7 +282,7 @@ void allow_slabs(WeldDict* d) {
 std::int32_t add_block(Task* task, WeldDict* d, std::int64_t partition, std::int32_t loc) {
     Partitions* p = partitions_of(d);
     if (!p->spare && !p->num_fresh) {
-        if (p->num_slabs >= p->most_slabs || !has_room(task, slab_bytes(p))) {
+        if (p->num_slabs >= p->most_slabs || (p->exact && !has_room(task, slab_bytes(p)))) {
             if (merge_all_waiting(task, d, false, loc)) return kFailed;
             allow_slabs(d);
             return kOk;
@@ -310,7 +310,6 @@ std::int32_t empty_buffer(Task* task, WeldDict* d, std::int64_t partition, std::
     return kOk;
 }
 
-/// Rows of a table may be merged into another before they are merged with each other.
 bool merges_exactly(const WeldDict* d, std::int32_t op) {
     const auto is_real = [](const ScalarField& f) { return f.kind == kWeldF32 || f.kind == kWeldF64; };
     return op == kWeldMin || op == kWeldMax || std::none_of(d->fields, d->fields + d->num_fields, is_real);
@@ -344,9 +343,10 @@ std::int32_t add_rows(Task* task, WeldDict* d, const char* rows, std::int64_t co
 
 }  // namespace
 
-bool should_partition(const Task* task, const WeldDict* d) {
+bool should_partition(const Task* task, const WeldDict* d, std::int32_t op) {
+    // When rows are merged with each other decides about the bits of inexact sums: so memory must not.
     return d->count == d->most && d->bits >= kLargestIndexBits && d->kind < KeyKind::Bytes &&
-           d->stride <= kLargestRow && has_room(task, kSlabBlocks * kBlockBytes);
+           d->stride <= kLargestRow && (!merges_exactly(d, op) || has_room(task, kSlabBlocks * kBlockBytes));
 }
 
 std::int32_t partition(Task* task, WeldDict* d, std::int32_t op, std::int32_t loc) {
@@ -358,6 +358,7 @@ std::int32_t partition(Task* task, WeldDict* d, std::int32_t op, std::int32_t lo
     p->buffer_bytes = round_up(kBufferBytes, lines);
     p->block_bytes = round_up(kBlockBytes, p->buffer_bytes);
     p->op = op;
+    p->exact = merges_exactly(d, op);
     with_key_kind(d->kind, [&](auto kind) {
         if constexpr (kind() < KeyKind::Bytes) set_free_of_first<kind()>(p->free_of_first);
     });
@@ -389,14 +390,11 @@ std::int32_t merge_partitions(Task* task, std::span<WeldDict* const> tables, std
     for (WeldDict* d : tables)
         if (!d->partitions && partition(task, d, op, loc)) return kFailed;
     WeldDict* whole = tables[0];
-    const bool by_row = merges_exactly(whole, op);
     const std::int32_t status =
         run_parts(task, kPartitions, true, loc, [&](Task* t, int, std::int64_t i) -> std::int32_t {
             if (merge_waiting(t, whole, whole, i, loc)) return kFailed;
             for (WeldDict* d : tables.subspan(1))
-                if ((!by_row && merge_waiting(t, d, d, i, loc)) || merge_merged(t, whole, d, i, loc) ||
-                    (by_row && merge_waiting(t, whole, d, i, loc)))
-                    return kFailed;
+                if (merge_merged(t, whole, d, i, loc) || merge_waiting(t, whole, d, i, loc)) return kFailed;
             return kOk;
         });
     if (status) return status;

@@ -46,6 +46,7 @@ struct Partitions {
     std::int64_t largest;    ///< so many rows are in one of the tables
     char free_of_first[16];  ///< the key of free places of the first partition; those of others are zero
     std::int32_t op;
+    bool exact;  ///< values may be merged with each other in any order
     std::int64_t block_bytes;  ///< of rows
     RowSlab* slabs;
     std::int64_t num_slabs;
@@ -58,14 +59,14 @@ struct Partitions {
 inline Partitions* partitions_of(const WeldDict* d) { return reinterpret_cast<Partitions*>(d->partitions); }
 
 /// Whether it is time to cut the table, before it grows.
-bool should_partition(const Task* task, const WeldDict* d);
+bool should_partition(const Task* task, const WeldDict* d, std::int32_t op);
 /// Cuts a table whose values are merged by `op`. Status.
 std::int32_t partition(Task* task, WeldDict* d, std::int32_t op, std::int32_t loc);
 /// A row more, in a table that is cut. Status.
 std::int32_t add_row(Task* task, WeldDict* d, const void* key, const void* value, std::uint32_t tag,
                      std::int32_t loc);
 /// Merges tables into the first of them, in order, and releases the others; all are cut if they are not yet.
-/// Status.
+/// Rows that wait are merged one by one, also with what the tables before theirs hold of their keys. Status.
 std::int32_t merge_partitions(Task* task, std::span<WeldDict* const> tables, std::int32_t op,
                               std::int32_t loc);
 /// Merges all rows that wait, if `d` is cut: it is to be listed, and no more. Status.

@@ -59,7 +59,7 @@ static std::int32_t merge(Task* task, WeldDict* d, const void* key, const void* 
         merge_fields(d, op, &into, &from, 1);
         return kOk;
     }
-    if (should_partition(task, d))
+    if (should_partition(task, d, op))
         return partition(task, d, op, loc) ? kFailed : add_row(task, d, key, value, tag, loc);
     number = add_entry(task, d, key, tag, loc);
     if (number < 0) return kFailed;

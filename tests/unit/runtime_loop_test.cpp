@@ -193,9 +193,9 @@ TEST_CASE("an appender that promised another number of elements is found out") {
     CHECK_FALSE(run(2, [&](WeldTask* t) { return loop(t, &a, 100'000); }).good);
 }
 
-// Tables that are cut into partitions: rows as large as they may be, so that those that wait are merged
-// several times before the loop ends, and keys of each size.
-TEST_CASE("large tables with large rows are the same on all threads") {
+// Tables that are cut into partitions: rows as large as they may be, and keys of each size. One chunk, whose
+// rows are merged several times before the loop ends, or five, whose rows all wait.
+static void check_large_rows(std::int64_t cost) {
     Types types;
     constexpr std::int64_t n = 350'000, distinct = 120'000, fields = 28;
     struct Sums {
@@ -229,7 +229,7 @@ TEST_CASE("large tables with large rows are the same on all threads") {
             std::string all;
             const Ran ran = run(threads, [&](WeldTask* t) {
                 const WeldType* type = types.dictmerger(key, value, kWeldAdd);
-                Loop loop(type, 2000, [&](WeldTask* task, void* s, std::int64_t lo, std::int64_t hi) {
+                Loop loop(type, cost, [&](WeldTask* task, void* s, std::int64_t lo, std::int64_t hi) {
                     for (std::int64_t i = lo; i < hi; ++i) {
                         char bytes[16];
                         write_key(i, bytes);
@@ -277,6 +277,11 @@ TEST_CASE("large tables with large rows are the same on all threads") {
         };
         on_all_threads(make);
     }
+}
+
+TEST_CASE("large tables with large rows are the same on all threads") {
+    check_large_rows(2000);
+    check_large_rows(6000);
 }
 
 TEST_CASE("dictmergers, exact and not, are the same on all threads") {
