@@ -13,11 +13,16 @@ static constexpr std::int64_t kLargestCopies = 256 << 20;  // of all chunks toge
 
 static bool seamless(const WeldType* type) { return merges_exactly(type->args[0], WeldMergeOp(type->op)); }
 
-/// Copies must pay: filling and combining one takes about a nanosecond per element.
+/// An iteration takes so long (ps) if it has loops of its own, which may merge a whole row of elements.
+static constexpr std::int64_t kCostOfRows = 10'000;
+
+/// Copies must pay: filling and combining one takes as long as merging into each of its elements. How often an
+/// iteration merges isn't known if it has loops of its own.
 static Cut cut(const WeldType* type, const void* state, CutQuestion* question) {
     const std::int64_t len = std::max<std::int64_t>(1, static_cast<const WeldVec*>(state)->len);
     const std::int64_t bytes = len * type->args[0]->size;
-    const std::int64_t paying = question->work / len / 4;
+    const bool by_row = question->work / question->n >= kCostOfRows;
+    const std::int64_t paying = by_row ? question->work / len / 4 : question->n / len;
     if (seamless(type))
         return bytes <= kSmallPiece || (paying > 1 && bytes <= kLargestCopies) ? Cut::Worker : Cut::Whole;
     const std::int64_t affordable =
@@ -34,10 +39,10 @@ static std::int32_t start(Task* task, const WeldType* type, const void* whole, v
     const std::int64_t len = static_cast<const WeldVec*>(whole)->len;
     char* data = static_cast<char*>(allocate_array(task, len, elem->size, loc));
     if (!data) return kFailed;
-    const bool all_zero = type->op == kWeldAdd && !holds_float(elem);
-    if (all_zero) std::memset(data, 0, std::size_t(len * elem->size));
-    for (std::int64_t i = 0; !all_zero && i < len; ++i)
-        set_neutral(elem, WeldMergeOp(type->op), data + i * elem->size);
+    const std::int64_t bytes = len * elem->size;
+    if (len) set_neutral(elem, WeldMergeOp(type->op), data);
+    for (std::int64_t filled = elem->size; filled < bytes; filled *= 2)
+        std::memcpy(data + filled, data, std::size_t(std::min(filled, bytes - filled)));
     *static_cast<WeldVec*>(piece) = {data, len};
     return kOk;
 }
