@@ -42,6 +42,7 @@ class Tracer {
 
     MemoryAccount& account_;
     Region* region_;
+    Page* last_ = nullptr;  ///< that was found; what lies together was often made together
     std::int64_t scanned_ = 0;
     std::unordered_map<const void*, Seen> seen_;  // by the beginning of blocks
 };
@@ -49,8 +50,12 @@ class Tracer {
 /// The block that `p` points into; its page is null if it is none of ours. If it is the region's it is
 /// marked, which is `fresh` the first time.
 Block Tracer::mark(const void* p, bool* fresh) {
-    Page* page = account_.find(p);
-    if (!page) return {};
+    if (!(last_ && p >= last_->begin && p < last_->end)) {
+        Page* page = account_.find(p);
+        if (!page) return {};
+        last_ = page;
+    }
+    Page* page = last_;
     const Block block = find_block(page, p);
     if (!block.page || !owns(region_, page, p)) return block;
     const std::int64_t unit = page->unit_of(block.begin);
@@ -167,7 +172,11 @@ using namespace weld::runtime;
 
 extern "C" void weld_rt_collect(WeldTask* t, const void* value, const WeldType* type) noexcept {
     Task* task = task_of(t);
+    constexpr int most_futile = 6;
+    const std::int64_t before = bytes_held(task);
     Tracer tracer(task);
     tracer.value(type, value);
-    set_allowance(task, sweep(task), tracer.scanned());
+    const std::int64_t live = sweep(task);
+    task->futile = live > before - before / 8 ? std::min(task->futile + 1, most_futile) : 0;
+    set_allowance(task, live, tracer.scanned());
 }

@@ -199,14 +199,22 @@ void ChunkedLoop::note_sizes(char* state) {
             std::atomic_ref(part.filled) = kept_merges(part.type, state + part.offset)->size;
 }
 
+/// Whether a chunk that ends should be collected. Not each one if the last ones held next to no garbage.
+static bool has_garbage(Task* t) {
+    const std::int64_t allocated = t->debt + t->region->allowance;
+    if (allocated <= std::max(kGarbage, t->scanned)) return false;
+    if (++t->spared < 1 << t->futile) return false;
+    t->spared = 0;
+    return true;
+}
+
 std::int32_t ChunkedLoop::run_chunk(Task* t, char* state, std::int64_t chunk) {
     const std::int64_t lo = chunk * chunk_size_, hi = std::min(lo + chunk_size_, n_);
     Region region;
     enter_region(t, &region);
     std::int32_t status = start_pieces(t, state, chunk);
     if (!status) status = loop_->body(t, captures_, state, lo, hi);
-    const std::int64_t allocated = t->debt + t->region->allowance;
-    if (!status && allocated > std::max(kGarbage, t->scanned)) weld_rt_collect(t, state, loop_->state);
+    if (!status && has_garbage(t)) weld_rt_collect(t, state, loop_->state);
     exit_region(t, &region);
     note_sizes(state);
     return status;

@@ -147,7 +147,6 @@ void release(Task* task, void* block);
 struct Block {
     Page* page = nullptr;
     char* begin = nullptr;
-    char* end = nullptr;
 };
 /// The block that `p` points into; page is null if it is none.
 Block find_block(Page* page, const void* p);

@@ -246,12 +246,10 @@ void* allocate_array(Task* task, std::int64_t count, std::int64_t size, std::int
 }
 
 Block find_block(Page* page, const void* p) {
-    if (page->single) return {page, page->begin, page->end};
-    const std::int64_t start = last_bit(page->starts(), page->unit_of(p));
-    if (start < 0) return {};
-    const std::int64_t end = next_bit(page->ends(), start, page->bytes / kUnit) + 1;
-    if (page->unit_of(p) >= end) return {};
-    return {page, page->address_of(start), page->address_of(end)};
+    if (page->single) return {page, page->begin};
+    const std::int64_t unit = page->unit_of(p), start = last_bit(page->starts(), unit);
+    if (start < 0 || (start < unit && next_bit(page->ends(), start, unit) < unit)) return {};
+    return {page, page->address_of(start)};
 }
 
 /// Frees `block` in `page`, which belongs to `r`, and takes it off `debt`.
@@ -264,12 +262,12 @@ static void free_block(Region* r, Page* page, char* block, std::int64_t* debt) {
         return;
     }
     if (!test_bit(page->starts(), page->unit_of(block))) return;
-    const Block b = find_block(page, block);
-    const std::int64_t bytes = b.end - b.begin;
+    const std::int64_t end = next_bit(page->ends(), page->unit_of(block), page->bytes / kUnit) + 1;
+    const std::int64_t bytes = page->address_of(end) - block;
     forget_block(page, block, bytes);
     poison(block, bytes);
     *debt -= bytes;
-    if (Lane& lane = r->lanes[page->lane]; b.end == lane.cursor) {
+    if (Lane& lane = r->lanes[page->lane]; block + bytes == lane.cursor) {
         lane.cursor = block;
         return;
     }
@@ -409,7 +407,7 @@ void free_pages(MemoryAccount* account, Page* pages) {
 void set_allowance(Task* task, std::int64_t live, std::int64_t scanned) {
     task->scanned = scanned;
     task->region->live = live;
-    task->region->allowance = std::max(kAllowance, 2 * std::max(live, scanned));
+    task->region->allowance = std::max(kAllowance, (task->futile ? 4 : 2) * std::max(live, scanned));
     task->debt = -task->region->allowance;
 }
 
@@ -418,23 +416,39 @@ void set_allowance(Task* task, std::int64_t live, std::int64_t scanned) {
 /// Drops the blocks in units [from, to) that are not marked, and turns the room between the others into
 /// holes. Returns the bytes of those.
 static std::int64_t sweep_units(Region* r, Page* page, std::int64_t from, std::int64_t to) {
-    std::int64_t live = 0, gap = from;
-    std::int64_t start = next_bit(page->starts(), from, to);
-    while (start < to) {
-        const std::int64_t end = next_bit(page->ends(), start, to) + 1;
-        if (test_bit(page->marks(), start)) {
-            clear_bit(page->marks(), start);
-            add_hole(&r->lanes[page->lane], page->address_of(gap), page->address_of(start));
-            gap = end;
-            live += (end - start) * kUnit;
-        } else {
-            clear_bit(page->starts(), start);
-            clear_bit(page->ends(), end - 1);
-            poison(page->address_of(start), (end - start) * kUnit);
+    std::uint64_t *const starts = page->starts(), *const ends = page->ends(), *const marks = page->marks();
+    Lane* const lane = &r->lanes[page->lane];
+    std::int64_t live = 0, gap = from;  // gap: where the room before the next block begins; -1: there is none
+    std::uint64_t open = 0;             // 1: a block goes on from the word before
+    for (std::int64_t first = from & ~std::int64_t(63); first < to; first += 64) {
+        const std::int64_t w = first >> 6, begin = std::max(from, first), end = std::min(to, first + 64);
+        const std::uint64_t here =
+            ~std::uint64_t(0) << (begin - first) & ~std::uint64_t(0) >> (first + 64 - end);
+        for (std::uint64_t dead = starts[w] & ~marks[w] & here; dead; dead &= dead - 1) {
+            const std::int64_t start = first + std::countr_zero(dead), last = next_bit(ends, start, to);
+            clear_bit(starts, start);
+            clear_bit(ends, last);
+            poison(page->address_of(start), (last + 1 - start) * kUnit);
         }
-        start = next_bit(page->starts(), end, to);
+        marks[w] &= ~here;
+        // The bit behind each end minus that of its start: ones throughout the block.
+        const std::uint64_t begun = starts[w] & here, ended = ends[w] & here;
+        const std::uint64_t taken = (ended << 1) - begun - open;
+        open = open + std::uint64_t(std::popcount(begun)) - std::uint64_t(std::popcount(ended));
+        live += std::popcount(taken) * kUnit;
+        for (std::int64_t at = begin; at < end;) {
+            const std::uint64_t rest = taken >> (at - first);
+            if (rest & 1) {
+                if (gap >= 0) add_hole(lane, page->address_of(gap), page->address_of(at));
+                gap = -1;
+                at += std::countr_one(rest);
+            } else {
+                if (gap < 0) gap = at;
+                at += std::countr_zero(rest);
+            }
+        }
     }
-    add_hole(&r->lanes[page->lane], page->address_of(gap), page->address_of(to));
+    if (gap >= 0) add_hole(lane, page->address_of(gap), page->address_of(to));
     return live;
 }
 

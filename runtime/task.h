@@ -28,6 +28,8 @@ namespace weld::runtime {
 struct Task : WeldTask {
     bool on_arena = false;            ///< runs as part of a parallel loop
     std::int64_t scanned = 0;         ///< bytes that the last collection looked at
+    int futile = 0;                   ///< collections in a row that freed next to nothing
+    int spared = 0;                   ///< chunks since then that ended without one
     Region* spare_regions = nullptr;  ///< left by weld_rt_region_exit
     Region first;
     Failure failure;

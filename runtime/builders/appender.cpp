@@ -81,7 +81,7 @@ extern "C" std::int32_t weld_rt_appender_grow(WeldTask* t, WeldAppender* a, std:
     void* data = allocate_array(task, capacity, size, loc);
     if (!data) return kFailed;
     if (a->size && size) std::memcpy(data, a->data, std::size_t(a->size * size));
-    release(task, a->data);
+    if (a->data) release(task, a->data);
     a->data = data;
     a->capacity = capacity;
     return kOk;

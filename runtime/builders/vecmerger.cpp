@@ -16,8 +16,8 @@ static bool seamless(const WeldType* type) { return merges_exactly(type->args[0]
 /// An iteration takes so long (ps) if it has loops of its own, which may merge a whole row of elements.
 static constexpr std::int64_t kCostOfRows = 10'000;
 
-/// Copies must pay: filling and combining one takes as long as merging into each of its elements. How often an
-/// iteration merges isn't known if it has loops of its own.
+/// Copies must pay: filling and combining one takes as long as merging into each of its elements. How often
+/// an iteration merges isn't known if it has loops of its own.
 static Cut cut(const WeldType* type, const void* state, CutQuestion* question) {
     const std::int64_t len = std::max<std::int64_t>(1, static_cast<const WeldVec*>(state)->len);
     const std::int64_t bytes = len * type->args[0]->size;
