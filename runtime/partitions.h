@@ -46,7 +46,7 @@ struct Partitions {
     std::int64_t largest;    ///< so many rows are in one of the tables
     char free_of_first[16];  ///< the key of free places of the first partition; those of others are zero
     std::int32_t op;
-    bool exact;  ///< values may be merged with each other in any order
+    bool exact;                ///< values may be merged with each other in any order
     std::int64_t block_bytes;  ///< of rows
     RowSlab* slabs;
     std::int64_t num_slabs;

@@ -10,8 +10,15 @@
 //
 // Keys are sorted without asking emitted code for each pair. Not done where a key may fail, or where a
 // descending one is no number.
+//
+// Numbers in descending order are reversed, sorted as they are, and reversed again:
+//     sort(v, |a, b| compare(b, a))
+// becomes, where v is a vec[f64],
+//     map(sort(map(v, |x| -x), |a| a), |x| -x)
 #include <algorithm>
+
 #include "weldir/ir/walk.h"
+#include "weldir/passes/normal_form.h"
 #include "weldir/passes/pass.h"
 
 namespace weld {
@@ -49,8 +56,25 @@ class KeyFinder {
         return add(inner.otherwise);
     }
 
+    /// The only key is the element, descending.
+    bool is_descending() const {
+        const Var key = keys_.size() == 1 && keys_[0].descending ? keys_[0].of->as<Var>() : Var{};
+        return key && key.symbol() == a_ && reversed(keys_[0].of);
+    }
+
+    /// A vector whose elements are those of `v`, each in the opposite order.
+    const Expr* all_reversed(const Expr* v, Loc loc) const {
+        const Type* const elem = v->type->elem();
+        const Type* type = m_.types.builder(BuilderKind::Appender, {&elem, 1});
+        const Symbol *b = m_.symbol("b", type), *i = m_.symbol("i", m_.types.i64()),
+                     *x = m_.symbol("x", v->type->elem());
+        const Expr* step = merge(m_, var(m_, b), reversed(var(m_, x)));
+        const Expr* data[] = {v};
+        return result(m_, loop(m_, data, new_builder(m_, type), lambda(m_, {b, i, x}, step), loc), loc);
+    }
+
     /// The function that gives the keys, or null.
-    const Expr* key_function(Loc loc) {
+    const Expr* key_function(Loc loc) const {
         std::vector<const Expr*> parts;
         for (const Key& k : keys_) parts.push_back(k.descending ? reversed(k.of) : k.of);
         if (parts.empty() || std::count(parts.begin(), parts.end(), nullptr)) return nullptr;
@@ -93,7 +117,7 @@ class KeyFinder {
     }
 
     /// A key in the opposite order.
-    const Expr* reversed(const Expr* key) {
+    const Expr* reversed(const Expr* key) const {
         if (!key->type->is_scalar() || key->type->scalar == Scalar::Bool) return nullptr;
         if (is_float(key->type->scalar)) return scalar_op(m_, Op::Neg, {key}, key->loc);
         return scalar_op(m_, Op::Sub, {int_literal(m_, key->type, -1), key}, key->loc);
@@ -123,6 +147,11 @@ const Expr* keyed(Module& m, const Expr* e) {
     const Expr* order = without_lets(m, s.by().body());
     KeyFinder finder(m, s.by());
     if (!order || size_of_tree(order) > kMostNodes || !finder.add(order)) return nullptr;
+    if (finder.is_descending()) {
+        const Symbol* a = s.by().param(0);
+        const Expr* sorted = sort(m, finder.all_reversed(s.of(), e->loc), lambda(m, {a}, var(m, a)), e->loc);
+        return finder.all_reversed(sorted, e->loc);
+    }
     const Expr* by = finder.key_function(s.by().node->loc);
     return by ? sort(m, s.of(), by, e->loc) : nullptr;
 }
@@ -130,7 +159,7 @@ const Expr* keyed(Module& m, const Expr* e) {
 }  // namespace
 
 const Expr* sort_keys(Module& m, const Expr* lambda) {
-    return rewrite_binding(m, lambda, [&](const Expr* e) { return keyed(m, e); });
+    return in_normal_form(m, lambda, rewrite_binding(m, lambda, [&](const Expr* e) { return keyed(m, e); }));
 }
 
 }  // namespace weld
