@@ -44,17 +44,18 @@ Leaves Emitter::emit_sort(Sort s) {
     const Type* type = s.of()->type;
     llvm::Value* in = spill(type, vec);
     llvm::Value* out = slot(16, 8);
+    llvm::Value* limit = s.limit() ? emit1(s.limit()) : c64(-1);
     if (s.by().params().size() == 1) {
         llvm::Value* keys = sort_keys(*this, s, vec, in);
         call_checked("weld_rt_sort_keys", {task, in, unit.describe(type->elem()), keys,
-                                           unit.describe(s.by().body()->type), out, at(s.node->loc)});
+                                           unit.describe(s.by().body()->type), out, limit, at(s.node->loc)});
         return load(type, out);
     }
     const std::vector<const Symbol*> symbols = captures(unit, s.by().node);
     const Leaves captured = leaves_of(*this, symbols);
     llvm::Function* by = compare_function(*this, s.by(), symbols, captured);
-    call_checked("weld_rt_sort",
-                 {task, in, unit.describe(type->elem()), by, pack(*this, captured), out, at(s.node->loc)});
+    call_checked("weld_rt_sort", {task, in, unit.describe(type->elem()), by, pack(*this, captured), out,
+                                  limit, at(s.node->loc)});
     return load(type, out);
 }
 

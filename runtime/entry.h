@@ -53,9 +53,10 @@ std::int32_t weld_rt_dict_entries(WeldTask* task, const WeldDict* dict, const We
 
 std::int32_t weld_rt_compare(const WeldType* type, const void* a, const void* b) noexcept;
 std::int32_t weld_rt_sort(WeldTask* task, const WeldVec* in, const WeldType* elem, WeldCompareFn compare,
-                          const void* captures, WeldVec* out, std::int32_t loc) noexcept;
+                          const void* captures, WeldVec* out, std::int64_t limit, std::int32_t loc) noexcept;
 std::int32_t weld_rt_sort_keys(WeldTask* task, const WeldVec* in, const WeldType* elem, const WeldVec* keys,
-                               const WeldType* key, WeldVec* out, std::int32_t loc) noexcept;
+                               const WeldType* key, WeldVec* out, std::int64_t limit,
+                               std::int32_t loc) noexcept;
 std::int32_t weld_rt_serialize(WeldTask* task, const WeldType* type, const void* value, WeldVec* out,
                                std::int32_t loc) noexcept;
 std::int32_t weld_rt_deserialize(WeldTask* task, const WeldType* type, const WeldVec* bytes, void* out,

@@ -385,6 +385,46 @@ std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, s
     return order;
 }
 
+std::int32_t find_first(Task* task, const WeldType* key, const char* keys, std::int64_t stride,
+                        std::int64_t n, std::int64_t limit, std::vector<std::uint64_t>* found,
+                        std::int32_t loc) {
+    const Ordering ordering(key, keys, stride);
+    const std::int64_t width = std::max<std::int64_t>(1 << 14, 4 * limit), parts = (n + width - 1) / width;
+    // What has more than this in its first 64 bits has `limit` keys before it.
+    std::atomic<std::uint64_t> bound = ~std::uint64_t(0);
+    std::vector<std::vector<Item>> kept(static_cast<std::size_t>(parts));
+    const auto keep = [&](std::vector<Item>* items) {
+        std::erase_if(*items, [most = bound.load()](const Item& one) { return one.hi > most; });
+    };
+    const std::int32_t status = run_parts(task, parts, true, loc, [&](Task*, int, std::int64_t part) {
+        const std::int64_t begin = part * width, count = std::min(width, n - begin);
+        std::vector<Item> items(static_cast<std::size_t>(count));
+        ordering.fill(items.data() - begin, begin, begin + count);
+        keep(&items);
+        if (std::int64_t(items.size()) > limit) {
+            std::vector<std::uint64_t> bits;
+            for (const Item& one : items) bits.push_back(one.hi);
+            std::nth_element(bits.begin(), bits.begin() + (limit - 1), bits.end());
+            const std::uint64_t most = bits[std::size_t(limit - 1)];
+            for (std::uint64_t now = bound; most < now && !bound.compare_exchange_weak(now, most);) {}
+            keep(&items);
+            // Of those that are equal the first ones come first.
+            std::int64_t equal = limit - std::count_if(items.begin(), items.end(),
+                                                       [&](const Item& one) { return one.hi < most; });
+            if (ordering.prefix_decides())
+                std::erase_if(items, [&](const Item& one) { return one.hi == most && equal-- <= 0; });
+        }
+        kept[std::size_t(part)] = std::vector<Item>(items.begin(), items.end());
+        return kOk;
+    });
+    if (status) return status;
+    for (std::vector<Item>& items : kept) {
+        keep(&items);
+        for (const Item& one : items) found->push_back(one.lo);
+    }
+    return kOk;
+}
+
 void gather(Task* task, char* out, const char* data, const std::uint64_t* order, std::int64_t n,
             std::int64_t size) {
     auto copy = [&]<std::size_t Size>(std::integral_constant<std::size_t, Size>) {

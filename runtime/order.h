@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "runtime/task.h"
 
@@ -14,6 +15,11 @@ int compare_totally(const WeldType* t, const void* a, const void* b);
 /// theirs. Null after recording the failure; release it.
 std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, std::int64_t stride,
                             std::int64_t n, std::int32_t loc);
+
+/// Numbers of keys, ascending; the first `limit` keys in the order are among them, and few others. Status.
+std::int32_t find_first(Task* task, const WeldType* key, const char* keys, std::int64_t stride,
+                        std::int64_t n, std::int64_t limit, std::vector<std::uint64_t>* found,
+                        std::int32_t loc);
 
 /// A new array of the `n` scalars of type `t` at `in`, in the same order as stable_order gives. Null after
 /// recording the failure.

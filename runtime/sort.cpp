@@ -161,33 +161,28 @@ std::int32_t sort_referred(Task* task, const WeldVec* in, std::int64_t size, Wel
     return kOk;
 }
 
-}  // namespace
-
-}  // namespace weld::runtime
-
-using namespace weld::runtime;
-
-extern "C" {
-
-std::int32_t weld_rt_sort(WeldTask* t, const WeldVec* in, const WeldType* elem, WeldCompareFn compare,
-                          const void* captures, WeldVec* out, std::int32_t loc) noexcept {
-    Task* task = task_of(t);
-    *out = {nullptr, 0};
-    if (in->len <= 0) return kOk;
-    const bool movable = elem->align <= 16;
-    if (movable && elem->size == 1) return sort_moved<Moved<1>>(task, in, compare, captures, out, loc);
-    if (movable && elem->size == 2) return sort_moved<Moved<2>>(task, in, compare, captures, out, loc);
-    if (movable && elem->size == 4) return sort_moved<Moved<4>>(task, in, compare, captures, out, loc);
-    if (movable && elem->size == 8) return sort_moved<Moved<8>>(task, in, compare, captures, out, loc);
-    if (movable && elem->size == 16) return sort_moved<Moved<16>>(task, in, compare, captures, out, loc);
-    return sort_referred(task, in, elem->size, compare, captures, out, loc);
+/// The first `limit` elements in the order of their keys.
+std::int32_t sort_first(Task* task, const WeldVec* in, const WeldType* elem, const char* keys,
+                        const WeldType* key, WeldVec* out, std::int64_t limit, std::int32_t loc) {
+    std::vector<std::uint64_t> found;
+    if (find_first(task, key, keys, key->size, in->len, limit, &found, loc)) return kFailed;
+    const auto count = std::int64_t(found.size());
+    char* theirs = static_cast<char*>(allocate_array(task, count, key->size, loc));
+    char* sorted = theirs ? static_cast<char*>(allocate_array(task, limit, elem->size, loc)) : nullptr;
+    if (!sorted) return kFailed;
+    gather(task, theirs, keys, found.data(), count, key->size);
+    std::uint64_t* order = stable_order(task, key, theirs, key->size, count, loc);
+    if (!order) return kFailed;
+    for (std::int64_t i = 0; i < limit; ++i) order[i] = found[std::size_t(order[i])];
+    gather(task, sorted, static_cast<const char*>(in->data), order, limit, elem->size);
+    release(task, order);
+    release(task, theirs);
+    *out = {sorted, limit};
+    return kOk;
 }
 
-std::int32_t weld_rt_sort_keys(WeldTask* t, const WeldVec* in, const WeldType* elem, const WeldVec* keys,
-                               const WeldType* key, WeldVec* out, std::int32_t loc) noexcept {
-    Task* task = task_of(t);
-    *out = {nullptr, 0};
-    if (in->len <= 0) return kOk;
+std::int32_t sort_all(Task* task, const WeldVec* in, const WeldType* elem, const WeldVec* keys,
+                      const WeldType* key, WeldVec* out, std::int32_t loc) {
     if (keys->data == in->data && is_scalar(elem) && elem->kind != kWeldBool) {
         void* sorted = sorted_by_value(task, elem, in->data, in->len, loc);
         *out = {sorted, sorted ? in->len : 0};
@@ -201,6 +196,49 @@ std::int32_t weld_rt_sort_keys(WeldTask* t, const WeldVec* in, const WeldType* e
     gather(task, sorted, static_cast<const char*>(in->data), order, in->len, elem->size);
     release(task, order);
     *out = {sorted, in->len};
+    return kOk;
+}
+
+/// Sorts all by a comparison.
+std::int32_t sort_compared(Task* task, const WeldVec* in, const WeldType* elem, WeldCompareFn compare,
+                           const void* captures, WeldVec* out, std::int32_t loc) {
+    const bool movable = elem->align <= 16;
+    if (movable && elem->size == 1) return sort_moved<Moved<1>>(task, in, compare, captures, out, loc);
+    if (movable && elem->size == 2) return sort_moved<Moved<2>>(task, in, compare, captures, out, loc);
+    if (movable && elem->size == 4) return sort_moved<Moved<4>>(task, in, compare, captures, out, loc);
+    if (movable && elem->size == 8) return sort_moved<Moved<8>>(task, in, compare, captures, out, loc);
+    if (movable && elem->size == 16) return sort_moved<Moved<16>>(task, in, compare, captures, out, loc);
+    return sort_referred(task, in, elem->size, compare, captures, out, loc);
+}
+
+}  // namespace
+
+}  // namespace weld::runtime
+
+using namespace weld::runtime;
+
+extern "C" {
+
+std::int32_t weld_rt_sort(WeldTask* t, const WeldVec* in, const WeldType* elem, WeldCompareFn compare,
+                          const void* captures, WeldVec* out, std::int64_t limit, std::int32_t loc) noexcept {
+    *out = {nullptr, 0};
+    if (in->len <= 0 || limit == 0) return kOk;
+    if (sort_compared(task_of(t), in, elem, compare, captures, out, loc)) return kFailed;
+    if (limit > 0) out->len = std::min(out->len, limit);
+    return kOk;
+}
+
+std::int32_t weld_rt_sort_keys(WeldTask* t, const WeldVec* in, const WeldType* elem, const WeldVec* keys,
+                               const WeldType* key, WeldVec* out, std::int64_t limit,
+                               std::int32_t loc) noexcept {
+    constexpr std::int64_t few = 16;  // times the limit: not worth looking for the first ones
+    Task* task = task_of(t);
+    *out = {nullptr, 0};
+    if (in->len <= 0 || limit == 0) return kOk;
+    if (limit > 0 && limit < in->len / few)
+        return sort_first(task, in, elem, static_cast<const char*>(keys->data), key, out, limit, loc);
+    if (sort_all(task, in, elem, keys, key, out, loc)) return kFailed;
+    if (limit > 0) out->len = std::min(out->len, limit);
     return kOk;
 }
 }

@@ -387,6 +387,10 @@ class Inference {
             error_at(r_, n->args[0], "`sort` takes a vector, found `{}`", t_.str(n->args[0]->term));
             elem = t_.error();
         }
+        if (n->args.size() > 2) {
+            infer(n->args[2]);
+            demand(n->args[2], t_.i64(), "the limit of a `sort`");
+        }
         Node* by = n->args[1];
         Term* params[] = {elem, elem};
         if (by->form == Form::Error) return t_.vec(elem);

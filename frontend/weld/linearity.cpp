@@ -132,6 +132,7 @@ class Linearity {
             case Op::Sort:
                 visit(n->args[0]);
                 inside(n->args[1]);
+                if (n->args.size() > 2) visit(n->args[2]);
                 return {};  // no builder gets in, none comes out
             case Op::NewBuilder: visit_args(n); return {kNew};
             case Op::Merge: {

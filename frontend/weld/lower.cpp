@@ -189,7 +189,7 @@ class Lowering {
             case Op::OptLanes: return opt_lanes(m_, a[0], a[1], n->lanes, n->loc);
             case Op::KeyExists: return key_exists(m_, a[0], a[1], n->loc);
             case Op::Slice: return slice(m_, a[0], a[1], a[2], n->loc);
-            case Op::Sort: return sort(m_, a[0], a[1], n->loc);
+            case Op::Sort: return sort(m_, a[0], a[1], n->loc, a.size() > 2 ? a[2] : nullptr);
             case Op::ToVec: return to_vec(m_, a[0], n->loc);
             case Op::Serialize: return serialize(m_, a[0], n->loc);
             case Op::Deserialize: return deserialize(m_, n->type, a[0], n->loc);

@@ -352,11 +352,12 @@ class Expander {
         return out;
     }
 
-    /// `sort(v, f)`, `iterate(x, f)`
+    /// `sort(v, f)`, `sort(v, f, n)`, `iterate(x, f)`
     Node* with_function(Node* n, Frame* frame, const char* what, const char* shape) {
         Node* first = expand(n->args[0], frame);
-        Node* args[] = {first, function_arg(n->args[1], frame, what, shape)};
-        return copy(n, frame, args);
+        Node* function = function_arg(n->args[1], frame, what, shape);
+        Node* args[] = {first, function, n->args.size() > 2 ? expand(n->args[2], frame) : nullptr};
+        return copy(n, frame, std::span(args).first(n->args.size()));
     }
 
     Node* function_arg(Node* n, Frame* frame, const char* what, const char* shape) {

@@ -119,6 +119,7 @@ class Generator {
     std::vector<Choice> vec_forms(const Type* t);
     const Expr* sliced(const Type* t);
     const Expr* sorted(const Type* t);
+    const Expr* sorted_whole(const Type* t);
     /// -1, 0 or 1 as i32: how `a` and `b` compare.
     const Expr* compared(const Expr* a, const Expr* b);
     /// A comparator cannot order NaNs; sort vectors that may hold some by key.

@@ -403,6 +403,13 @@ class Interpreter {
     }
 
     Value sort(Sort s) {
+        const Value all = sorted(s);
+        const std::int64_t limit = s.limit() ? std::int64_t(eval(s.limit()).bits) : -1;
+        if (limit < 0 || std::size_t(limit) >= all.items().size()) return all;
+        return list_value(Values(all.items().begin(), all.items().begin() + limit));
+    }
+
+    Value sorted(Sort s) {
         Values items = eval(s.of()).items();
         const Lambda by = s.by();
         if (by.params().size() == 2) {

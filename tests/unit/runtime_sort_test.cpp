@@ -32,7 +32,7 @@ std::vector<T> sorted(int threads, const std::vector<T>& in, const WeldType* typ
     const WeldVec v = view(in);
     Ran r = run(threads, [&](WeldTask* t) {
         WeldVec result;
-        const std::int32_t status = weld_rt_sort(t, &v, type, compare, captures, &result, 9);
+        const std::int32_t status = weld_rt_sort(t, &v, type, compare, captures, &result, -1, 9);
         if (!status) out = copy_of<T>(result);
         return status;
     });
@@ -66,33 +66,38 @@ void keys_of(int kind, const std::vector<K>& keys) {
             if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);
         return x < y;
     });
-    auto make = [&](int threads) {
-        std::vector<std::int64_t> out;
-        run(threads, [&](WeldTask* t) {
-            const WeldVec in = view(numbers), by = view(keys);
-            WeldVec result;
-            MUST(weld_rt_sort_keys(t, &in, types.i64(), &by, types.scalar(kind), &result, 0) == 0);
-            out = copy_of<std::int64_t>(result);
-            return 0;
-        });
-        return out;
-    };
-    CHECK(on_all_threads(make) == expected);
-
     std::vector<K> by_themselves;
     for (std::int64_t i : expected) by_themselves.push_back(keys[std::size_t(i)]);
-    auto make_values = [&](int threads) {
-        std::vector<K> out;
-        run(threads, [&](WeldTask* t) {
-            const WeldVec in = view(keys);
-            WeldVec result;
-            MUST(weld_rt_sort_keys(t, &in, types.scalar(kind), &in, types.scalar(kind), &result, 0) == 0);
-            out = copy_of<K>(result);
-            return 0;
-        });
-        return out;
-    };
-    for (int threads : {1, 2, 4, 16}) CHECK(same_bytes(make_values(threads), by_themselves));
+    const auto n = std::int64_t(keys.size());
+    for (const std::int64_t limit : {std::int64_t(-1), std::int64_t(0), std::int64_t(10), n / 20}) {
+        const std::int64_t count = limit < 0 ? n : std::min(limit, n);
+        auto make = [&](int threads) {
+            std::vector<std::int64_t> out;
+            run(threads, [&](WeldTask* t) {
+                const WeldVec in = view(numbers), by = view(keys);
+                WeldVec result;
+                MUST(weld_rt_sort_keys(t, &in, types.i64(), &by, types.scalar(kind), &result, limit, 0) == 0);
+                out = copy_of<std::int64_t>(result);
+                return 0;
+            });
+            return out;
+        };
+        CHECK(on_all_threads(make) == std::vector(expected.begin(), expected.begin() + count));
+        auto make_values = [&](int threads) {
+            std::vector<K> out;
+            run(threads, [&](WeldTask* t) {
+                const WeldVec in = view(keys);
+                WeldVec result;
+                MUST(weld_rt_sort_keys(t, &in, types.scalar(kind), &in, types.scalar(kind), &result, limit,
+                                       0) == 0);
+                out = copy_of<K>(result);
+                return 0;
+            });
+            return out;
+        };
+        const std::vector<K> first(by_themselves.begin(), by_themselves.begin() + count);
+        for (int threads : {1, 2, 4, 16}) CHECK(same_bytes(make_values(threads), first));
+    }
 }
 
 }  // namespace
@@ -214,18 +219,21 @@ TEST_CASE("sorting by strings and structs") {
                std::pair(strings[std::size_t(b)], keys[std::size_t(b)].number);
     });
     const WeldType* type = types.tuple({types.str(), types.i32()});
-    auto make = [&](int threads) {
-        std::vector<std::int32_t> out;
-        run(threads, [&](WeldTask* t) {
-            const WeldVec in = view(numbers), by = view(keys);
-            WeldVec result;
-            MUST(weld_rt_sort_keys(t, &in, types.i32(), &by, type, &result, 0) == 0);
-            out = copy_of<std::int32_t>(result);
-            return 0;
-        });
-        return out;
-    };
-    CHECK(on_all_threads(make) == expected);
+    for (const std::int64_t limit : {-1, 5, 300}) {  // many begin with the same bytes
+        auto make = [&](int threads) {
+            std::vector<std::int32_t> out;
+            run(threads, [&](WeldTask* t) {
+                const WeldVec in = view(numbers), by = view(keys);
+                WeldVec result;
+                MUST(weld_rt_sort_keys(t, &in, types.i32(), &by, type, &result, limit, 0) == 0);
+                out = copy_of<std::int32_t>(result);
+                return 0;
+            });
+            return out;
+        };
+        const auto end = limit < 0 ? expected.end() : expected.begin() + limit;
+        CHECK(on_all_threads(make) == std::vector(expected.begin(), end));
+    }
 }
 
 TEST_CASE("values compare by numbers, structs and vectors lexicographically, and NaN with nothing") {

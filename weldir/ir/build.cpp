@@ -235,8 +235,9 @@ const Expr* key_exists(Module& m, const Expr* of, const Expr* key, Loc loc) {
 const Expr* slice(Module& m, const Expr* of, const Expr* start, const Expr* size, Loc loc) {
     return make(m, Op::Slice, of->type, {of, start, size}, loc);
 }
-const Expr* sort(Module& m, const Expr* of, const Expr* by, Loc loc) {
-    return make(m, Op::Sort, of->type, {of, by}, loc);
+const Expr* sort(Module& m, const Expr* of, const Expr* by, Loc loc, const Expr* limit) {
+    if (!limit) return make(m, Op::Sort, of->type, {of, by}, loc);
+    return make(m, Op::Sort, of->type, {of, by, limit}, loc);
 }
 const Expr* to_vec(Module& m, const Expr* of, Loc loc) {
     return make(m, Op::ToVec, m.types.vec(m.types.structure(of->type->args)), {of}, loc);

@@ -277,10 +277,11 @@ struct Slice : View<Op::Slice> {  ///< a view, no copy
     const Expr* size() const { return node->arg(2); }
 };
 /// Stable. `by` has two parameters (a comparator giving i32) or one (the key, ascending in its natural
-/// order).
+/// order). With a limit (i64) that is not negative, that many of the first elements at most.
 struct Sort : View<Op::Sort> {
     const Expr* of() const { return node->arg(0); }
     Lambda by() const { return node->arg(1)->as<Lambda>(); }
+    const Expr* limit() const { return node->num_args > 2 ? node->arg(2) : nullptr; }
 };
 struct ToVec : View<Op::ToVec> {
     const Expr* of() const { return node->arg(0); }

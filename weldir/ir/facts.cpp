@@ -257,7 +257,7 @@ std::optional<Count> Facts::length_of(const Expr* e) {
         case Op::Var:
         case Op::GetField: return is_path(e) ? length(e) : std::nullopt;
         case Op::MakeVec: return Count{std::int64_t(e->num_args), nullptr};
-        case Op::Sort: return length(e->as<Sort>().of());
+        case Op::Sort: return e->as<Sort>().limit() ? std::nullopt : length(e->as<Sort>().of());
         case Op::ToVec: return length(e->as<ToVec>().of());
         case Op::Result: return built(e->as<Result>().builder(), {});
         case Op::If:

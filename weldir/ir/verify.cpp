@@ -243,6 +243,7 @@ class Verifier {
             case Op::Sort:
                 walk(e->arg(0), false);
                 inside(e->arg(1)->as<Lambda>(), {}, false);
+                if (e->num_args == 3) walk(e->arg(2), false);
                 return {};
             case Op::Call: return call(e, ordered);
             case Op::Kernel:

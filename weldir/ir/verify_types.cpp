@@ -419,7 +419,8 @@ void slice(Demands& d, const Expr* e) {
 }
 
 void sort(Demands& d, const Expr* e) {
-    if (!d.arity(e, 2, 2) || !d.that(e->arg(1)->op == Op::Lambda, "a `sort` without a function")) return;
+    if (!d.arity(e, 2, 3) || !d.that(e->arg(1)->op == Op::Lambda, "a `sort` without a function")) return;
+    if (e->num_args == 3) d.that(is_i64(e->arg(2)->type), "the limit of a `sort` is an i64");
     d.equal(e->type, e->arg(0)->type, "a sorted vector");
     if (!d.that(e->type->is_vec(), "a `sort` of what is no vector")) return;
     const Lambda by = e->as<Sort>().by();

@@ -31,6 +31,7 @@ static constexpr Name kStraighten[] = {
     "cse",          // hoisting brings equal things together
     "inline-lets",  // after cse, whose names of names it resolves
     "drop-dead",    //
+    "limit-sorts",  // before sort-keys, which makes a loop of what is sliced
     "sort-keys",    // after inline-lets: comparisons stand where they are asked
 };
 

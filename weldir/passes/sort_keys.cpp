@@ -149,11 +149,12 @@ const Expr* keyed(Module& m, const Expr* e) {
     if (!order || size_of_tree(order) > kMostNodes || !finder.add(order)) return nullptr;
     if (finder.is_descending()) {
         const Symbol* a = s.by().param(0);
-        const Expr* sorted = sort(m, finder.all_reversed(s.of(), e->loc), lambda(m, {a}, var(m, a)), e->loc);
+        const Expr* sorted =
+            sort(m, finder.all_reversed(s.of(), e->loc), lambda(m, {a}, var(m, a)), e->loc, s.limit());
         return finder.all_reversed(sorted, e->loc);
     }
     const Expr* by = finder.key_function(s.by().node->loc);
-    return by ? sort(m, s.of(), by, e->loc) : nullptr;
+    return by ? sort(m, s.of(), by, e->loc, s.limit()) : nullptr;
 }
 
 }  // namespace
