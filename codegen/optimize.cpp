@@ -1,6 +1,7 @@
 // Which LLVM passes run, and why these.
 #include "codegen/optimize.h"
 
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/TargetSelect.h>
@@ -19,6 +20,22 @@
 
 namespace weld::codegen {
 
+/// What this machine has and its name does not imply, or the other way round. The whole list would say the
+/// same, and takes LLVM a millisecond to read each time.
+static std::string features_beyond(const llvm::Target& target, const std::string& triple,
+                                   llvm::StringRef cpu) {
+    const std::unique_ptr<llvm::MCSubtargetInfo> implied(target.createMCSubtargetInfo(triple, cpu, ""));
+    const llvm::StringMap<bool> here = llvm::sys::getHostCPUFeatures();
+    std::string features;
+    for (const llvm::SubtargetFeatureKV& feature : implied->getAllProcessorFeatures()) {
+        const auto at = here.find(feature.Key);
+        if (at == here.end() || at->second == implied->getFeatureBits()[feature.Value]) continue;
+        features += (at->second ? "+" : "-") + std::string(feature.Key) + ",";
+    }
+    // 512-bit registers where the machine has them: our own vectoriser chose the width already
+    return features + "-prefer-256-bit";
+}
+
 std::unique_ptr<llvm::TargetMachine> host_machine(int level, std::string* error) {
     static std::once_flag once;
     std::call_once(once, [] {
@@ -28,15 +45,11 @@ std::unique_ptr<llvm::TargetMachine> host_machine(int level, std::string* error)
     const std::string triple = llvm::sys::getProcessTriple();
     const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, *error);
     if (!target) return nullptr;
-    std::string features;
-    for (const auto& [name, on] : llvm::sys::getHostCPUFeatures())
-        features += (on ? ",+" : ",-") + name.str();
-    // 512-bit registers where the machine has them: our own vectoriser chose the width already
-    features += ",-prefer-256-bit";
+    static const llvm::StringRef cpu = llvm::sys::getHostCPUName();
+    static const std::string features = features_beyond(*target, triple, cpu);
     llvm::TargetOptions options;
     auto machine = std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-        triple, llvm::sys::getHostCPUName(), features.empty() ? features : features.substr(1), options,
-        llvm::Reloc::PIC_, llvm::CodeModel::Small,
+        triple, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
         level == 0 ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default, true));
     machine->setFastISel(level == 0);
     return machine;
