@@ -11,10 +11,8 @@
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/LICM.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
-#include <llvm/Transforms/Scalar/LoopRotation.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
-#include <llvm/Transforms/Vectorize/LoopVectorize.h>
 
 #include <mutex>
 
@@ -55,25 +53,6 @@ std::unique_ptr<llvm::TargetMachine> host_machine(int level, std::string* error)
     return machine;
 }
 
-namespace {
-
-/// What our own passes left scalar; most functions are left alone, and need no cleaning up then.
-struct Vectorize : llvm::PassInfoMixin<Vectorize> {
-    static llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
-        const llvm::PreservedAnalyses kept = llvm::LoopVectorizePass().run(function, analyses);
-        if (kept.areAllPreserved()) return kept;
-        analyses.invalidate(function, kept);
-        llvm::FunctionPassManager clean_up;
-        clean_up.addPass(llvm::InstCombinePass());
-        clean_up.addPass(llvm::EarlyCSEPass(true));
-        clean_up.addPass(llvm::SimplifyCFGPass());
-        clean_up.run(function, analyses);
-        return llvm::PreservedAnalyses::none();
-    }
-};
-
-}  // namespace
-
 void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level) {
     if (level == 0) return;
     llvm::LoopAnalysisManager loops;
@@ -95,7 +74,6 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level) {
     llvm::LoopPassManager loop_passes;
     loop_passes.addPass(llvm::LICMPass(llvm::LICMOptions()));
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loop_passes), true));
-    if (level >= 2) passes.addPass(Vectorize());
     llvm::ModulePassManager all;
     all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
     all.run(module, modules);
