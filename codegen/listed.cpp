@@ -1,4 +1,4 @@
-// Which dictionaries are only listed.
+// Which dictionaries are only listed, or counted.
 #include "codegen/listed.h"
 
 namespace weld::codegen {
@@ -16,7 +16,9 @@ void Listed::look_below(const Expr* e) {
     for (const Expr* a : e->args()) look(a);
 }
 
-/// One node may stand in several places: one that isn't a `tovec` decides.
+static bool lists(const Expr* e) { return e->op == Op::ToVec || e->op == Op::Len; }
+
+/// One node may stand in several places: one that is neither a `tovec` nor a `len` decides.
 void Listed::look(const Expr* e) {
     if (e->op == Op::Block) {
         const auto b = e->as<Block>();
@@ -31,8 +33,8 @@ void Listed::look(const Expr* e) {
         }
         return look(b.result());
     }
-    if (e->op == Op::ToVec && e->arg(0)->op == Op::Var) return;
-    if (e->op == Op::ToVec && makes_dictionary(e->arg(0))) {
+    if (lists(e) && e->arg(0)->op == Op::Var) return;
+    if (lists(e) && makes_dictionary(e->arg(0))) {
         listed_.try_emplace(e->arg(0), true);
         return look_below(e->arg(0));
     }

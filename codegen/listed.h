@@ -1,4 +1,4 @@
-// Dictionaries that nothing but `tovec` reads. Their tables need no index in the end, and if they were cut
+// Dictionaries that nothing but `tovec` and `len` reads. Their tables need no index in the end, and if they were cut
 // into partitions they may stay so.
 #pragma once
 

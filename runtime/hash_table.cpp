@@ -262,5 +262,8 @@ std::int32_t weld_rt_equal_bytes(const void* a, const void* b, std::int64_t byte
     return a == b || !bytes || std::memcmp(a, b, std::size_t(bytes)) == 0;
 }
 
-std::int64_t weld_rt_dict_len(const WeldDict* d) noexcept { return d ? d->count : 0; }
+std::int64_t weld_rt_dict_len(const WeldDict* d) noexcept {
+    if (!d) return 0;
+    return d->partitions ? count_partitions(d) : d->count;
+}
 }

@@ -412,6 +412,12 @@ std::int32_t settle_partitions(Task* task, WeldDict* d, std::int32_t loc) {
     return kOk;
 }
 
+std::int64_t count_partitions(const WeldDict* d) {
+    std::int64_t count = 0;
+    for (const RowTable& table : partitions_of(d)->tables) count += table.count;
+    return count;
+}
+
 std::int32_t list_partitions(Task* task, const WeldDict* d, WeldVec* out, std::int32_t loc) {
     std::vector<std::int64_t> firsts;
     std::int64_t total = 0;

@@ -69,8 +69,10 @@ std::int32_t add_row(Task* task, WeldDict* d, const void* key, const void* value
 /// Rows that wait are merged one by one, also with what the tables before theirs hold of their keys. Status.
 std::int32_t merge_partitions(Task* task, std::span<WeldDict* const> tables, std::int32_t op,
                               std::int32_t loc);
-/// Merges all rows that wait, if `d` is cut: it is to be listed, and no more. Status.
+/// Merges all rows that wait, if `d` is cut: it is to be listed or counted, and no more. Status.
 std::int32_t settle_partitions(Task* task, WeldDict* d, std::int32_t loc);
+/// How many rows a table has that is cut and settled.
+std::int64_t count_partitions(const WeldDict* d);
 /// All rows of a table that is cut and settled, in the order of `tovec` (runtime/listing.h). Status.
 std::int32_t list_partitions(Task* task, const WeldDict* d, WeldVec* out, std::int32_t loc);
 /// Makes one table of the partitions, if `d` is cut. Status.
