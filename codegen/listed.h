@@ -1,5 +1,5 @@
-// Dictionaries that nothing but `tovec` and `len` reads. Their tables need no index in the end, and if they were cut
-// into partitions they may stay so.
+// Dictionaries that nothing but `tovec` and `len` reads. Their tables need no index in the end, and if they
+// were cut into partitions they may stay so.
 #pragma once
 
 #include <unordered_map>
