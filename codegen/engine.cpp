@@ -18,7 +18,7 @@
 
 #include "codegen/emit.h"
 #include "codegen/optimize.h"
-#include "weldir/support/deep_thread.h"
+#include "weldir/support/deep_stack.h"
 
 namespace weld {
 

@@ -16,7 +16,7 @@
 #include "weldir/ir/print.h"
 #include "weldir/ir/verify.h"
 #include "weldir/passes/pass.h"
-#include "weldir/support/deep_thread.h"
+#include "weldir/support/deep_stack.h"
 #include "weldir/support/diag.h"
 
 namespace weld {

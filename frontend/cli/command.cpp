@@ -23,7 +23,7 @@
 #include "frontend/cli/read_value.h"
 #include "frontend/cli/timing.h"
 #include "weldir/passes/pass.h"
-#include "weldir/support/deep_thread.h"
+#include "weldir/support/deep_stack.h"
 #include "weldir/support/diag.h"
 
 namespace weld {

@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "frontend/api/config.h"
-#include "weldir/support/deep_thread.h"
+#include "weldir/support/deep_stack.h"
 
 using namespace weld;
 

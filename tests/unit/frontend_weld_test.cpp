@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "frontend_reading.h"
-#include "weldir/support/deep_thread.h"
+#include "weldir/support/deep_stack.h"
 
 using namespace weld;
 using weld::test::Reading;

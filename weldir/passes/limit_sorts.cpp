@@ -24,7 +24,6 @@ class LimitFinder {
         const Expr* const* found = limits_.find(sorted);
         return found ? *found : nullptr;
     }
-    bool found_any() const { return found_any_; }
 
   private:
     void look(const Expr* e) {
@@ -52,9 +51,7 @@ class LimitFinder {
         const Var size = s.size()->as<Var>();
         const bool known =
             s.size()->op == Op::Literal || (size && *place_.find(size.symbol()) < *place_.find(of.symbol()));
-        if (!known) return;
-        limits_[of.symbol()] = s.size();
-        found_any_ = true;
+        if (known) limits_[of.symbol()] = s.size();
     }
 
     Uses uses_;
@@ -62,7 +59,6 @@ class LimitFinder {
     std::size_t next_ = 0;
     Table<Symbol, bool> is_sort_;
     Table<Symbol, const Expr*> limits_;
-    bool found_any_ = false;
 };
 
 }  // namespace
@@ -70,7 +66,6 @@ class LimitFinder {
 const Expr* limit_sorts(Module& m, const Expr* lambda) {
     if (!has_loop(lambda)) return lambda;
     const LimitFinder finder(lambda);
-    if (!finder.found_any()) return lambda;
     return rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
         const Block block = e->as<Block>();
         if (!block) return nullptr;

@@ -67,7 +67,7 @@ class KeyFinder {
         const Type* const elem = v->type->elem();
         const Type* type = m_.types.builder(BuilderKind::Appender, {&elem, 1});
         const Symbol *b = m_.symbol("b", type), *i = m_.symbol("i", m_.types.i64()),
-                     *x = m_.symbol("x", v->type->elem());
+                     *x = m_.symbol("x", elem);
         const Expr* step = merge(m_, var(m_, b), reversed(var(m_, x)));
         const Expr* data[] = {v};
         return result(m_, loop(m_, data, new_builder(m_, type), lambda(m_, {b, i, x}, step), loc), loc);

@@ -1,6 +1,6 @@
 // Threads by pthreads, because std::thread has no say in its stack. Who waits for the work does not need one:
 // the thread goes on on another stack, which saves two wake-ups, a tenth of a small program's time.
-#include "weldir/support/deep_thread.h"
+#include "weldir/support/deep_stack.h"
 
 #include <sys/mman.h>
 #include <ucontext.h>
