@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/counters.h"
 #include "codegen/tables.h"
 
 namespace weld::codegen {
@@ -26,14 +27,15 @@ void Ahead::collect(const Expr* e) {
         case Op::KeyExists: {
             const Expr* dict = e->arg(0);
             if (!dict->type->is_dict() || dict->op != Op::Var || bound_.count(dict->attr.symbol)) return;
-            return add({dict, {}, e->arg(1), dict->type->key(), dict->type->value(), false, {}});
+            return add({dict, {}, e->arg(1), dict->type->key(), dict->type->value(), false, false, {}});
         }
         case Op::Merge: {
             Merge g = e->as<Merge>();
             const bool in_vector = e->type->is_builder(BuilderKind::VecMerger);
             if (!(in_vector || e->type->is_builder(BuilderKind::DictMerger)) || g.mask()) return;
             if (g.value()->type->holds_simd) return;  // several keys at once
-            Site site{nullptr, {}, g.value(), e->type->args[0], e->type->args.back(), in_vector, {}};
+            Site site{nullptr,   {},          g.value(), e->type->args[0], e->type->args.back(),
+                      in_vector, is_count(g), {}};
             if (in_vector) site.key_type = g.value()->type->args[0];
             if (g.value()->op == Op::MakeStruct) site.key = g.value()->arg(0);
             if (!in_vector && is_partitioned(site.key_type)) return;  // its tables stay in the cache
@@ -112,7 +114,9 @@ void Ahead::emit(Emitter& e, llvm::Value* i, llvm::Value* last, const Leaves& st
             return key;
         };
         const auto fetch_element = [&]() -> Leaves {
-            e.prefetch(e.element(from[0], site.value_type, key_at(kAheadForEntry)[0]));
+            llvm::Value* index = key_at(kAheadForEntry)[0];
+            e.prefetch(site.counts && e.may_count_narrowly ? counter(e, from[0], index)
+                                                           : e.element(from[0], site.value_type, index));
             return {};
         };
         const auto fetch_entry = [&]() -> Leaves {

@@ -26,7 +26,8 @@ class Ahead {
         const Type* key_type;
         const Type* value_type;
         bool in_vector =
-            false;  ///< the key is an index of a vecmerger's vector, whose elements are the values
+            false;            ///< the key is an index of a vecmerger's vector, whose elements are the values
+        bool counts = false;  ///< which may be narrow (codegen/counters.h)
         std::vector<std::pair<const Symbol*, const Expr*>> lets;  ///< that the key reads
     };
     void collect(const Expr* e);

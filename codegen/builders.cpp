@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "codegen/counters.h"
 #include "codegen/emit.h"
 #include "codegen/groups.h"
 #include "codegen/lanes.h"
@@ -283,8 +284,10 @@ static void merge_in_memory(Emitter& e, const Type* type, MergeOp op, llvm::Valu
 
 static Leaves merge_into_vec(Emitter& e, Merge g, const Type* t, const Leaves& s, const Leaves& v) {
     e.fail_if(e.ir.CreateICmpUGE(v[0], s[1]), kWeldArrayOutOfBounds, g.node->loc, v[0], s[1]);
-    merge_in_memory(e, t->elem(), t->op, e.element(s[0], t->elem(), v[0]),
-                    llvm::ArrayRef<llvm::Value*>(v).drop_front(1));
+    if (e.may_count_narrowly && is_count(g)) merge_count(e, s[0], v[0], v[1]);
+    else
+        merge_in_memory(e, t->elem(), t->op, e.element(s[0], t->elem(), v[0]),
+                        llvm::ArrayRef<llvm::Value*>(v).drop_front(1));
     return s;
 }
 

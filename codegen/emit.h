@@ -111,10 +111,11 @@ class Emitter {
     llvm::Function* fn;
     llvm::Value* task;
     llvm::IRBuilder<> ir;
-    Lanes lanes;                    ///< of the simd loop that is being emitted
-    std::uint32_t accumulator = 0;  ///< which accumulator merges go to
-    TailRound tail;                 ///< merges and reads leave the other lanes alone
-    std::int64_t turned_bytes = 0;  ///< of the frame, for vectors side by side (OptLanes)
+    Lanes lanes;                      ///< of the simd loop that is being emitted
+    std::uint32_t accumulator = 0;    ///< which accumulator merges go to
+    bool may_count_narrowly = false;  ///< vecmergers may have narrow counters (codegen/counters.h)
+    TailRound tail;                   ///< merges and reads leave the other lanes alone
+    std::int64_t turned_bytes = 0;    ///< of the frame, for vectors side by side (OptLanes)
     int loop_depth = 0;  ///< loops around the present place, in this function and those it was cut from
     std::unordered_map<const Symbol*, Leaves> names;
 

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include "codegen/ahead.h"
 #include "codegen/captures.h"
+#include "codegen/counters.h"
 #include "codegen/emit.h"
 #include "codegen/groups.h"
 #include "weldir/ir/facts.h"
@@ -48,6 +50,7 @@ struct Plan {
     /// lanes holds (codegen/groups.h); null otherwise.
     std::shared_ptr<const Plan> one_by_one;
     std::vector<std::int32_t> appends;
+    std::vector<std::int32_t> counts;  // by vecmerger: counts_at_most
     std::int64_t cost = 1;
 
     Lanes form(Lanes outer) const {
@@ -165,6 +168,18 @@ static llvm::Value* begin_walk(Emitter& e, const Expr* data, Walk& w) {
     return bounded_count(e, w, shape.range ? nullptr : w.vec[1]);
 }
 
+/// By vecmerger of the loop, depth first.
+static std::vector<std::int32_t> counts_per_iteration(For f) {
+    std::vector<std::int32_t> counts;
+    const std::function<void(const Type*)> each = [&](const Type* t) {
+        if (t->is_builder(BuilderKind::VecMerger)) counts.push_back(counts_at_most(f, t));
+        if (t->is_struct())
+            for (const Type* field : t->args) each(field);
+    };
+    each(f.builder()->type);
+    return counts;
+}
+
 /// `rest`: the loop over the fringe that is done with `f`, if not null.
 static Plan make_plan(Emitter& e, For f, For rest) {
     Plan plan{f};
@@ -190,6 +205,7 @@ static Plan make_plan(Emitter& e, For f, For rest) {
         }
     }
     plan.appends = merges_per_iteration(f);
+    plan.counts = counts_per_iteration(f);
     plan.cost = cost_of(f.body().body());
     if (rest) {
         const std::vector<std::int32_t> each = merges_per_iteration(rest);
@@ -360,6 +376,8 @@ class RangeEmitter {
         if (is_sum_of_lanes()) state = by_turns(&lo, hi, state);
         const Ahead ahead(plan_.f);
         const bool looks_ahead = ahead.any() && plan_.step == 1 && !reads_nd();
+        const bool counts = std::ranges::any_of(plan_.counts, [](std::int32_t most) { return most > 0; });
+        const bool outer_counts = std::exchange(e_.may_count_narrowly, counts);
         state = rounds(lo, hi, 1, state, [&](llvm::Value* i, const Leaves& s) {
             fetch_rows(i, e_.ir.CreateSub(hi, e_.c64(1)));
             if (looks_ahead)
@@ -368,6 +386,7 @@ class RangeEmitter {
             if (collect) e_.collect_check(type_, [&] { return next; });
             return next;
         });
+        e_.may_count_narrowly = outer_counts;
         if (rest) state = partial_round(hi, rest, state);
         --e_.loop_depth;
         for (int leaf : roomy) state[std::size_t(leaf) + 2] = before[std::size_t(leaf) + 2];
@@ -664,21 +683,25 @@ static llvm::Constant* loop_record(Unit& unit, const Plan& plan, llvm::Function*
     };
     const Type* type = plan.f.builder()->type;
     each(type);
-    llvm::Constant* counts = llvm::ConstantPointerNull::get(unit.ptr);
     const auto global = [&](llvm::Constant* init) {
         return new llvm::GlobalVariable(unit.out, init->getType(), true, llvm::GlobalValue::PrivateLinkage,
                                         init);
     };
-    if (!appends.empty()) counts = global(llvm::ConstantDataArray::get(unit.ctx, appends));
+    const auto array = [&](llvm::ArrayRef<std::uint32_t> numbers) -> llvm::Constant* {
+        if (numbers.empty()) return llvm::ConstantPointerNull::get(unit.ptr);
+        return global(llvm::ConstantDataArray::get(unit.ctx, numbers));
+    };
+    const std::vector<std::uint32_t> counts(plan.counts.begin(), plan.counts.end());
     auto* shape = llvm::StructType::get(
-        unit.ctx, {unit.ptr, unit.ptr, unit.i64, unit.i64, unit.i32, unit.i32, unit.ptr});
+        unit.ctx, {unit.ptr, unit.ptr, unit.i64, unit.i64, unit.i32, unit.i32, unit.ptr, unit.ptr});
     llvm::Constant* fields[] = {body,
                                 unit.describe(type),
                                 i64(plan.cost),
                                 i64(plan.by_elements ? 64 : std::max<std::int64_t>(1, 64 / plan.step)),
                                 i32(plan.f.node->says(AttrKey::Parallel, true)),
                                 i32(std::int32_t(plan.f.node->loc.offset)),
-                                counts};
+                                array(appends),
+                                array(counts)};
     return global(llvm::ConstantStruct::get(shape, fields));
 }
 

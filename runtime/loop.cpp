@@ -68,6 +68,8 @@ struct Part {
     std::int64_t appends;  // Cut::Placed: per iteration
     Cut cut;
     bool handed_on;           // from chunk to chunk, instead of combined
+    std::int32_t counts = 0;  // WeldLoop::counts
+    WeldVec wide = {};        // a vecmerger with narrow counters: the vector that it was before
     std::int64_t filled = 0;  // elements that the last chunk appended: so many the next one may, too
 
     bool is_piece_of_vector() const { return keeps_merges(type) && cut == Cut::Chunk && !handed_on; }
@@ -105,6 +107,8 @@ class ChunkedLoop {
 
   private:
     void plan();
+    std::int32_t narrow_counters();
+    void widen_counters();
     std::int32_t run_serial(Watched& watched);
     std::int32_t run_on_workers(Watched& watched);
     std::int32_t run_part(Task* t, int worker, std::int64_t chunk);
@@ -142,12 +146,13 @@ class ChunkedLoop {
 void ChunkedLoop::plan() {
     const std::int64_t work = times(n_, std::max<std::int64_t>(1, loop_->cost));
     CutQuestion question{n_, work, std::clamp<std::int64_t>(work / kChunkWork, 2, kMostChunks)};
-    const std::int32_t* appends = loop_->appends;
+    const std::int32_t *appends = loop_->appends, *counts = loop_->counts;
     bool whole = false;
     each_builder(loop_->state, 0, [&](const WeldType* type, std::int64_t offset) {
         Part part{type, &parts_of(type), offset, 0, Cut::Chunk, false};
         part.cut = part.builder->cut(type, state_ + offset, &question);
         if (keeps_merges(type) && appends && (part.appends = *appends++) >= 0) part.cut = Cut::Placed;
+        if (type->kind == kWeldVecMerger && counts) part.counts = *counts++;
         whole |= part.cut == Cut::Whole;
         parts_.push_back(part);
     });
@@ -160,6 +165,21 @@ void ChunkedLoop::plan() {
     if (chunk_size_ <= INT64_MAX - multiple) chunk_size_ = (chunk_size_ + multiple - 1) / multiple * multiple;
     chunks_ = (n_ - 1) / chunk_size_ + 1;
     stride_ = (loop_->state->size + 63) / 64 * 64;
+}
+
+std::int32_t ChunkedLoop::narrow_counters() {
+    for (Part& part : parts_) {
+        auto* vec = reinterpret_cast<WeldVec*>(state_ + part.offset);
+        if (part.cut != Cut::Worker || !part.counts || !may_narrow(task_, *vec, n_, part.counts)) continue;
+        part.wide = *vec;
+        if (narrow(task_, vec, loop_->loc)) return kFailed;
+    }
+    return kOk;
+}
+
+void ChunkedLoop::widen_counters() {
+    for (const Part& part : parts_)
+        if (part.wide.data) widen(task_, reinterpret_cast<WeldVec*>(state_ + part.offset), part.wide);
 }
 
 /// Gives a chunk new states for what is combined by chunk, and its place in what is placed.
@@ -336,8 +356,11 @@ std::int32_t ChunkedLoop::run_on_workers(Watched& watched) {
 std::int32_t ChunkedLoop::run() {
     if (const std::int32_t status = set_aside(task_, loop_, state_, n_)) return status;
     plan();
+    if (const std::int32_t status = narrow_counters()) return status;
     Watched watched(task_->run->progress, chunks_);
-    return serial_ ? run_serial(watched) : run_on_workers(watched);
+    const std::int32_t status = serial_ ? run_serial(watched) : run_on_workers(watched);
+    if (!status) widen_counters();
+    return status;
 }
 
 }  // namespace

@@ -58,7 +58,8 @@ typedef struct WeldHeldKeys {
 //   merger[T,op]      T
 //   dictmerger        WeldDict*
 //   groupmerger       WeldAppender* (of rows {key, value}, until result)
-//   vecmerger[T,op]   WeldVec       (its own copy of the initial vector)
+//   vecmerger[T,op]   WeldVec       (its own copy of the initial vector; in a loop with `counts`, an odd `data` stands
+//                                    for 32-bit counters at `data` - 1)
 typedef struct WeldAppender {
     void* data;
     int64_t size;
@@ -123,6 +124,8 @@ typedef struct WeldLoop {
     int32_t loc;
     const int32_t* appends;  // per appender in `state`, depth first: merges in each iteration if that number is
                              // always the same (memory is then set aside exactly), else -1
+    const int32_t* counts;   // per vecmerger in `state`, depth first: if its 64-bit sums may be kept as 32-bit counters
+                             // while the loop runs, what an iteration adds to an element at most; else 0
 } WeldLoop;
 
 // ---- failures ---------------------------------------------------------------------------------------------
