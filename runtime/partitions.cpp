@@ -17,7 +17,7 @@ namespace weld::runtime {
 
 namespace {
 
-constexpr int kLargestIndexBits = 16;      // of a table that is not cut: with its entries it fits the cache
+constexpr int kLargestIndexBits = 17;      // of a table that is not cut: with its entries it fits the cache
 constexpr std::int64_t kLargestRow = 256;  // bytes
 constexpr std::int64_t kBufferBytes = 256, kBlockBytes = 16 << 10;  // about
 constexpr std::int64_t kSlabBlocks = kPartitions;
