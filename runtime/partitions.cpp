@@ -10,6 +10,7 @@
 
 #include "runtime/entry.h"
 #include "runtime/listing.h"
+#include "runtime/merge.h"
 #include "runtime/parallel.h"
 #include "runtime/stream.h"
 
@@ -86,31 +87,28 @@ class Rows {
     /// Merges `count` rows, of which row(i) is the address, in their order. Status.
     template <class Row>
     std::int32_t merge(Task* task, std::int64_t count, std::int32_t loc, const Row& row) {
-        constexpr std::int64_t most = 128;  // at a time: first rows find their places, then values are merged
-        char* into[most];
-        const char* from[most];
         const std::int64_t value_at = d_->value_at;
-        for (std::int64_t done = 0; done < count;) {
-            const std::int64_t end = std::min(count, done + most);
-            if (reserve(task, table_.count + end - done, loc)) return kFailed;
-            const Places places = this->places();
-            std::int64_t known = 0, added = 0;
-            for (; done < end; ++done) {
-                const char* const one = row(done);
-                __builtin_prefetch(one + kRowsAhead);
-                char* const place = find(places, one);
-                if (is_free(place)) {
-                    std::memcpy(place, one, std::size_t(stride()));
-                    ++added;
-                } else {
-                    into[known] = place + value_at;
-                    from[known++] = one + value_at;
-                }
-            }
-            table_.count += added;
-            merge_fields(d_, partitions_of(d_)->op, into, from, known);
+        const std::int32_t op = partitions_of(d_)->op;
+        const auto add = [&]<class T>(T) {
+            const auto at_once = [=](char* place, const char* one) {
+                T* const into = reinterpret_cast<T*>(place + value_at);
+                *into = merged(kWeldAdd, *into, *reinterpret_cast<const T*>(one + value_at));
+            };
+            return find_places(task, count, loc, row, at_once, [] {});
+        };
+        if (op == kWeldAdd && d_->num_fields == 1) {  // the most frequent case, a tenth faster
+            if (d_->fields->kind == kWeldI64) return add(std::int64_t());
+            if (d_->fields->kind == kWeldF64) return add(double());
         }
-        return kOk;
+        char* into[kRowsAtOnce];
+        const char* from[kRowsAtOnce];
+        std::int64_t known = 0;
+        const auto later = [&](char* place, const char* one) {
+            into[known] = place + value_at;
+            from[known++] = one + value_at;
+        };
+        return find_places(task, count, loc, row, later,
+                           [&] { merge_fields(d_, op, into, from, std::exchange(known, 0)); });
     }
 
     std::uint32_t tag(const char* row) const { return tag_of(hash_key<K>(nullptr, row)); }
@@ -137,6 +135,35 @@ class Rows {
     std::int64_t stride() const { return Stride ? Stride : d_->stride; }
 
   private:
+    static constexpr std::int64_t kRowsAtOnce = 128;
+
+    /// Rows with new keys take a place. Calls known(place, row) for the others, in their order, and
+    /// after_some() after kRowsAtOnce rows at most. Status.
+    template <class Row, class Known, class AfterSome>
+    std::int32_t find_places(Task* task, std::int64_t count, std::int32_t loc, const Row& row,
+                             const Known& known, const AfterSome& after_some) {
+        for (std::int64_t done = 0; done < count;) {
+            const std::int64_t end = std::min(count, done + kRowsAtOnce);
+            if (reserve(task, table_.count + end - done, loc)) return kFailed;
+            const Places places = this->places();
+            std::int64_t added = 0;
+            for (; done < end; ++done) {
+                const char* const one = row(done);
+                __builtin_prefetch(one + kRowsAhead);
+                char* const place = find(places, one);
+                if (is_free(place)) {
+                    std::memcpy(place, one, std::size_t(stride()));
+                    ++added;
+                } else {
+                    known(place, one);
+                }
+            }
+            table_.count += added;
+            after_some();
+        }
+        return kOk;
+    }
+
     bool is_free(const char* place) const { return equal_keys<K>(nullptr, place, free_); }
 
     template <class F>
