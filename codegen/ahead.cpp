@@ -11,7 +11,7 @@ namespace weld::codegen {
 
 static constexpr std::int64_t kAheadForEntry = 16, kAheadForSlot = 32;  // iterations
 static constexpr std::size_t kLargestKey = 24;                          // nodes
-static constexpr std::int64_t kFarSlots = 1 << 16;                      // smaller tables are in the cache
+static constexpr std::int64_t kFarSlots = 1 << 17;                      // smaller tables are in the cache
 static constexpr std::int64_t kFarBytes = 1 << 19;                      // and smaller vectors
 
 Ahead::Ahead(For f) : loop_(f) { collect(f.body().body()); }
