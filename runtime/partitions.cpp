@@ -96,10 +96,11 @@ class Rows {
             };
             return find_places(task, count, loc, row, at_once, [] {});
         };
-        if (op == kWeldAdd && d_->num_fields == 1) {  // the most frequent case, a tenth faster
-            if (d_->fields->kind == kWeldI64) return add(std::int64_t());
-            if (d_->fields->kind == kWeldF64) return add(double());
-        }
+        if constexpr (K == KeyKind::Plain8 && Stride == 16)  // the most frequent case, a tenth faster
+            if (op == kWeldAdd && d_->num_fields == 1) {
+                if (d_->fields->kind == kWeldI64) return add(std::int64_t());
+                if (d_->fields->kind == kWeldF64) return add(double());
+            }
         char* into[kRowsAtOnce];
         const char* from[kRowsAtOnce];
         std::int64_t known = 0;
