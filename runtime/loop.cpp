@@ -67,10 +67,11 @@ struct Part {
     std::int64_t offset;
     std::int64_t appends;  // Cut::Placed: per iteration
     Cut cut;
-    bool handed_on;           // from chunk to chunk, instead of combined
-    std::int32_t counts = 0;  // WeldLoop::counts
-    WeldVec wide = {};        // a vecmerger with narrow counters: the vector that it was before
-    std::int64_t filled = 0;  // elements that the last chunk appended: so many the next one may, too
+    bool handed_on;             // from chunk to chunk, instead of combined
+    std::int32_t counts = 0;    // WeldLoop::counts
+    WeldVec wide = {};          // a vecmerger with narrow counters: the vector that it was before
+    std::int64_t combined = 0;  // chunks, in a serial loop
+    std::int64_t filled = 0;    // elements that the last chunk appended: so many the next one may, too
 
     bool is_piece_of_vector() const { return keeps_merges(type) && cut == Cut::Chunk && !handed_on; }
 };
@@ -119,6 +120,7 @@ class ChunkedLoop {
     void note_sizes(char* state);
     std::int32_t check_placed(const Part& part);
     std::int32_t combine();
+    std::int32_t combine_up_to(Part& part, std::int64_t chunk);
     std::int32_t combine_part(const Part& part, char* states, std::int64_t count, const char* except);
 
     char* worker_state(int worker) const { return worker_states_ + worker * stride_; }
@@ -243,23 +245,22 @@ std::int32_t ChunkedLoop::run_chunk(Task* t, char* state, std::int64_t chunk) {
 // ---- serially ---------------------------------------------------------------------------------------------
 
 std::int32_t ChunkedLoop::run_serial(Watched& watched) {
-    char* piece = static_cast<char*>(allocate_array(task_, 1, stride_, loop_->loc));
-    if (!piece) return kFailed;
+    pieces_ = static_cast<char*>(allocate_array(task_, chunks_, stride_, loop_->loc));
+    if (!pieces_) return kFailed;
     std::int32_t status = kOk;
     for (std::int64_t chunk = 0; chunk < chunks_ && !status; ++chunk) {
+        char* const mine = piece(chunk);
         for (const Part& part : parts_)
-            if (part.handed_on) copy(part, piece, state_);
+            if (part.handed_on) copy(part, mine, state_);
         status = task_->check_stop(loop_->loc);
-        if (!status) status = run_chunk(task_, piece, chunk);
+        if (!status) status = run_chunk(task_, mine, chunk);
         watched.chunk_done();
-        for (const Part& part : parts_) {
-            void* const one = piece + part.offset;
-            if (part.handed_on) copy(part, state_, piece);
-            else if (!status)
-                status = part.builder->combine(task_, part.type, state_ + part.offset, {&one, 1}, loop_->loc);
+        for (Part& part : parts_) {
+            if (part.handed_on) copy(part, state_, mine);
+            else if (!status) status = combine_up_to(part, chunk + 1);
         }
     }
-    release(task_, piece);
+    release(task_, pieces_);
     return status;
 }
 
@@ -290,6 +291,17 @@ std::int32_t ChunkedLoop::run_part(Task* t, int worker, std::int64_t chunk) {
     for (const Part& part : parts_)
         if (part.cut == Cut::Worker) copy(part, mine, piece(chunk));
     return status;
+}
+
+/// Combines the pieces of a serial loop before `chunk`, once that is worth it.
+std::int32_t ChunkedLoop::combine_up_to(Part& part, std::int64_t chunk) {
+    std::vector<void*> waiting;
+    for (std::int64_t i = part.combined; i < chunk; ++i) waiting.push_back(piece(i) + part.offset);
+    char* const whole = state_ + part.offset;
+    if (part.type->kind == kWeldDictMerger && chunk < chunks_ && !should_combine(task_, whole, waiting))
+        return kOk;
+    part.combined = chunk;
+    return part.builder->combine(task_, part.type, whole, waiting, loop_->loc);
 }
 
 /// Combines `count` states, `except` one, into the loop's.

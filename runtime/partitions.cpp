@@ -23,6 +23,7 @@ constexpr std::int64_t kLargestRow = 256;  // bytes
 constexpr std::int64_t kBufferBytes = 256, kBlockBytes = 16 << 10;  // about
 constexpr std::int64_t kSlabBlocks = kPartitions;
 constexpr std::int64_t kFirstSlabs = 16;
+constexpr std::int64_t kMostWaiting = 4;      // times what the tables take
 constexpr std::int64_t kRowsAhead = 2 << 10;  // bytes
 constexpr int kFewestBits = 8;                // of a table of rows
 
@@ -296,14 +297,18 @@ std::int32_t merge_all_waiting(Task* task, WeldDict* d, bool parallel, std::int3
     return kOk;
 }
 
+std::int64_t table_bytes(const WeldDict* d) {
+    std::int64_t bytes = 0;
+    for (const RowTable& table : partitions_of(d)->tables)
+        if (table.places) bytes += d->stride << table.bits;
+    return bytes;
+}
+
 /// So much may wait as the tables take four times: then what is done to them for each merge stays in
 /// proportion.
 void allow_slabs(WeldDict* d) {
     Partitions* p = partitions_of(d);
-    std::int64_t bytes = 0;
-    for (const RowTable& table : p->tables)
-        if (table.places) bytes += d->stride << table.bits;
-    p->most_slabs = std::max(kFirstSlabs, 4 * bytes / slab_bytes(p));
+    p->most_slabs = std::max(kFirstSlabs, kMostWaiting * table_bytes(d) / slab_bytes(p));
 }
 
 /// A block for the rows of a partition, or room because all that waited has been merged. Status.
@@ -430,6 +435,14 @@ std::int32_t merge_partitions(Task* task, std::span<WeldDict* const> tables, std
     allow_slabs(whole);
     for (WeldDict* d : tables.subspan(1)) release_table(task, d);
     return kOk;
+}
+
+bool should_merge(const Task* task, const WeldDict* whole, std::span<WeldDict* const> tables) {
+    if (!whole->partitions) return true;
+    std::int64_t waiting = 0;
+    for (const WeldDict* d : tables)
+        if (d->partitions) waiting += partitions_of(d)->num_slabs * slab_bytes(partitions_of(d));
+    return waiting >= kMostWaiting * table_bytes(whole) || !has_room(task, waiting);
 }
 
 std::int32_t settle_partitions(Task* task, WeldDict* d, std::int32_t loc) {

@@ -69,6 +69,9 @@ std::int32_t add_row(Task* task, WeldDict* d, const void* key, const void* value
 /// Rows that wait are merged one by one, also with what the tables before theirs hold of their keys. Status.
 std::int32_t merge_partitions(Task* task, std::span<WeldDict* const> tables, std::int32_t op,
                               std::int32_t loc);
+/// Whether as many rows wait in `tables` as are worth going through all of `whole` to merge them, or as there
+/// is memory for.
+bool should_merge(const Task* task, const WeldDict* whole, std::span<WeldDict* const> tables);
 /// Merges all rows that wait, if `d` is cut: it is to be listed or counted, and no more. Status.
 std::int32_t settle_partitions(Task* task, WeldDict* d, std::int32_t loc);
 /// How many rows a table has that is cut and settled.

@@ -45,6 +45,12 @@ static std::int32_t combine(Task* task, const WeldType* type, void* state, std::
     return whole ? kOk : kFailed;
 }
 
+bool should_combine(const Task* task, const void* whole, std::span<void* const> pieces) {
+    std::vector<WeldDict*> tables;
+    for (void* piece : pieces) tables.push_back(*static_cast<WeldDict**>(piece));
+    return should_merge(task, *static_cast<WeldDict* const*>(whole), tables);
+}
+
 const BuilderParts dictmerger_parts{cut, start, combine, seamless};
 
 template <KeyKind K>

@@ -56,6 +56,9 @@ struct BuilderParts {
 
 extern const BuilderParts appender_parts, merger_parts, dictmerger_parts, groupmerger_parts, vecmerger_parts;
 
+/// Whether pieces of a dictmerger, which are combined one after the other, should be now.
+bool should_combine(const Task* task, const void* whole, std::span<void* const> pieces);
+
 /// Whether a vecmerger of 64-bit sums should have narrow counters in a loop of `n` iterations, each of which
 /// adds at most `most` to an element. What follows gives it such, and adds them to the vector that it was
 /// before.
