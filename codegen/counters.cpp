@@ -43,6 +43,7 @@ bool is_count(Merge g) { return sums_wide_integers(g.node->type) && bound_of(g) 
 static void add_counts(const Expr* e, const Type* t, bool in_loop, std::int64_t* sum) {
     if (e->op == Op::Merge && e->type == t) *sum += in_loop ? kMostAtOnce + 1 : bound_of(e->as<Merge>());
     if (*sum > kMostAtOnce) return;
+    if (e->op == Op::Call && e->type->holds_builder) *sum = kMostAtOnce + 1;
     const bool loops = in_loop || e->op == Op::For || e->op == Op::Iterate;
     for (const Expr* a : e->args()) add_counts(a, t, loops, sum);
 }

@@ -386,8 +386,8 @@ class RangeEmitter {
             if (collect) e_.collect_check(type_, [&] { return next; });
             return next;
         });
-        e_.may_count_narrowly = outer_counts;
         if (rest) state = partial_round(hi, rest, state);
+        e_.may_count_narrowly = outer_counts;
         --e_.loop_depth;
         for (int leaf : roomy) state[std::size_t(leaf) + 2] = before[std::size_t(leaf) + 2];
         return changes ? into(outer, state) : state;

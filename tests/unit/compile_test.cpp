@@ -1,8 +1,10 @@
 // The natural way: text, program, run.
 #include "frontend/api/compile.h"
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -40,6 +42,42 @@ TEST_CASE("the loops of a large program are compiled by several threads") {
         const RunOutcome outcome = program->run(&args, {.threads = 2});
         REQUIRE(outcome.ok());
         CHECK(*static_cast<const std::int64_t*>(outcome.value()) == sum);
+    }
+}
+
+TEST_CASE("counters are narrow in all functions that a loop is made of") {
+    std::string text =
+        "|n: i64, m: i64| let z = result(for(rangeiter(0L, m, 1L), appender[i64], "
+        "|b, i, x| merge(b, 0L))); result(for(rangeiter(0L, n, 1L), vecmerger[i64,+](z), "
+        "|b, i, x| let a0 = x; ";
+    const int lets = 500;  // more than one function holds
+    const auto number = [](const char* name, int i) { return name + std::to_string(i); };
+    for (int half = 0; half < 2; ++half) {
+        for (int i = half * lets + 1; i <= (half + 1) * lets; ++i)
+            text += "let " + number("a", i) + " = " + number("a", i - 1) + " * 3L + 1L; ";
+        text +=
+            half ? "let d = merge(c, {a1000 & 32767L, 1L}); d))" : "let c = merge(b, {a500 & 32767L, 1L}); ";
+    }
+    const struct {
+        std::int64_t n, m;
+    } args{200'000, 40'000};
+    std::vector<std::int64_t> expected(std::size_t(args.m));
+    for (std::int64_t x = 0; x < args.n; ++x) {
+        auto a = std::uint64_t(x);
+        for (int i = 1; i <= 2 * lets; ++i) {
+            a = a * 3 + 1;
+            if (i % lets == 0) ++expected[a & 32767];
+        }
+    }
+    for (const int level : {0, 2}) {
+        const auto program = compiled(text, {.level = level});
+        for (const int threads : {1, 2}) {
+            const RunOutcome outcome = program->run(&args, {.threads = threads});
+            REQUIRE(outcome.ok());
+            const auto* counts = static_cast<const WeldVec*>(outcome.value());
+            REQUIRE(counts->len == args.m);
+            CHECK(std::equal(expected.begin(), expected.end(), static_cast<std::int64_t*>(counts->data)));
+        }
     }
 }
 
