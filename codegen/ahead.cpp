@@ -27,15 +27,15 @@ void Ahead::collect(const Expr* e) {
         case Op::KeyExists: {
             const Expr* dict = e->arg(0);
             if (!dict->type->is_dict() || dict->op != Op::Var || bound_.count(dict->attr.symbol)) return;
-            return add({dict, {}, e->arg(1), dict->type->key(), dict->type->value(), false, false, {}});
+            return add({dict, {}, e->arg(1), dict->type->key(), dict->type->value(), false, {}});
         }
         case Op::Merge: {
             Merge g = e->as<Merge>();
             const bool in_vector = e->type->is_builder(BuilderKind::VecMerger);
             if (!(in_vector || e->type->is_builder(BuilderKind::DictMerger)) || g.mask()) return;
             if (g.value()->type->holds_simd) return;  // several keys at once
-            Site site{nullptr,   {},          g.value(), e->type->args[0], e->type->args.back(),
-                      in_vector, is_count(g), {}};
+            Site site{nullptr, {}, g.value(), e->type->args[0], e->type->args.back(), in_vector, {}};
+            site.counts = is_count(g);
             if (in_vector) site.key_type = g.value()->type->args[0];
             if (g.value()->op == Op::MakeStruct) site.key = g.value()->arg(0);
             if (!in_vector && is_partitioned(site.key_type)) return;  // its tables stay in the cache

@@ -26,9 +26,9 @@ class Ahead {
         const Type* key_type;
         const Type* value_type;
         bool in_vector =
-            false;            ///< the key is an index of a vecmerger's vector, whose elements are the values
-        bool counts = false;  ///< which may be narrow (codegen/counters.h)
+            false;  ///< the key is an index of a vecmerger's vector, whose elements are the values
         std::vector<std::pair<const Symbol*, const Expr*>> lets;  ///< that the key reads
+        bool counts = false;  ///< in_vector: the values may be narrow (codegen/counters.h)
     };
     void collect(const Expr* e);
     void add(Site site);

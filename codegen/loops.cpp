@@ -168,15 +168,22 @@ static llvm::Value* begin_walk(Emitter& e, const Expr* data, Walk& w) {
     return bounded_count(e, w, shape.range ? nullptr : w.vec[1]);
 }
 
+/// Calls `fn(builder type, first leaf, number of the builder)` for each builder in `t`.
+static void for_each_builder(const Emitter& e, const Type* t, int& leaf, int& number,
+                             const std::function<void(const Type*, int, int)>& fn) {
+    if (t->is_builder()) fn(t, leaf, number++);
+    if (t->is_struct())
+        for (const Type* f : t->args) for_each_builder(e, f, leaf, number, fn);
+    else leaf += e.num_leaves(t);
+}
+
 /// By vecmerger of the loop, depth first.
-static std::vector<std::int32_t> counts_per_iteration(For f) {
+static std::vector<std::int32_t> counts_per_iteration(const Emitter& e, For f) {
     std::vector<std::int32_t> counts;
-    const std::function<void(const Type*)> each = [&](const Type* t) {
+    int leaf = 0, number = 0;
+    for_each_builder(e, f.builder()->type, leaf, number, [&](const Type* t, int, int) {
         if (t->is_builder(BuilderKind::VecMerger)) counts.push_back(counts_at_most(f, t));
-        if (t->is_struct())
-            for (const Type* field : t->args) each(field);
-    };
-    each(f.builder()->type);
+    });
     return counts;
 }
 
@@ -205,7 +212,7 @@ static Plan make_plan(Emitter& e, For f, For rest) {
         }
     }
     plan.appends = merges_per_iteration(f);
-    plan.counts = counts_per_iteration(f);
+    plan.counts = counts_per_iteration(e, f);
     plan.cost = cost_of(f.body().body());
     if (rest) {
         const std::vector<std::int32_t> each = merges_per_iteration(rest);
@@ -313,15 +320,6 @@ static Leaves read(Emitter& e, const Plan& plan, const Walk& w, llvm::Value* i) 
 }
 
 // ---- bodies --------------------------------------------------------------------------------------------
-
-/// Calls `fn(builder type, first leaf, number of the builder)` for each builder in `t`.
-static void for_each_builder(const Emitter& e, const Type* t, int& leaf, int& number,
-                             const std::function<void(const Type*, int, int)>& fn) {
-    if (t->is_builder()) fn(t, leaf, number++);
-    if (t->is_struct())
-        for (const Type* f : t->args) for_each_builder(e, f, leaf, number, fn);
-    else leaf += e.num_leaves(t);
-}
 
 /// Appenders that take a fixed number of values per iteration, whose room has been made: their first leaves.
 static std::vector<int> roomy_appenders(const Emitter& e, const Plan& plan) {
