@@ -19,18 +19,16 @@ llvm::Value* Emitter::merge_op(MergeOp op, Scalar s, llvm::Value* a, llvm::Value
     constexpr Op ops[] = {Op::Add, Op::Mul, Op::Min, Op::Max};
     if (!is_float(s) || op == MergeOp::Min || op == MergeOp::Max)
         return scalar_op(ops[int(op)], s, a, b, Loc{});
-    // Sums and products of floats may be reassociated, and a sum of a product may be one operation.
-    llvm::FastMathFlags flags;
-    flags.setAllowReassoc();
-    if (op == MergeOp::Add) {
-        flags.setAllowContract();
-        if (auto* product = llvm::dyn_cast<llvm::Instruction>(b);
-            product && product->getOpcode() == llvm::Instruction::FMul)
-            product->setHasAllowContract(true);
-    }
-    llvm::IRBuilder<>::FastMathFlagGuard guard(ir);
-    ir.setFastMathFlags(flags);
-    return op == MergeOp::Add ? ir.CreateFAdd(a, b) : ir.CreateFMul(a, b);
+    // A sum of a product may be one operation. LLVM is not left to choose: what it fuses depends on the
+    // machine and on what stands around, and so would bits. A product of another block may come from outside
+    // the loop, where a function for the loop would not see it.
+    if (op == MergeOp::Mul) return ir.CreateFMul(a, b);
+    auto* product = llvm::dyn_cast<llvm::BinaryOperator>(b);
+    if (!unit.target.fuses || !product || product->getOpcode() != llvm::Instruction::FMul ||
+        product->getParent() != ir.GetInsertBlock())
+        return ir.CreateFAdd(a, b);
+    return ir.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()},
+                              {product->getOperand(0), product->getOperand(1), a});
 }
 
 llvm::Value* Emitter::neutral(MergeOp op, Scalar s) {

@@ -96,7 +96,7 @@ static void turn_over(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::
     auto& ir = e.ir;
     const std::int64_t bytes = scalar->getPrimitiveSizeInBits() / 8, n = std::int64_t(rows.size());
     const std::int64_t side =
-        std::min(n, std::max<std::int64_t>(1, std::int64_t(target_simd_bytes()) / bytes));
+        std::min(n, std::max<std::int64_t>(1, std::int64_t(e.unit.target.register_bytes) / bytes));
     auto* lanes = llvm::FixedVectorType::get(scalar, unsigned(side));
     const llvm::Align align{std::uint64_t(bytes)};
     const auto place = [&](llvm::Value* j, std::int64_t row) {

@@ -19,6 +19,7 @@ Unit::Unit(const Module& m, const Constants& constants, const Listed& listed, co
       constants(constants),
       listed(listed),
       options(options),
+      target(target_of(options.cpu)),
       out(out),
       ctx(out.getContext()),
       i1(llvm::Type::getInt1Ty(ctx)),
@@ -313,15 +314,32 @@ void Emitter::fetch_row(llvm::Value* data) {
 
 llvm::Value* Emitter::load_tail(const Type* simd, llvm::Value* from) {
     auto* type = llvm::FixedVectorType::get(unit.memory(simd->scalar), simd->lanes);
-    const llvm::Align align(std::uint64_t(size_of(simd->scalar)));
-    llvm::Value* v = ir.CreateMaskedLoad(type, from, align, tail.mask, llvm::Constant::getNullValue(type));
+    const int bytes = size_of(simd->scalar);
+    llvm::Value *v, *none = llvm::Constant::getNullValue(type);
+    if (bytes >= unit.target.least_masked) {
+        v = ir.CreateMaskedLoad(type, from, llvm::Align(std::uint64_t(bytes)), tail.mask, none);
+    } else {
+        llvm::Value* room = slot(std::int64_t(bytes) * simd->lanes, kLaneBytes);
+        ir.CreateStore(none, room);
+        ir.CreateMemCpy(room, llvm::Align(kLaneBytes), from, llvm::Align(std::uint64_t(bytes)),
+                        ir.CreateMul(tail.count, c64(bytes)));
+        v = ir.CreateLoad(type, room);
+    }
     return simd->scalar == Scalar::Bool ? ir.CreateIsNotNull(v) : v;
 }
 
 void Emitter::store_tail(Scalar s, llvm::Value* v, llvm::Value* to) {
     auto* type = llvm::cast<llvm::FixedVectorType>(v->getType());
     if (s == Scalar::Bool) v = ir.CreateZExt(v, llvm::FixedVectorType::get(unit.i8, type->getNumElements()));
-    ir.CreateMaskedStore(v, to, llvm::Align(std::uint64_t(size_of(s))), tail.mask);
+    const int bytes = size_of(s);
+    const llvm::Align align{std::uint64_t(bytes)};
+    if (bytes >= unit.target.least_masked) {
+        ir.CreateMaskedStore(v, to, align, tail.mask);
+        return;
+    }
+    llvm::Value* room = slot(std::int64_t(bytes) * type->getNumElements(), kLaneBytes);
+    ir.CreateStore(v, room);
+    ir.CreateMemCpy(to, align, room, llvm::Align(kLaneBytes), ir.CreateMul(tail.count, c64(bytes)));
 }
 
 std::uint32_t lanes_in(const Type* t) {

@@ -24,6 +24,7 @@
 #include "codegen/constants.h"
 #include "codegen/engine.h"
 #include "codegen/listed.h"
+#include "codegen/target.h"
 #include "weldir/ir/build.h"
 #include "weldir/ir/layout.h"
 #include "weldir/ir/walk.h"
@@ -43,6 +44,7 @@ class Unit {
     const Constants& constants;
     const Listed& listed;
     const CodeOptions& options;
+    const Target& target;
     llvm::Module& out;
     llvm::LLVMContext& ctx;
     llvm::IntegerType *i1, *i8, *i32, *i64;

@@ -47,12 +47,13 @@ std::string assembly_of(llvm::Module& module, llvm::TargetMachine& machine) {
 
 /// An LLVM module and the machine that it is compiled for.
 struct Part {
+    Cpu cpu = Cpu::Native;
     int level = 0;
     std::unique_ptr<llvm::TargetMachine> machine;
     std::unique_ptr<llvm::Module> module;
 
     bool make_machine(std::string* error) {
-        machine = codegen::host_machine(level, error);
+        machine = codegen::machine_for(cpu, level, error);
         return machine != nullptr;
     }
 
@@ -130,7 +131,7 @@ struct Share {
 
     void compile(const CodeOptions& options) {
         llvm::LLVMContext context;
-        Part part{.level = options.level};
+        Part part{.cpu = options.cpu, .level = options.level};
         auto module = llvm::parseBitcodeFile(llvm::MemoryBufferRef(bitcode, "loops"), context);
         if (!module) {
             error = llvm::toString(module.takeError());
@@ -166,7 +167,8 @@ bool generate(const Module& m, const CodeOptions& options, MachineCode* code, Co
               std::string* error) {
     const double begin = now_ms();
     llvm::LLVMContext context;
-    Part once{.level = 0}, loops{.level = options.level};  // code that runs once is compiled the quick way
+    // Code that runs once is compiled the quick way.
+    Part once{.cpu = options.cpu, .level = 0}, loops{.cpu = options.cpu, .level = options.level};
     if (!once.make("once", context, error) || !loops.make("loops", context, error)) return false;
     const codegen::Constants constants(m);
     const codegen::Listed listed(m);

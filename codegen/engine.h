@@ -18,7 +18,19 @@ namespace weld {
 /// its result. Returns a status; on failure `result` holds nothing and the failure is with the task.
 using EntryFn = std::int32_t (*)(WeldTask* task, const void* args, void* result);
 
+/// Which instructions code may use, from those of any x86-64 on. Each has those before it.
+enum class Cpu : std::uint8_t {
+    Sse2,
+    Avx2,    ///< and FMA: x86-64-v3
+    Avx512,  ///< f, bw, cd, dq, vl: x86-64-v4
+    Native,  ///< all that this machine has
+};
+/// Those that this machine can run code for, `Native` being the last.
+std::vector<Cpu> runnable_cpus();
+std::string_view name_of(Cpu cpu);  ///< `sse2`
+
 struct CodeOptions {
+    Cpu cpu = Cpu::Native;
     int level = 2;                           ///< 0: no LLVM optimisation, fast selection; 1...3
     int threads = 1;                         ///< that compile, at most
     bool verify = false;                     ///< check the LLVM IR before optimisation
@@ -59,11 +71,7 @@ std::shared_ptr<Code> load(const MachineCode& code, const Resolve& resolve, std:
 /// `generate`, for who loads libweld.so only when code is needed: weld-cli does.
 extern "C" decltype(&generate) const weld_codegen_generate;
 
-/// Bytes of a vector register of this machine: 64, 32 or 16. Starts no LLVM.
-std::uint32_t target_simd_bytes();
-/// AVX-512 that can move lanes of one and two bytes together (VBMI2).
-bool target_moves_small_lanes();
-/// What code that was made here may be run on: the instructions of this machine.
-std::string target_identity();
+/// What code that was made here for `cpu` may be run on.
+std::string target_identity(Cpu cpu);
 
 }  // namespace weld

@@ -31,9 +31,9 @@ Leaves lane(Emitter& e, const Leaves& v, std::uint64_t k) {
 llvm::Value* compressed(Emitter& e, llvm::Value* v, llvm::Value* mask) {
     auto* type = llvm::cast<llvm::FixedVectorType>(v->getType());
     const unsigned n = type->getNumElements(), own_bits = type->getScalarSizeInBits();
-    if (target_simd_bytes() != 64) return nullptr;
+    if (!e.unit.target.packs) return nullptr;
     unsigned bits = own_bits;  // of the lanes that are moved: 128 to 512 in all
-    while (bits < 64 && (bits * n < 128 || (bits < 32 && !target_moves_small_lanes()))) bits *= 2;
+    while (bits < 64 && (bits * n < 128 || (bits < 32 && !e.unit.target.packs_small))) bits *= 2;
     if (bits * n < 128 || bits * n > 512) return nullptr;
     if (bits != own_bits)
         v = e.ir.CreateZExt(v, llvm::FixedVectorType::get(llvm::IntegerType::get(e.unit.ctx, bits), n));

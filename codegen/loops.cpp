@@ -100,7 +100,6 @@ static For loop_with_tail(For f) {
     const For lanes = f.builder()->as<For>();
     const Annotation* tail = f.node->annotation(AttrKey::Tail);
     if (!lanes || !tail || tail->text != "masked") return {};
-    if (target_simd_bytes() != 64 && !Plan::holds(f.builder()->type, BuilderKind::DictMerger)) return {};
     if (lanes.data().size() > f.data().size()) return {};
     std::uint32_t n = 0;
     for (std::size_t i = 0; i < lanes.data().size(); ++i) {
@@ -332,6 +331,12 @@ static std::vector<int> roomy_appenders(const Emitter& e, const Plan& plan) {
 }
 
 static TailRound tail_round(Emitter& e, llvm::Value* count, std::int64_t lanes) {
+    if (!e.unit.target.packs) {  // masks are lanes themselves
+        std::vector<llvm::Constant*> numbers;
+        for (std::int64_t k = 0; k < lanes; ++k) numbers.push_back(e.ir.getInt8(std::uint8_t(k)));
+        llvm::Value* all = e.ir.CreateVectorSplat(unsigned(lanes), e.ir.CreateTrunc(count, e.unit.i8));
+        return {count, e.ir.CreateICmpULT(llvm::ConstantVector::get(numbers), all)};
+    }
     auto* bits = llvm::IntegerType::get(e.unit.ctx, unsigned(lanes));
     llvm::Value* others = e.ir.CreateTrunc(e.ir.CreateSub(e.c64(lanes), count), bits);
     llvm::Value* mask = e.ir.CreateLShr(llvm::Constant::getAllOnesValue(bits), others);

@@ -18,6 +18,9 @@
 
 namespace weld::codegen {
 
+/// Registers of 64 bytes where the machine has them: that lanes fill them was chosen already.
+static constexpr const char* kWideRegisters = "-prefer-256-bit";
+
 /// What this machine has and its name does not imply, or the other way round. The whole list would say the
 /// same, and takes LLVM a millisecond to read each time.
 static std::string features_beyond(const llvm::Target& target, const std::string& triple,
@@ -30,11 +33,24 @@ static std::string features_beyond(const llvm::Target& target, const std::string
         if (at == here.end() || at->second == implied->getFeatureBits()[feature.Value]) continue;
         features += (at->second ? "+" : "-") + std::string(feature.Key) + ",";
     }
-    // 512-bit registers where the machine has them: our own vectoriser chose the width already
-    return features + "-prefer-256-bit";
+    return features + kWideRegisters;
 }
 
-std::unique_ptr<llvm::TargetMachine> host_machine(int level, std::string* error) {
+/// The processor as LLVM calls it, and its features.
+static std::pair<llvm::StringRef, llvm::StringRef> processor(Cpu cpu, const llvm::Target& target,
+                                                             const std::string& triple) {
+    switch (cpu) {
+        case Cpu::Sse2: return {"x86-64", ""};
+        case Cpu::Avx2: return {"x86-64-v3", ""};
+        case Cpu::Avx512: return {"x86-64-v4", kWideRegisters};
+        case Cpu::Native: break;
+    }
+    static const llvm::StringRef name = llvm::sys::getHostCPUName();
+    static const std::string features = features_beyond(target, triple, name);
+    return {name, features};
+}
+
+std::unique_ptr<llvm::TargetMachine> machine_for(Cpu cpu, int level, std::string* error) {
     static std::once_flag once;
     std::call_once(once, [] {
         llvm::InitializeNativeTarget();
@@ -43,11 +59,10 @@ std::unique_ptr<llvm::TargetMachine> host_machine(int level, std::string* error)
     const std::string triple = llvm::sys::getProcessTriple();
     const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, *error);
     if (!target) return nullptr;
-    static const llvm::StringRef cpu = llvm::sys::getHostCPUName();
-    static const std::string features = features_beyond(*target, triple, cpu);
+    const auto [name, features] = processor(cpu, *target, triple);
     llvm::TargetOptions options;
     auto machine = std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-        triple, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+        triple, name, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
         level == 0 ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default, true));
     machine->setFastISel(level == 0);
     return machine;

@@ -1,4 +1,7 @@
 // Scalar operations, on one value or on lanes. What they compute is defined by weldir/ir/scalar.h.
+#include <numeric>
+
+#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Intrinsics.h>
 
 #include "codegen/emit.h"
@@ -113,14 +116,10 @@ llvm::Value* Emitter::scalar_op(Op op, Scalar s, llvm::Value* a, llvm::Value* b,
 // Vector routines of the runtime take exactly one register. A scalar is lane 0 of a register that holds it in
 // every lane, so that scalar and simd programs get the same bits.
 llvm::Value* Emitter::math_call(Op op, Scalar s, llvm::Value* a, llvm::Value* b) {
-    const std::uint32_t bytes = target_simd_bytes();
-    const unsigned width = bytes / unsigned(size_of(s));
+    const unsigned width = unit.target.register_bytes / unsigned(size_of(s));
     auto* type = llvm::FixedVectorType::get(unit.lower(s), width);
     const std::string name = std::string("weld_vm_") + info(op).text +
-                             (s == Scalar::F32 ? "_f32_" : "_f64_") +
-                             (bytes == 64   ? "avx512"
-                              : bytes == 32 ? "avx2"
-                                            : "sse2");
+                             (s == Scalar::F32 ? "_f32_" : "_f64_") + unit.target.routines;
     std::vector<llvm::Type*> params(b ? 2 : 1, type);
     auto routine = unit.external(name, llvm::FunctionType::get(type, params, false));
     llvm::cast<llvm::Function>(routine.getCallee())->setDoesNotThrow();
@@ -136,23 +135,18 @@ llvm::Value* Emitter::math_call(Op op, Scalar s, llvm::Value* a, llvm::Value* b)
         for (unsigned k = 0; k < width; ++k) mask.push_back(int(std::min(from + k, n - 1)));
         return ir.CreateShuffleVector(v, mask);
     };
-    llvm::Value* all = nullptr;
+    Leaves pieces;
     for (unsigned from = 0; from < n; from += width) {
         std::vector<llvm::Value*> args = {piece(a, from)};
         if (b) args.push_back(piece(b, from));
-        llvm::Value* r = ir.CreateCall(routine, args);
-        if (!vec) return ir.CreateExtractElement(r, std::uint64_t(0));
-        if (n <= width) {
-            llvm::SmallVector<int, 64> mask;
-            for (unsigned k = 0; k < n; ++k) mask.push_back(int(k));
-            return n == width ? r : ir.CreateShuffleVector(r, mask);
-        }
-        if (!all) all = llvm::PoisonValue::get(vec);
-        for (unsigned k = 0; k < width && from + k < n; ++k)
-            all = ir.CreateInsertElement(all, ir.CreateExtractElement(r, std::uint64_t(k)),
-                                         std::uint64_t(from + k));
+        pieces.push_back(ir.CreateCall(routine, args));
     }
-    return all;
+    if (!vec) return ir.CreateExtractElement(pieces[0], std::uint64_t(0));
+    llvm::Value* all = llvm::concatenateVectors(ir, pieces);
+    if (n % width == 0) return all;
+    llvm::SmallVector<int, 64> first(n);
+    std::iota(first.begin(), first.end(), 0);
+    return ir.CreateShuffleVector(all, first);
 }
 
 llvm::Value* Emitter::emit_cast(llvm::Value* v, Scalar from, Scalar to) {

@@ -1,5 +1,7 @@
-// What is known of the machine without LLVM.
-#include "codegen/engine.h"
+// What is known of machines without LLVM.
+#include "codegen/target.h"
+
+#include <iterator>
 
 #include <fmt/format.h>
 #if defined(__x86_64__)
@@ -8,37 +10,76 @@
 
 namespace weld {
 
-std::uint32_t target_simd_bytes() {
+using codegen::Target;
+
 #if defined(__x86_64__)
+
+/// The widest of the named ones that this machine can run.
+static Cpu widest() {
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-        return 64;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 32;
-#endif
-    return 16;
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return Cpu::Sse2;
+    const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512vl");
+    return wide ? Cpu::Avx512 : Cpu::Avx2;
 }
 
-bool target_moves_small_lanes() {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512vbmi2");
-#else
-    return false;
-#endif
+static constexpr Target kNamed[] = {
+    {Cpu::Sse2, "sse2", 16, false},
+    {Cpu::Avx2, "avx2", 32, true, 4},
+    {Cpu::Avx512, "avx512", 64, true, 1, true},
+};
+
+static Target native() {
+    Target all = kNamed[int(widest())];
+    all.cpu = Cpu::Native;
+    all.packs_small = all.packs && __builtin_cpu_supports("avx512vbmi2");
+    return all;
 }
 
-std::string target_identity() {
-    std::string identity;
-#if defined(__x86_64__)
+std::vector<Cpu> runnable_cpus() {
+    std::vector<Cpu> all;
+    for (const Target& t : kNamed)
+        if (t.cpu <= widest()) all.push_back(t.cpu);
+    all.push_back(Cpu::Native);
+    return all;
+}
+
+/// Features, and the model, which instructions are scheduled for.
+static std::string processor() {
+    std::string all;
     unsigned a, b, c, d;
-    // features, and the model, which instructions are scheduled for
-    if (__get_cpuid(1, &a, &b, &c, &d)) identity += fmt::format("{:x} {:x} {:x} ", a, c, d);
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) identity += fmt::format("{:x} {:x} {:x} ", b, c, d);
-    if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) identity += fmt::format("{:x} {:x} ", a, d);
-    if (__get_cpuid(0x80000001, &a, &b, &c, &d)) identity += fmt::format("{:x} {:x} ", c, d);
+    if (__get_cpuid(1, &a, &b, &c, &d)) all += fmt::format("{:x} {:x} {:x} ", a, c, d);
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) all += fmt::format("{:x} {:x} {:x} ", b, c, d);
+    if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) all += fmt::format("{:x} {:x} ", a, d);
+    if (__get_cpuid(0x80000001, &a, &b, &c, &d)) all += fmt::format("{:x} {:x} ", c, d);
+    return all;
+}
+
+#else
+
+static constexpr Target kNamed[] = {{Cpu::Native, "generic", 16, false}};
+
+static Target native() { return kNamed[0]; }
+
+std::vector<Cpu> runnable_cpus() { return {Cpu::Native}; }
+
+static std::string processor() { return {}; }
+
 #endif
-    return identity + std::to_string(target_simd_bytes());
+
+const Target& codegen::target_of(Cpu cpu) {
+    static const Target here = native();
+    return cpu == Cpu::Native ? here : kNamed[int(cpu)];
+}
+
+std::string_view name_of(Cpu cpu) {
+    constexpr std::string_view names[] = {"sse2", "avx2", "avx512", "native"};
+    return names[int(cpu)];
+}
+
+std::string target_identity(Cpu cpu) {
+    return fmt::format("{} {}", cpu == Cpu::Native ? processor() : "", codegen::target_of(cpu).routines);
 }
 
 }  // namespace weld

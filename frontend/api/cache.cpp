@@ -30,9 +30,9 @@ static std::string key_of(std::string_view text, const CompileOptions& options) 
     append(key, text);
     append(key, options.name);
     append(key, options.language);
-    append(key,
-           fmt::format("{} {} {} {} {}", options.level, options.llvm_level.value_or(-1),
-                       options.nul_terminated_strings, options.serialize_header, options.passes.has_value()));
+    append(key, fmt::format("{} {} {} {} {} {}", options.level, options.llvm_level.value_or(-1),
+                            name_of(options.cpu), options.nul_terminated_strings, options.serialize_header,
+                            options.passes.has_value()));
     for (const std::string& pass : options.passes.value_or(std::vector<std::string>())) append(key, pass);
     append(key, options.libraries ? options.libraries->searched() : "");
     return key;
@@ -60,7 +60,7 @@ static std::string own_stamp() {
 std::string machine_key(std::string_view text, const CompileOptions& options) {
     std::string key = key_of(text, options);
     append(key, own_stamp());
-    append(key, target_identity());
+    append(key, target_identity(options.cpu));
     return key;
 }
 

@@ -118,7 +118,6 @@ class Compilation {
         if (text.size() > kMostText) return fail("the text is longer than 1 GiB");
         program_->module_ = std::make_unique<Module>();
         Module& m = *program_->module_;
-        m.simd_bytes = target_simd_bytes();
         std::string parsed;
         const ReadOptions reading = read_options(&parsed);
         Diagnostics diagnostics;
@@ -177,7 +176,8 @@ class Compilation {
     bool generate() {
         std::string error, input_text, llvm_text, asm_text;
         CodeTimes times;
-        const CodeOptions code{.level = options_.llvm_level.value_or(options_.level),
+        const CodeOptions code{.cpu = options_.cpu,
+                               .level = options_.llvm_level.value_or(options_.level),
                                .threads = options_.threads ? options_.threads : default_threads(),
                                .verify = verifies(),
                                .llvm_input_text = explains("llvm-input") ? &input_text : nullptr,

@@ -31,6 +31,7 @@ struct CompileOptions {
     std::string name = "<expr>";    ///< of the text, in positions
     bool only_check = false;  ///< stop when the program is known to be right: it has types, but cannot run
     int level = 2;            ///< 0...3
+    Cpu cpu = Cpu::Native;    ///< whose instructions are used: one of runnable_cpus()
     std::optional<int> llvm_level;                   ///< of the machine code, if not `level`
     std::optional<std::vector<std::string>> passes;  ///< exactly these instead of those of the level
     int threads = 0;       ///< that make machine code, at most; 0: one per core that this process may use

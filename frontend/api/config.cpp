@@ -89,6 +89,18 @@ static std::string read(const std::string& text, config::Level* value) {
     return level < 0 || level > 3 ? "a level from 0 to 3" : "";
 }
 
+static std::string read(const std::string& text, Cpu* value) {
+    std::string names;
+    for (Cpu cpu : runnable_cpus()) {
+        if (text == name_of(cpu)) {
+            *value = cpu;
+            return {};
+        }
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(cpu));
+    }
+    return "what this machine can run: one of " + names;
+}
+
 static std::string read(const std::string& text, config::Language* value) {
     value->name = text;
     return knows_language(text) ? "" : "one of " + all_languages();
@@ -162,6 +174,7 @@ std::string Config::apply(CompileOptions* compile, RunSettings* run) const {
     if (s.language) compile->language = s.language->name;
     if (s.name) compile->name = *s.name;
     if (s.level) compile->level = s.level->value;
+    if (s.cpu) compile->cpu = *s.cpu;
     if (s.llvm_level) compile->llvm_level = s.llvm_level->value;
     if (s.passes) compile->passes = s.passes->names;
     if (s.verify) compile->verify = *s.verify;

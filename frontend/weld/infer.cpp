@@ -515,7 +515,7 @@ class Inference {
         for (Term* e : elems)
             if (Terms::is(e, TypeKind::Scalar))
                 widest = std::max(widest, std::uint32_t(size_of(Terms::find(e)->type->scalar)));
-        t_.unify(lanes, t_.lanes(std::max(1u, r_.module.simd_bytes / widest)));
+        t_.unify(lanes, t_.lanes(std::max(1u, kLaneBytes / widest)));
     }
 
     // ---- builders

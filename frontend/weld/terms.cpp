@@ -240,7 +240,7 @@ void Terms::settle_lanes() {
     }
     for (Term* t : simds_) {
         Lanes* lanes = find(t->lanes);
-        if (!lanes->count && lanes->widest) lanes->count = std::max(1u, module_.simd_bytes / lanes->widest);
+        if (!lanes->count && lanes->widest) lanes->count = std::max(1u, kLaneBytes / lanes->widest);
     }
 }
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "codegen/engine.h"
 #include "frontend/weld/weld.h"
 #include "tests/driver/test_file.h"
 #include "tests/interp/compare.h"
@@ -13,7 +12,6 @@
 namespace weld::driver {
 
 Text::Text(const std::string& text) {
-    module.simd_bytes = target_simd_bytes();
     Diagnostics diagnostics;
     ReadOptions options;
     options.is_printed_module = true;  // programs of users may be read so too: only codegen believes it
@@ -35,7 +33,6 @@ std::string run_named_passes(Module& m, const std::vector<std::string>& passes) 
     PassOptions options;
     options.names = passes;
     options.verify = true;
-    options.simd_bytes = target_simd_bytes();
     std::string error;
     return run_passes(m, options, &error) ? "" : error;
 }

@@ -31,11 +31,6 @@ class Module {
     Types types;
     Sources sources;
 
-    /// Lanes of plain `simd[T]` in users' programs: what one vector register of the target holds of T.
-    /// The default is 64-byte registers; set before reading.
-    std::uint32_t simd_bytes = 64;
-    std::uint32_t default_lanes(Scalar s) const { return simd_bytes / std::uint32_t(size_of(s)); }
-
     const Expr* main = nullptr;        ///< a Lambda; a program without parameters has none there
     std::vector<Function*> functions;  ///< in order of definition
 

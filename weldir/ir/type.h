@@ -33,6 +33,11 @@ constexpr int size_of(Scalar s) {  ///< bytes in memory
     constexpr int sizes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8};
     return sizes[int(s)];
 }
+/// What simd values hold by default, on every machine: programs, their printed form and the order of sums of
+/// floats do not depend on the registers that there are.
+inline constexpr std::uint32_t kLaneBytes = 64;
+constexpr std::uint32_t default_lanes(Scalar s) { return kLaneBytes / std::uint32_t(size_of(s)); }
+
 const char* name_of(Scalar s);       ///< `i32`
 const char* name_of(BuilderKind k);  ///< `appender`
 const char* name_of(MergeOp op);     ///< `+`

@@ -195,7 +195,6 @@ class Runner {
 }  // namespace
 
 bool run_passes(Module& m, const PassOptions& options, std::string* error) {
-    if (options.simd_bytes) m.simd_bytes = options.simd_bytes;
     Runner runner(m, options, error);
     if (!options.names) return runner.run_levels();
     *error = check_pass_names(*options.names);

@@ -45,8 +45,6 @@ struct PassOptions {
     std::optional<std::vector<std::string>> names;
     /// Verify the module after every pass that changed it.
     bool verify = false;
-    /// Bytes of a vector register of the target: the lanes that `vectorize` uses. 0: as the Module says.
-    std::uint32_t simd_bytes = 0;
     /// Called after every pass (again for each round), and with the stages `optimized` (the algebra is done)
     /// and `vectorized` (the means are chosen as well) where they are reached.
     std::function<void(std::string_view pass, const Module& m, bool changed)> after;

@@ -9,7 +9,7 @@
 //
 // (with the lanes written out: `simditer[8]`, and `@(tail:masked)` before the outer loop, which says that
 // both loops compute the same: machines with masks do what is left in one round of lanes). All values of a
-// body have equally many lanes, as many as one register of the target holds of the widest type among them.
+// body have equally many lanes: 64 bytes of the widest type among them, whatever registers the target has.
 // What does not depend on the element stays scalar and is spread where lanes meet it. The index becomes a
 // range that is zipped with the data, whose lanes count on.
 //
@@ -46,7 +46,7 @@ class Vectorizer {
         LaneBody body(m_, facts_, loop, Nests::No);
         if (!body.ok()) return nullptr;
         const std::uint32_t width = body.reads_index() ? std::max(8u, body.width()) : body.width();
-        const std::uint32_t lanes = m_.simd_bytes / width;
+        const std::uint32_t lanes = kLaneBytes / width;
         const std::optional<Count> n = facts_.iterations(loop.node);
         if (lanes < 2 || (n && !n->of && n->factor < lanes)) return nullptr;
         return pair(loop, body, lanes);

@@ -1,0 +1,23 @@
+// The machine that code is made for, without LLVM.
+#pragma once
+
+#include <cstdint>
+
+#include "codegen/engine.h"
+
+namespace weld::codegen {
+
+struct Target {
+    Cpu cpu;
+    const char* routines;          ///< of runtime/vecmath that code calls: `sse2`, `avx2`, ...
+    std::uint32_t register_bytes;  ///< of a vector register
+    bool fuses;                    ///< multiplies and adds in one operation
+    int least_masked = 1000;       ///< bytes of the smallest lanes that are loaded and stored under masks
+    bool packs = false;            ///< moves lanes together (AVX-512)
+    bool packs_small = false;      ///< also lanes of one and two bytes (VBMI2)
+};
+
+/// `cpu` is one of runnable_cpus().
+const Target& target_of(Cpu cpu);
+
+}  // namespace weld::codegen
