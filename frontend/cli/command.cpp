@@ -182,8 +182,7 @@ class Command {
         std::string text = program_->result_type()->str();
         for (int i = 0; i < kNumScalars; ++i) {
             const Scalar s = Scalar(i);
-            const std::string lanes =
-                fmt::format("simd[{},{}]", name_of(s), default_lanes(s));
+            const std::string lanes = fmt::format("simd[{},{}]", name_of(s), default_lanes(s));
             for (std::size_t at; (at = text.find(lanes)) != text.npos;)
                 text.replace(at, lanes.size(), fmt::format("simd[{}]", name_of(s)));
         }

@@ -75,10 +75,10 @@ WELD_VM_INLINE Parts<F64> split(F64 x) {
     F64 m = (F64)_mm512_getmant_pd(x, _MM_MANT_NORM_p75_1p5, kSignToNaN);
     return {m, (F64)_mm512_getexp_pd(x) - (F64)_mm512_getexp_pd(m)};
 }
-/// The same with m in [sqrt(1/2), sqrt(2)].
+/// The same with m in [sqrt(1/2), sqrt(2)).
 WELD_VM_INLINE Parts<F64> split_evenly(F64 x) {
     Parts<F64> p = split(x);
-    M64 large = lt(set<F64>(0x1.6a09e667f3bcdp0), p.m);
+    M64 large = le(set<F64>(0x1.6a09e667f3bcdp0), p.m);
     return {select<F64>(large, p.m * 0.5, p.m), select<F64>(large, p.e + 1.0, p.e)};
 }
 WELD_VM_INLINE Parts<F32> split(F32 x) {

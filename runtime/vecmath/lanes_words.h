@@ -20,19 +20,18 @@ struct Parts {
     V m, e;
 };
 
-/// x = m * 2^e with m near [sqrt(1/2), sqrt(2)]; 0 and infinity have m = 1 and e infinite, other x m = NaN.
+/// x = m * 2^e with m in [least, 2 * least); 0 and infinity have m = 1 and e infinite, other x m = NaN.
 template <class V>
-WELD_VM_INLINE Parts<V> split(V x) {
+WELD_VM_INLINE Parts<V> split_from(Scalar<V> least, V x) {
     using L = Lane<V>;
     using S = Scalar<V>;
     constexpr bool wide = sizeof(S) == 8;
     constexpr int lift = L::kMantissa + 2;
     constexpr S smallest = wide ? S(0x1p-1022) : S(0x1p-126f);  // normal
-    constexpr S root = wide ? S(0x1.6a09e667f3bcdp-1) : S(0x1.6a09e6p-1f);
-    const Word<V> root_bits = __builtin_bit_cast(Word<V>, root), one = Word<V>(L::kBias) << L::kMantissa;
+    const Word<V> least_bits = __builtin_bit_cast(Word<V>, least), one = Word<V>(L::kBias) << L::kMantissa;
     auto tiny = lt(x, set<V>(smallest));
     V y = select<V>(tiny, x * S(wide ? 0x1p54 : 0x1p25), x);
-    Bits<V> exponent = (bits(y) + (one - root_bits)) >> L::kMantissa;  // biased
+    Bits<V> exponent = (bits(y) + (one - least_bits)) >> L::kMantissa;  // biased
     V m = from_bits(bits(y) - (exponent << L::kMantissa) + one);
     // 2^mantissa + exponent, put together from bits, makes a float of the exponent.
     const S base = S(Word<V>(1) << L::kMantissa);
@@ -47,6 +46,12 @@ WELD_VM_INLINE Parts<V> split(V x) {
     return {m, e};
 }
 
-WELD_VM_INLINE Parts<F64> split_evenly(F64 x) { return split(x); }
+/// With m in [0.75, 1.5): where AVX-512 cuts, so that bits are the same.
+template <class V>
+WELD_VM_INLINE Parts<V> split(V x) {
+    return split_from<V>(Scalar<V>(0.75), x);
+}
+/// With m in [sqrt(1/2), sqrt(2)).
+WELD_VM_INLINE Parts<F64> split_evenly(F64 x) { return split_from<F64>(0x1.6a09e667f3bcdp-1, x); }
 
 }  // namespace

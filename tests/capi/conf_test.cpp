@@ -28,6 +28,34 @@ TEST_CASE("a wrong value is found when it is needed, whichever key it has") {
     CHECK(std::string(weld_error_message(e.get())).find("no-such-pass") != std::string::npos);
 }
 
+TEST_CASE("code for less than the machine has gives the same bits") {
+    const char* program =
+        "|v: vec[f64]| {sum(map(v, |x| x * x)), result(for(v, merger[f64,*], |b, i, x| merge(b, exp(x)))), "
+        "len(filter(v, |x| x > 0.5))}";
+    struct Sums {
+        double squares, product;
+        std::int64_t large;
+        bool operator==(const Sums&) const = default;
+    };
+    std::vector<double> v(100'003);
+    for (std::size_t i = 0; i < v.size(); ++i) v[i] = 1.0 / double(i + 1);
+    const Sums native = as<Sums>(run(compile(program), context(), vec(v)));
+    CHECK(native.squares == doctest::Approx(1.6449240667));
+    for (const char* cpu : {"avx2", "avx512"})
+        for (const char* threads : {"1", "3"}) {
+            const Conf c = conf({{"weld.compile.cpu", cpu}});
+            const Module m(weld_module_compile(program, c.get(), nullptr));
+            if (m) CHECK(as<Sums>(run(m, context({{"weld.threads", threads}}), vec(v))) == native);
+        }
+    const Sums plain = as<Sums>(run(compile(program, {{"weld.compile.cpu", "sse2"}}), context(), vec(v)));
+    CHECK(plain.squares == doctest::Approx(native.squares).epsilon(1e-14));
+    CHECK(plain.large == native.large);
+    const Error e = error();
+    const Conf bad = conf({{"weld.compile.cpu", "z80"}});
+    CHECK_FALSE(Module(weld_module_compile("1", bad.get(), e.get())));
+    CHECK(std::string(weld_error_message(e.get())).find("sse2") != std::string::npos);
+}
+
 TEST_CASE("keys of both generations are accepted") {
     const std::initializer_list<std::pair<const char*, const char*>> all = {
         {"weld.memory.limit", "1000000000"},

@@ -334,6 +334,25 @@ class CliTest(Case):
         nul = "--set", "weld.compat.nulTerminatedStrings=true", "-e", 'len("abc")'
         self.assertEqual(self.result(*nul), "4")
 
+    def test_less_than_the_machine_has(self):
+        program = ("|n: i64| let v = map(rangeiter(0L, n, 1L), |i| exp(f64(i % 7L)) / 3.0);"
+                   "{sum(v), len(filter(v, |x| x > 2.0)), sum(map(v, |x| x * x))}")
+        results = set()
+        for cpu in ("native", "sse2", "avx2", "avx512"):
+            setting = "--set", "weld.compile.cpu=" + cpu
+            if Run(*setting, "--check", "-e", "1").code:  # the machine lacks it
+                self.fails(2, "one of sse2", *setting, "-e", "1")
+                continue
+            for options in ([], ["--threads", "1"], ["--cache", self.path("kept")], ["--cache", self.path("kept")]):
+                result = self.result(*setting, *options, "-e", program, "100003")
+                if cpu != "sse2":  # which fuses nothing: other last digits
+                    results.add(result)
+        self.assertEqual(len(results), 1)
+        registers = Run("--set", "weld.compile.cpu=sse2", "--explain=asm", "-e", "|v: vec[f64]| sum(v)", "[1]").err
+        self.assertIn("%xmm", registers)
+        self.assertNotIn("%ymm", registers)
+        self.fails(2, "weld.compile.cpu", "--set", "weld.compile.cpu=z80", "-e", "1")
+
     # ---- libraries
 
     def test_user_functions(self):

@@ -12,13 +12,16 @@
 namespace weld::driver {
 
 /// The options with which everything here interprets: the math of the runtime, functions of this process.
-interp::Options interpreter_options();
+interp::Options interpreter_options(Cpu cpu = Cpu::Native);
 
-/// All ways to compile that tests go through: `passes` only, if given, else none and those of each level.
+/// All ways to compile that tests go through: `passes` only, if given, else none and those of each level; and
+/// for less than this machine has.
 std::vector<Config> configs_for(const std::optional<std::vector<std::string>>& passes);
 
-/// Where compiled programs differ from `expected`. `programs` are compilations of one text, under `configs`;
-/// `notes` is what weld_test_note was called with when `expected` was found.
+/// Where compiled programs differ from `expected`, or in a bit from each other where they must not: for any
+/// number of threads and registers of any width, if multiplying and adding may be one operation. `programs`
+/// are compilations of one text, under `configs`; `notes` is what weld_test_note was called with when
+/// `expected` was found.
 std::string check_compiled(const std::vector<Config>& configs, const std::vector<Compiled>& programs,
                            const Module& m, std::span<const interp::Value> args,
                            const interp::Outcome& expected, const CompareOptions& options,

@@ -1,6 +1,7 @@
 // Compiling and running through frontend/api, and taking results apart.
 #include "tests/driver/compiled.h"
 
+#include <fmt/ranges.h>
 #include <tbb/global_control.h>
 
 #include "runtime/hash_table.h"
@@ -10,9 +11,8 @@ namespace weld::driver {
 
 std::string Config::name() const {
     std::string s = "-O" + std::to_string(level);
-    if (!passes) return s;
-    s += " --passes ";
-    for (std::size_t i = 0; i < passes->size(); ++i) (s += i ? "," : "") += (*passes)[i];
+    if (passes) s += fmt::format(" --passes {}", fmt::join(*passes, ","));
+    if (cpu != Cpu::Native) s += fmt::format(" for {}", name_of(cpu));
     return s;
 }
 
@@ -21,6 +21,7 @@ Compiled::Compiled(const std::string& text, const Config& config) {
     options.name = "test";
     options.level = config.level;
     options.passes = config.passes;
+    options.cpu = config.cpu;
     options.verify = true;
     CompileReport report;
     program_ = compile(text, options, &report);

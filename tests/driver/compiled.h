@@ -16,7 +16,13 @@ namespace weld::driver {
 struct Config {
     int level = 2;
     std::optional<std::vector<std::string>> passes;  ///< instead of those of the level
-    std::string name() const;                        ///< `-O2`, `-O2 passes fold,cse`
+    Cpu cpu = Cpu::Native;
+    std::string name() const;  ///< `-O2`, `-O2 --passes fold,cse for avx2`
+    /// Programs have to agree in every bit: they differ in the width of registers at most.
+    bool same_bits(const Config& other) const {
+        const bool fuses = cpu != Cpu::Sse2, other_fuses = other.cpu != Cpu::Sse2;
+        return level == other.level && passes == other.passes && fuses == other_fuses;
+    }
 };
 
 /// A program, compiled.

@@ -11,6 +11,7 @@
 #include <functional>
 #include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -311,6 +312,39 @@ TEST_CASE_TEMPLATE("vecmath: a lane does not see the others", T, double, float) 
             }
             CAPTURE(std::string(f.op));
             CAPTURE(std::string(isa));
+            CHECK(different == 0);
+        }
+    }
+}
+
+// Of every size and sign, near whole numbers and folds, and any bits there are.
+TEST_CASE_TEMPLATE("vecmath: registers of every width give the same bits where operations are fused", T,
+                   double, float) {
+    using Word = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+    std::vector<std::string_view> fused;
+    for (std::string_view isa : weld::vecmath_isas())
+        if (isa != "sse2") fused.push_back(isa);
+    if (fused.size() < 2) return;
+    Random random;
+    std::mt19937_64 bits(7);
+    std::vector<T> x = specials<T>(), y(x.rbegin(), x.rend());
+    for (int i = 0; i < 30'000; ++i) {
+        x.push_back(T(random.sized(-60, 60)));
+        y.push_back(T(random.sized(-8, 8)));
+        x.push_back(T(random.sized(-4, 8)));
+        y.push_back(T(int(bits() % 64) - 32));
+        x.push_back(std::bit_cast<T>(Word(bits())));
+        y.push_back(std::bit_cast<T>(Word(bits())));
+    }
+    for (const Function& f : functions()) {
+        CAPTURE(std::string(f.op));
+        const std::vector<T> wanted = on_lanes(f.op, fused[0], x, y);
+        for (std::string_view isa : std::span(fused).subspan(1)) {
+            const std::vector<T> found = on_lanes(f.op, isa, x, y);
+            std::size_t different = 0;
+            for (std::size_t i = 0; i < x.size(); ++i)
+                different += std::bit_cast<Word>(wanted[i]) != std::bit_cast<Word>(found[i]) &&
+                             !(std::isnan(wanted[i]) && std::isnan(found[i]));
             CHECK(different == 0);
         }
     }
