@@ -1,5 +1,5 @@
-// weld-bench PROGRAMS [--threads N] [--reps N] [--passes LIST] [NAME...]: runs workloads over columns in
-// memory.
+// weld-bench PROGRAMS [--threads N] [--reps N] [--passes LIST] [--cpu CPU] [NAME...]: runs workloads over
+// columns in memory.
 //
 // Prints for each: `NAME median S min S cpu S T<threads> compile MS peak BYTES chk DIGEST ok|WRONG`. A name
 // stands for all workloads that begin with it (whole dotted parts). Freeing the result of a run is timed with
@@ -39,6 +39,7 @@ struct Settings {
     int threads = 2;
     int reps = 7;
     std::optional<std::vector<std::string>> passes;
+    Cpu cpu = Cpu::Native;
     std::vector<std::string> names;
 };
 
@@ -57,6 +58,7 @@ static bool run(const Settings& s, const bench::Workload& w) {
     CompileOptions options;
     options.name = path;
     options.passes = s.passes;
+    options.cpu = s.cpu;
     CompileReport report;
     const double begin = wall();
     const auto program = compile(text.str(), options, &report);
@@ -103,6 +105,13 @@ static std::vector<std::string> split(const std::string& list) {
     return all;
 }
 
+/// By its name; false if this machine cannot run code for it.
+static bool find_cpu(const std::string& name, Cpu* cpu) {
+    for (Cpu one : runnable_cpus())
+        if (name == name_of(one)) return *cpu = one, true;
+    return false;
+}
+
 int main(int argc, char** argv) {
     Settings s;
     for (int i = 1; i < argc; ++i) {
@@ -111,7 +120,10 @@ int main(int argc, char** argv) {
         if (a == "--threads" && more) s.threads = std::atoi(argv[++i]);
         else if (a == "--reps" && more) s.reps = std::atoi(argv[++i]);
         else if (a == "--passes" && more) s.passes = split(argv[++i]);
-        else if (s.programs.empty()) s.programs = a;
+        else if (a == "--cpu" && more) {
+            if (!find_cpu(argv[++i], &s.cpu))
+                return std::fprintf(stderr, "weld-bench: this machine has no %s\n", argv[i]), 2;
+        } else if (s.programs.empty()) s.programs = a;
         else s.names.push_back(a);
     }
     bool ok = true;
