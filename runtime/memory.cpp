@@ -26,8 +26,10 @@ std::int64_t MemoryAccount::keep() const {
     return std::max<std::int64_t>(0, std::min(limit(), peak() + little) - used());
 }
 
-Page* MemoryAccount::take_small(std::int64_t bytes) {
+Page* MemoryAccount::take_small(std::int64_t bytes, Shortage* why) {
+    *why = Shortage::Limit;
     if (!charge(bytes)) return nullptr;
+    *why = Shortage::Machine;
     Page* page = heap_.take_small(bytes);
     if (!page) {
         heap_.trim(0);
@@ -37,9 +39,11 @@ Page* MemoryAccount::take_small(std::int64_t bytes) {
     return page;
 }
 
-Page* MemoryAccount::take_single(std::int64_t size) {
+Page* MemoryAccount::take_single(std::int64_t size, Shortage* why) {
     const std::int64_t least = PageHeap::bytes_of_single(size);
+    *why = Shortage::Limit;
     if (!charge(least)) return nullptr;
+    *why = Shortage::Machine;
     Page* page = heap_.take_single(size, limit() - used());
     if (!page) {
         heap_.trim(0);

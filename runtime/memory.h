@@ -20,6 +20,9 @@ namespace weld::runtime {
 
 struct Task;
 
+/// What was short when there was no memory.
+enum class Shortage { Limit, Machine };
+
 /// Memory of a context: a limit, and what is used of it. Thread-safe. Runs and values share it.
 class MemoryAccount {
   public:
@@ -37,9 +40,9 @@ class MemoryAccount {
     /// Gives memory that waits to be used again back to the machine.
     void trim() { heap_.trim(0); }
 
-    /// Pages, counted. Null if the limit or the machine has no more.
-    Page* take_small(std::int64_t bytes);
-    Page* take_single(std::int64_t size);
+    /// Pages, counted. Null, with `*why` set, if the limit or the machine has no more.
+    Page* take_small(std::int64_t bytes, Shortage* why);
+    Page* take_single(std::int64_t size, Shortage* why);
     /// See PageHeap::grow_single.
     Page* grow_single(Page* page, std::int64_t size);
     void give(Page* page);

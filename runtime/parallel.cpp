@@ -185,7 +185,7 @@ std::int32_t run_parts(Task* task, std::int64_t parts, bool parallel, std::int32
             run_crew(task, &crew, workers);
             return dismiss(task, &crew);
         } catch (...) {  // TBB or the crew found no memory
-            return task->fail_memory(loc);
+            return task->fail_memory(loc, Shortage::Machine);
         }
     }
     for (std::int64_t i = 0; i < parts; ++i)

@@ -166,7 +166,7 @@ bool borrow_room(Region* r, int which, std::int64_t bytes) {
 }
 
 /// Finds room for a block of `bytes`. Pages grow with the region, so that small regions stay small.
-bool make_room(Region* r, int which, std::int64_t bytes) {
+bool make_room(Region* r, int which, std::int64_t bytes, Shortage* why) {
     Lane* lane = &r->lanes[which];
     MemoryAccount& account = r->task->account();
     char* rest = lane->cursor;
@@ -175,8 +175,8 @@ bool make_room(Region* r, int which, std::int64_t bytes) {
         !borrow_room(r, which, bytes)) {
         const std::int64_t least = (bytes + bytes / 16 + 512 + kGranule - 1) / kGranule * kGranule;
         const std::int64_t grown = std::clamp(lane->page_bytes, kGranule, kLargestPage);
-        Page* page = account.take_small(std::max(least, grown / kGranule * kGranule));
-        if (!page && grown > least) page = account.take_small(least);
+        Page* page = account.take_small(std::max(least, grown / kGranule * kGranule), why);
+        if (!page && grown > least) page = account.take_small(least, why);
         if (!page) return false;
         page->lane = std::uint8_t(which);
         add_page(r, page);
@@ -188,9 +188,10 @@ bool make_room(Region* r, int which, std::int64_t bytes) {
 
 void* allocate_single(Task* task, std::int64_t size, std::int32_t loc) {
     constexpr std::int64_t too_much = std::int64_t(1) << 46;  // more than addresses reach
-    Page* page = size < too_much ? task->account().take_single(size) : nullptr;
+    Shortage why = Shortage::Limit;
+    Page* page = size < too_much ? task->account().take_single(size, &why) : nullptr;
     if (!page) {
-        task->fail_memory(loc);
+        task->fail_memory(loc, why);
         return nullptr;
     }
     add_page(task->region, page);
@@ -222,8 +223,9 @@ void* allocate(Task* task, std::int64_t size, std::int32_t loc) {
     Lane& lane = r->lanes[which];
     char* p = aligned_for(lane.cursor, c.bytes);
     if (c.bytes > lane.limit - p) {
-        if (!make_room(r, which, c.bytes)) {
-            task->fail_memory(loc);
+        Shortage why;
+        if (!make_room(r, which, c.bytes, &why)) {
+            task->fail_memory(loc, why);
             return nullptr;
         }
         p = aligned_for(lane.cursor, c.bytes);
@@ -239,7 +241,7 @@ void* allocate_array(Task* task, std::int64_t count, std::int64_t size, std::int
     alignas(64) static char nothing[64];
     std::int64_t bytes;
     if (count < 0 || __builtin_mul_overflow(count, size, &bytes)) {
-        task->fail_memory(loc);
+        task->fail_memory(loc, Shortage::Limit);
         return nullptr;
     }
     return bytes ? allocate(task, bytes, loc) : nothing;

@@ -46,11 +46,11 @@ static std::string in_words(std::int64_t bytes) {
     return fmt::format("{} {}", bytes, units[u]);
 }
 
-std::int32_t Task::fail_memory(std::int32_t loc) {
+std::int32_t Task::fail_memory(std::int32_t loc, Shortage why) {
     const std::int64_t limit = account().limit();
     return fail(kWeldOutOfMemory, loc,
-                limit == MemoryAccount::kUnlimited
-                    ? "out of memory"
+                why == Shortage::Machine || limit == MemoryAccount::kUnlimited
+                    ? "the machine has no more memory"
                     : fmt::format("memory limit of {} exceeded", in_words(limit)));
 }
 
@@ -187,7 +187,7 @@ extern "C" {
 void weld_rt_fail_at(WeldTask* t, std::int32_t code, std::int32_t loc, std::int64_t a,
                      std::int64_t b) noexcept {
     Task* task = task_of(t);
-    if (code == kWeldOutOfMemory) task->fail_memory(loc);
+    if (code == kWeldOutOfMemory) task->fail_memory(loc, Shortage::Limit);  // sizes beyond all numbers
     else if (!task->failed()) task->fail(code, loc, message_of(code, a, b));
 }
 

@@ -43,7 +43,7 @@ struct Task : WeldTask {
     MemoryAccount& account() const { return *run->account; }
     /// Records a failure unless there is one, and returns the status to leave with.
     std::int32_t fail(std::int64_t code, std::int32_t loc, std::string message);
-    std::int32_t fail_memory(std::int32_t loc);
+    std::int32_t fail_memory(std::int32_t loc, Shortage why);
     /// Status: cancelled or not.
     std::int32_t check_stop(std::int32_t loc);
 };

@@ -65,7 +65,8 @@ extern "C" std::int32_t weld_rt_appender_grow(WeldTask* t, WeldAppender* a, std:
                                               std::int64_t size, std::int32_t loc) noexcept {
     Task* task = task_of(t);
     std::int64_t needed;
-    if (room < 0 || __builtin_add_overflow(a->size, room, &needed)) return task->fail_memory(loc);
+    if (room < 0 || __builtin_add_overflow(a->size, room, &needed))
+        return task->fail_memory(loc, Shortage::Limit);
     if (needed <= a->capacity) return kOk;
     const std::int64_t least = std::max<std::int64_t>(4, 64 / std::max<std::int64_t>(1, size));
     const std::int64_t doubled = a->capacity <= INT64_MAX / 2 ? a->capacity * 2 : a->capacity;

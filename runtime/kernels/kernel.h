@@ -34,7 +34,7 @@ std::int32_t guarded(Task* task, std::int32_t loc, const F& f) noexcept {
     try {
         return f();
     } catch (const std::bad_alloc&) {
-        return task->fail_memory(loc);
+        return task->fail_memory(loc, Shortage::Machine);
     }
 }
 

@@ -269,6 +269,18 @@ class CliTest(Case):
         self.fails(3, r"error: .*memory", "--memory-limit", "1MB", "-e",
                    "result(for(rangeiter(0L, 10000000L, 1L), appender[i64], |b, i, x| merge(b, x)))")
 
+    def test_a_machine_without_memory(self):
+        def run(program, *args):
+            return subprocess.run(["sh", "-c", 'ulimit -v 1000000 && exec "$@"', "sh", CLI, "-e", program, *args],
+                                  capture_output=True, text=True)
+        if run("1").returncode:
+            self.skipTest("needs more address space than that at once, as sanitizers do")
+        failed = run("|n: i64| len(result(for(rangeiter(0L, n, 1L), appender[i64], |b, i, x| merge(b, x * x % 7L))))"
+                     " + len(result(for(rangeiter(0L, n, 1L), appender[i64], |b, i, x| merge(b, x % 3L))))",
+                     "300000000")
+        self.assertEqual(failed.returncode, 3)
+        self.assertRegex(failed.stderr, r":1:\d+: error: the machine has no more memory\n")
+
     def test_wrong_usage(self):
         for args in (["--nonsense"], ["--threads"], ["--threads", "0", "-e", "1"], ["--threads", "-2", "-e", "1"],
                      ["--lib"], ["--lib", "/none.so", "-e", "1"], ["--passes", "none-such", "-e", "1"],

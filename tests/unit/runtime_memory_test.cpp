@@ -1,5 +1,6 @@
 // Accounts, regions, collection, and what a run leaves behind.
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstring>
@@ -217,7 +218,8 @@ TEST_CASE("large blocks that wait serve others of any size") {
     constexpr std::int64_t mib = std::int64_t(1) << 20;
     MemoryAccount account(MemoryAccount::kUnlimited);
     const auto take = [&](std::int64_t size) {
-        Page* page = account.take_single(size);
+        Shortage why;
+        Page* page = account.take_single(size, &why);
         REQUIRE(page);
         return page;
     };
@@ -245,6 +247,24 @@ TEST_CASE("large blocks that wait serve others of any size") {
     for (Page* page : {part, rest, other}) account.give(page);
     CHECK(account.used() == 0);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need address space of their own
+TEST_CASE("a machine without memory is another failure than the limit") {
+    constexpr std::int64_t gib = 1 << 30;
+    Fixture f(64 * gib);
+    Task task(&f.run, &go_on);
+    rlimit before;
+    REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+    const rlimit little{4 * gib, before.rlim_max};
+    REQUIRE(setrlimit(RLIMIT_AS, &little) == 0);
+    const void* block = weld_rt_alloc(&task, 8 * gib, 1, 42);
+    setrlimit(RLIMIT_AS, &before);
+    CHECK_FALSE(block);
+    CHECK(task.failure.code == kWeldOutOfMemory);
+    CHECK(task.failure.message == "the machine has no more memory");
+    CHECK(f.account().used() == 0);
+}
+#endif
 
 TEST_CASE("the limit is a failure that says so") {
     Fixture f(1 << 20);
