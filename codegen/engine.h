@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,7 @@ class Code {
   public:
     virtual ~Code() = default;
     EntryFn entry = nullptr;
+    std::span<const char> data;  ///< its constants, which results may point into
 };
 
 /// The address of a runtime entry (runtime/abi/entry.def), vector routine or user function; null if unknown.
@@ -65,7 +67,7 @@ struct MachineCode {
 bool generate(const Module& m, const CodeOptions& options, MachineCode* code, CodeTimes* times,
               std::string* error);
 
-/// Brings machine code to memory. Null with `*error` set if there is no memory, or a function is unknown.
+/// Brings machine code to memory. Null with `*error` set if a function is unknown. Throws std::bad_alloc.
 std::shared_ptr<Code> load(const MachineCode& code, const Resolve& resolve, std::string* error);
 
 /// `generate`, for who loads libweld.so only when code is needed: weld-cli does.

@@ -1,21 +1,22 @@
 // Machine code -> functions in memory: a linker for the objects that `generate` makes, and no others.
 //
-//     program.objects   one after the other in one mapping: code (then read-only), stubs; constants, slots
+//     program.objects   one after the other in one arena: code (then read-only), stubs; constants, slots
 //     stub              jmp *address: a call reaches 2 GiB, functions of the runtime may be farther away
 //     slot              an address that code loads from memory
 //
 // Starts no LLVM, so code that was kept on disk runs a millisecond after it was read. x86-64 only.
 #include <elf.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "codegen/code_memory.h"
 #include "codegen/engine.h"
 
 namespace weld {
@@ -24,23 +25,8 @@ namespace {
 
 constexpr std::size_t kStubBytes = 16, kSlotBytes = 8;
 
-class Mapping final : public Code {
-  public:
-    bool allocate(std::size_t bytes) {
-        void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (at == MAP_FAILED) return false;
-        base = static_cast<char*>(at);
-        size_ = bytes;
-        return true;
-    }
-    bool make_executable(std::size_t bytes) { return ::mprotect(base, bytes, PROT_READ | PROT_EXEC) == 0; }
-    ~Mapping() override {
-        if (base) ::munmap(base, size_);
-    }
-    char* base = nullptr;
-
-  private:
-    std::size_t size_ = 0;
+struct LoadedCode final : Code {
+    std::optional<CodeMemory> memory;
 };
 
 /// The parts of one ELF object. What it says of itself is trusted: LLVM made it in this build.
@@ -93,13 +79,15 @@ class Linker {
         : resolve_(resolve), objects_(objects.begin(), objects.end()) {}
 
     std::shared_ptr<Code> link(std::string* error) {
-        auto code = std::make_shared<Mapping>();
-        if (!place(*code)) error_ = "no memory for code";
+        auto code = std::make_shared<LoadedCode>();
+        place(*code);
         for (Object& o : objects_) define(o);
         for (const Object& o : objects_) relocate(o);
-        if (error_.empty() && !code->make_executable(code_bytes_)) error_ = "code cannot be made executable";
-        if (error_.empty()) code->entry = reinterpret_cast<EntryFn>(defined_["weld_main"]);
-        if (error_.empty()) return code;
+        if (error_.empty()) {
+            code->memory->make_executable();
+            code->entry = reinterpret_cast<EntryFn>(defined_["weld_main"]);
+            return code;
+        }
         *error = error_;
         return nullptr;
     }
@@ -115,8 +103,8 @@ class Linker {
                     fn(o, i, o.sections[i]);
     }
 
-    /// Lays out both halves, and copies the sections.
-    bool place(Mapping& code) {
+    /// Lays out code and data, and copies the sections.
+    void place(LoadedCode& code) {
         std::size_t undefined = 0, slots = 0;
         for (const Object& o : objects_) {
             for (const Elf64_Sym& s : o.symbols) undefined += s.st_shndx == SHN_UNDEF;
@@ -125,30 +113,32 @@ class Linker {
                     for (const Elf64_Rela& r : o.table<Elf64_Rela>(s))
                         slots += needs_slot(ELF64_R_TYPE(r.r_info));
         }
-        std::size_t bytes = 0;
+        std::size_t bytes = 0, align = 1;
         const auto add = [&](Object&, std::size_t, const Elf64_Shdr& s) {
             bytes = aligned(bytes, s.sh_addralign) + s.sh_size;
+            align = std::max(align, std::size_t(s.sh_addralign));
         };
         for_each_section(true, add);
         const std::size_t stubs = aligned(bytes, kStubBytes);
-        code_bytes_ = bytes = aligned(stubs + undefined * kStubBytes, std::size_t(::sysconf(_SC_PAGESIZE)));
+        bytes = 0, align = kSlotBytes;
         for_each_section(false, add);
         const std::size_t first_slot = aligned(bytes, kSlotBytes);
-        if (!code.allocate(first_slot + slots * kSlotBytes + 1)) return false;
-        next_stub_ = code.base + stubs;
-        next_slot_ = code.base + first_slot;
+        code.memory.emplace(stubs + undefined * kStubBytes, first_slot + slots * kSlotBytes, align);
+        code.data = {code.memory->data(), first_slot};
+        next_stub_ = code.memory->code() + stubs;
+        next_slot_ = code.memory->data() + first_slot;
 
-        std::size_t at = 0;
+        char* at = code.memory->code();
         const auto copy = [&](Object& o, std::size_t i, const Elf64_Shdr& s) {
-            at = aligned(at, s.sh_addralign);
-            o.addresses[i] = code.base + at;
-            if (s.sh_type != SHT_NOBITS) std::memcpy(code.base + at, o.contents(s), s.sh_size);
+            at += -reinterpret_cast<std::uintptr_t>(at) & (s.sh_addralign - 1);
+            o.addresses[i] = at;
+            if (s.sh_type == SHT_NOBITS) std::memset(at, 0, s.sh_size);
+            else std::memcpy(at, o.contents(s), s.sh_size);
             at += s.sh_size;
         };
         for_each_section(true, copy);
-        at = code_bytes_;
+        at = code.memory->data();
         for_each_section(false, copy);
-        return true;
     }
 
     void define(const Object& o) {
@@ -231,7 +221,6 @@ class Linker {
 
     const Resolve& resolve_;
     std::vector<Object> objects_;
-    std::size_t code_bytes_ = 0;
     char *next_stub_ = nullptr, *next_slot_ = nullptr;
     std::unordered_map<std::string_view, char*> defined_;
     std::unordered_map<char*, char*> stubs_, slots_;

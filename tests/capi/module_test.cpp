@@ -1,7 +1,10 @@
 // Compiling: what is told about programs, right ones and wrong ones.
 #include "api.h"
 
+#include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 using namespace test;
 
@@ -77,6 +80,21 @@ TEST_CASE("warnings stay with the module") {
     CHECK(std::string(weld_module_warnings(compile("1").get())) == "");
     const Module m = compile("@(no_such_annotation: 1) 1 + 1");
     CHECK(std::string(weld_module_warnings(m.get())).find("warning") != std::string::npos);
+}
+
+TEST_CASE("many modules live in few mappings of memory") {
+    const auto mappings = [] {
+        std::ifstream maps("/proc/self/maps");
+        return std::count(std::istreambuf_iterator<char>(maps), {}, '\n');
+    };
+    const Context c = context();
+    const auto before = mappings();
+    std::vector<Module> modules;
+    for (std::int64_t i = 0; i < 300; ++i)
+        modules.push_back(compile("|x: i64| x + " + std::to_string(i) + "L"));
+    CHECK(mappings() - before < 100);  // memory of all kinds, there is more than that of code
+    for (std::int64_t i = 0; i < 300; ++i)
+        CHECK(as<std::int64_t>(run(modules[std::size_t(i)], c, std::int64_t(1000))) == 1000 + i);
 }
 
 TEST_CASE("the version") { CHECK(std::string(weld_version()).find("0.") == 0); }

@@ -1,6 +1,7 @@
 // Bump allocation: everything that a Module owns lives in one Arena and goes with it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -54,8 +55,10 @@ class Arena {
 
   private:
     void add_block(std::size_t at_least) {
-        std::size_t bytes = blocks_.empty() ? 16 << 10 : std::size_t(256) << 10;
-        if (bytes < at_least) bytes = at_least;
+        // a block takes what all before it did: of small programs there may be very many
+        const std::size_t bytes =
+            std::max(at_least, std::clamp(taken_, std::size_t(1) << 10, std::size_t(256) << 10));
+        taken_ += bytes;
         blocks_.emplace_back(new std::byte[bytes]);
         next_ = reinterpret_cast<std::uintptr_t>(blocks_.back().get());
         end_ = next_ + bytes;
@@ -64,6 +67,7 @@ class Arena {
     std::vector<std::unique_ptr<std::byte[]>> blocks_;
     std::uintptr_t next_ = 0;
     std::uintptr_t end_ = 0;
+    std::size_t taken_ = 0;
 };
 
 }  // namespace weld

@@ -1,0 +1,169 @@
+// Arenas of code, and which parts of them are free.
+#include "codegen/code_memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <vector>
+
+namespace weld {
+
+namespace {
+
+constexpr std::size_t kPage = 4096, kLine = 64;
+constexpr std::size_t kCodeBytes = 768 << 10, kDataBytes = 256 << 10;  ///< of an arena: below a huge page
+
+std::size_t aligned(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
+
+/// The free parts of a range.
+class FreeRanges {
+  public:
+    FreeRanges(char* begin, std::size_t bytes) : all_(bytes), most_(bytes) { ranges_[begin] = bytes; }
+
+    bool is_whole() const { return ranges_.size() == 1 && ranges_.begin()->second == all_; }
+
+    /// The first `bytes` that are free; null if there are none.
+    char* take(std::size_t bytes) {
+        if (bytes > most_) return nullptr;
+        std::size_t most = 0;
+        for (auto r = ranges_.begin(); r != ranges_.end(); ++r) {
+            const auto [at, free] = *r;
+            most = std::max(most, free);
+            if (free < bytes) continue;
+            ranges_.erase(r);
+            if (free > bytes) ranges_[at + bytes] = free - bytes;
+            return at;
+        }
+        most_ = most;
+        return nullptr;
+    }
+
+    void give(char* at, std::size_t bytes) {
+        auto next = ranges_.lower_bound(at);
+        if (next != ranges_.end() && next->first == at + bytes) {
+            bytes += next->second;
+            next = ranges_.erase(next);
+        }
+        if (next != ranges_.begin()) {
+            const auto before = std::prev(next);
+            if (before->first + before->second == at) {
+                at = before->first;
+                bytes += before->second;
+            }
+        }
+        ranges_[at] = bytes;
+        most_ = std::max(most_, bytes);
+    }
+
+  private:
+    std::size_t all_;
+    std::size_t most_;  ///< no free part is larger
+    std::map<char*, std::size_t> ranges_;
+};
+
+}  // namespace
+
+struct Arena {
+    Arena(char* base, std::size_t code_bytes, std::size_t data_bytes)
+        : base(base),
+          bytes(code_bytes + data_bytes),
+          fresh(base),
+          code(base, code_bytes),
+          data(base + code_bytes, data_bytes) {}
+    ~Arena() { ::munmap(base, bytes); }
+
+    bool is_empty() const { return code.is_whole() && data.is_whole(); }
+
+    char* const base;
+    const std::size_t bytes;
+    char* fresh;  ///< pages from here on never held code
+    FreeRanges code, data;
+};
+
+namespace {
+
+/// All arenas of the process.
+struct Arenas {
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Arena>> list;
+
+    static Arenas& all() {
+        static Arenas& arenas = *new Arenas;  // programs may end after static objects
+        return arenas;
+    }
+
+    Arena* add(std::size_t code_bytes, std::size_t data_bytes) {
+        void* base = ::mmap(nullptr, code_bytes + data_bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (base == MAP_FAILED) throw std::bad_alloc();
+        // Pages become one mapping again only if they were one when the first of them was used.
+        *static_cast<volatile char*>(base) = 0;
+        list.push_back(std::make_unique<Arena>(static_cast<char*>(base), code_bytes, data_bytes));
+        return list.back().get();
+    }
+
+    /// One that is empty stays, for the next program.
+    void drop_if_empty(const Arena* arena) {
+        if (!arena->is_empty() || (list.size() == 1 && arena->bytes == kCodeBytes + kDataBytes)) return;
+        std::erase_if(list, [arena](const auto& one) { return one.get() == arena; });
+    }
+};
+
+}  // namespace
+
+CodeMemory::CodeMemory(std::size_t code_bytes, std::size_t data_bytes, std::size_t data_align)
+    : code_bytes_(aligned(std::max<std::size_t>(1, code_bytes), kPage)),
+      data_bytes_(aligned(std::max<std::size_t>(1, data_bytes), kLine) + std::max(data_align, kLine) -
+                  kLine) {
+    Arenas& arenas = Arenas::all();
+    const std::lock_guard lock(arenas.mutex);
+    const auto& list = arenas.list;
+    if (std::none_of(list.begin(), list.end(), [this](const auto& arena) { return take_from(arena.get()); }))
+        take_from(
+            arenas.add(std::max(kCodeBytes, code_bytes_), std::max(kDataBytes, aligned(data_bytes_, kPage))));
+    const auto address = reinterpret_cast<std::uintptr_t>(data_taken_);
+    data_ = data_taken_ + (aligned(address, data_align) - address);
+    const bool held_code = code_ < arena_->fresh;
+    arena_->fresh = std::max(arena_->fresh, code_ + code_bytes_);
+    if (!held_code || ::mprotect(code_, code_bytes_, PROT_READ | PROT_WRITE) == 0) return;
+    give_back();
+    throw std::bad_alloc();
+}
+
+CodeMemory::~CodeMemory() {
+    if (!arena_) return;
+    const std::lock_guard lock(Arenas::all().mutex);
+    give_back();
+}
+
+bool CodeMemory::take_from(Arena* arena) {
+    code_ = arena->code.take(code_bytes_);
+    if (!code_) return false;
+    data_taken_ = arena->data.take(data_bytes_);
+    if (data_taken_) arena_ = arena;
+    else arena->code.give(code_, code_bytes_);
+    return arena_ != nullptr;
+}
+
+void CodeMemory::give_back() {
+    // The pages stay as they are used, so that they stay one mapping; what they hold goes.
+    ::madvise(code_, code_bytes_, MADV_DONTNEED);
+    if (data_bytes_ >= 2 * kPage) {
+        char* const begin = data_taken_ + (-reinterpret_cast<std::uintptr_t>(data_taken_) & (kPage - 1));
+        ::madvise(begin, std::size_t(data_taken_ + data_bytes_ - begin) / kPage * kPage, MADV_DONTNEED);
+    }
+    arena_->code.give(code_, code_bytes_);
+    arena_->data.give(data_taken_, data_bytes_);
+    Arenas::all().drop_if_empty(arena_);
+}
+
+void CodeMemory::make_executable() {
+    if (::mprotect(code_, code_bytes_, PROT_READ | PROT_EXEC)) throw std::bad_alloc();
+}
+
+}  // namespace weld
