@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <string>
 
+#include "weldir/support/visible.h"
+
 namespace weld {
 
 static std::atomic<LogLevel> shown{LogLevel::Off};
@@ -15,6 +17,8 @@ bool logs(LogLevel level) { return level <= shown.load(std::memory_order_relaxed
 void log(LogLevel level, std::string_view text) {
     static constexpr const char* kNames[] = {"", "error", "warning", "info", "debug", "trace"};
     if (!logs(level)) return;
+    const std::string shown_text = visible_lines(text);
+    text = shown_text;
     std::string lines;
     while (!text.empty()) {
         const std::string_view line = text.substr(0, text.find('\n'));

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "frontend/api/entries.h"
-#include "frontend/api/text.h"
 #include "weldir/support/utf8.h"
+#include "weldir/support/visible.h"
 
 namespace weld {
 

@@ -1,4 +1,4 @@
-// Text that people are to read: which characters can be seen, and how much of a long text is shown.
+// Text that people are to read: how long it is, and how much of a long text is shown.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +6,6 @@
 #include <string_view>
 
 namespace weld {
-
-/// Bytes of the character that `text` begins with, if it is valid UTF-8 and no control character; else 0.
-std::size_t printable_character(std::string_view text);
 
 /// Number of characters; a byte that belongs to none counts as one.
 std::size_t count_characters(std::string_view text);

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "weldir/support/visible.h"
+
 namespace weld {
 
 namespace {
@@ -103,7 +105,7 @@ class HeaderWriter {
         return fmt::format(
             "// Parameters and result of {}.\n{}\n{}{}\nusing return_type = {};\n{}\n}}  // namespace "
             "weld_program\n",
-            name, kPrelude, structs_, input, result, size_check("return_type", program.result()));
+            visible(name), kPrelude, structs_, input, result, size_check("return_type", program.result()));
     }
 
   private:

@@ -10,6 +10,7 @@
 #include "weldir/support/diag.h"
 #include "weldir/support/nearest.h"
 #include "weldir/support/utf8.h"
+#include "weldir/support/visible.h"
 
 using namespace weld;
 
@@ -52,6 +53,24 @@ TEST_CASE("UTF-8 sequences") {
     CHECK(utf8_sequence("\xF4\x90\x80\x80") == 0);
     CHECK(utf8_sequence("\xE2\x82") == 0);  // cut off
     CHECK(utf8_step("\xE2") == 1);
+}
+
+TEST_CASE("what a terminal would obey is shown instead") {
+    CHECK(visible("a \xc3\xa9 \xe2\x82\xac \\") == "a \xc3\xa9 \xe2\x82\xac \\");
+    CHECK(visible("\x1b[31m\n\t\r\x7f") == "\\x1b[31m\\n\\t\\x0d\\x7f");
+    CHECK(visible("\x9b \xc2\x9b \xff \xe2\x80\xa8") == "\\x9b \\xc2\\x9b \\xff \\xe2\\x80\\xa8");
+    CHECK(visible(std::string_view("\0", 1)) == "\\x00");
+    CHECK(visible_lines("a\n\tb\x1b") == "a\n\tb\\x1b");
+    Sources sources;
+    const Loc loc = sources.add("a\x1b\n.weld", "x \xc2\x9b\x07 y");
+    Diagnostics diagnostics;
+    diagnostics.error(loc, "bad `{}`", "\x1b").label(loc, "\x07").note("\x9b");
+    CHECK(diagnostics.draw(sources) ==
+          "a\\x1b\\n.weld:1:1: error: bad `\\x1b`\n"
+          "1 | x \uFFFD\uFFFD y\n"
+          "  | ^\n"
+          "  | \\x07\n"
+          "note: \\x9b\n");
 }
 
 TEST_CASE("findings are drawn by place, with labels and notes, once") {

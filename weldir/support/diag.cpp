@@ -6,7 +6,7 @@
 //     |                                     the loop index is `i64`; write `f64(i)` to convert
 //
 // A line is cut to the neighbourhood of its marks, so that a program on one line of megabytes can be drawn
-// too; bytes that are no text are drawn as one replacement character each.
+// too; bytes that are no text, and control characters, are drawn as one replacement character each.
 #include "weldir/support/diag.h"
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "weldir/support/utf8.h"
+#include "weldir/support/visible.h"
 
 namespace weld {
 
@@ -67,9 +68,8 @@ Excerpt excerpt(std::string_view line, std::uint32_t column) {
         const std::size_t valid = utf8_sequence(line);
         const std::size_t step = valid ? valid : 1;
         if (at > out.first || (at == out.first && out.first == 1)) {
-            const bool control = std::uint8_t(line[0]) < 0x20 || line[0] == 0x7F;
             if (line[0] == '\t') out.text += ' ';
-            else if (!valid || control) out.text += "\uFFFD";
+            else if (!printable_character(line)) out.text += "\uFFFD";
             else out.text += line.substr(0, step);
         }
         line.remove_prefix(step);
@@ -104,7 +104,8 @@ void draw_line(std::string& out, std::string_view line, std::uint32_t number, st
     for (auto m = marks.rbegin(); m != marks.rend(); ++m) {  // from the right, so that none hides another
         if (m->second.second.empty()) continue;
         const std::size_t at = offset(m->first);
-        append_row(out, label.size(), std::string(at == std::string::npos ? 0 : at, ' ') + m->second.second);
+        append_row(out, label.size(),
+                   std::string(at == std::string::npos ? 0 : at, ' ') + visible(m->second.second));
     }
 }
 
@@ -128,15 +129,16 @@ void draw_places(std::string& out, const Diagnostic& d, const Sources& sources) 
 
 void draw(std::string& out, const Diagnostic& d, const Sources& sources) {
     const char* kind = d.severity == Severity::Error ? "error" : "warning";
+    const std::string message = visible_lines(d.message);
     if (const Position at = sources.position(d.loc); at.line) {
-        fmt::format_to(std::back_inserter(out), "{}:{}:{}: {}: {}\n", at.file, at.line, at.column, kind,
-                       d.message);
+        fmt::format_to(std::back_inserter(out), "{}:{}:{}: {}: {}\n", visible(at.file), at.line, at.column,
+                       kind, message);
         draw_places(out, d, sources);
     } else {
-        fmt::format_to(std::back_inserter(out), "{}: {}\n", kind, d.message);
-        for (const auto& label : d.labels) out += "note: " + label.second + '\n';
+        fmt::format_to(std::back_inserter(out), "{}: {}\n", kind, message);
+        for (const auto& label : d.labels) out += "note: " + visible_lines(label.second) + '\n';
     }
-    for (const std::string& note : d.notes) out += "note: " + note + '\n';
+    for (const std::string& note : d.notes) out += "note: " + visible_lines(note) + '\n';
 }
 
 }  // namespace
