@@ -111,8 +111,8 @@ Leaves Emitter::emit_kernel(Kernel k) {
         return load(k.node->type, result);
     }
     ir.CreateStore(result, address(pointers, 8 * n));
-    // "udf." keeps the user's names apart from ours; the engine takes it off when it looks them up
-    auto target = unit.external("udf." + std::string(k.ref().name),
+    // the prefix keeps the user's names apart from ours
+    auto target = unit.external(std::string(kUserFunction) + std::string(k.ref().name),
                                 llvm::FunctionType::get(llvm::Type::getVoidTy(unit.ctx), false));
     call_checked("weld_rt_call", {task, target.getCallee(), pointers, c64(n + 1), at(k.node->loc)});
     return load(k.node->type, result);

@@ -53,6 +53,9 @@ class Code {
     std::span<const char> data;  ///< its constants, which results may point into
 };
 
+/// What the names of user functions begin with in machine code.
+inline constexpr std::string_view kUserFunction = "udf.";
+
 /// The address of a runtime entry (runtime/abi/entry.def), vector routine or user function; null if unknown.
 using Resolve = std::function<void*(std::string_view name)>;
 

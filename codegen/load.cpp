@@ -159,7 +159,6 @@ class Linker {
     }
 
     void* find(std::string_view name) const {
-        if (name.starts_with("udf.")) return resolve_(name.substr(4));
         // what LLVM itself makes calls of
         if (name == "memcpy") return reinterpret_cast<void*>(&std::memcpy);
         if (name == "memmove") return reinterpret_cast<void*>(&std::memmove);

@@ -2,6 +2,7 @@
 // lengths.
 #include "frontend/api/cache.h"
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -34,6 +35,9 @@ static std::string key_of(std::string_view text, const CompileOptions& options) 
                             name_of(options.cpu), options.nul_terminated_strings, options.serialize_header,
                             options.passes.has_value()));
     for (const std::string& pass : options.passes.value_or(std::vector<std::string>())) append(key, pass);
+    append(key, options.allowed_functions ? "allowed" : "any");
+    for (const std::string& name : options.allowed_functions.value_or(std::vector<std::string>()))
+        append(key, name);
     append(key, options.libraries ? options.libraries->searched() : "");
     return key;
 }
@@ -70,7 +74,7 @@ namespace {
 
 struct Recent {
     std::mutex mutex;
-    std::list<std::pair<std::string, CompiledProgram>> programs;  // the last used first
+    std::list<std::pair<std::string, std::shared_ptr<const Program>>> programs;  // the last used first
     std::size_t key_bytes = 0;
 };
 
@@ -84,7 +88,7 @@ Recent& recent() {
 
 }  // namespace
 
-CompiledProgram recent_program(const std::string& key) {
+std::shared_ptr<const Program> recent_program(const std::string& key) {
     Recent& all = recent();
     const std::lock_guard lock(all.mutex);
     for (auto at = all.programs.begin(); at != all.programs.end(); ++at)
@@ -92,16 +96,16 @@ CompiledProgram recent_program(const std::string& key) {
             all.programs.splice(all.programs.begin(), all.programs, at);
             return at->second;
         }
-    return {};
+    return nullptr;
 }
 
-void remember_program(std::string key, CompiledProgram compiled) {
+void remember_program(std::string key, std::shared_ptr<const Program> program) {
     if (key.size() > kMostKeyBytes / 4) return;
-    std::list<std::pair<std::string, CompiledProgram>> gone;  // freed after the lock
+    std::list<std::pair<std::string, std::shared_ptr<const Program>>> gone;  // freed after the lock
     Recent& all = recent();
     const std::lock_guard lock(all.mutex);
     all.key_bytes += key.size();
-    all.programs.emplace_front(std::move(key), std::move(compiled));
+    all.programs.emplace_front(std::move(key), std::move(program));
     while (all.programs.size() > kMostPrograms || all.key_bytes > kMostKeyBytes) {
         all.key_bytes -= all.programs.back().first.size();
         gone.splice(gone.begin(), all.programs, std::prev(all.programs.end()));
@@ -123,26 +127,57 @@ static std::uint64_t hash_of(std::string_view bytes, std::uint64_t seed) {
     return h;
 }
 
-static std::string path_of(const std::string& folder, const std::string& key) {
-    return fmt::format("{}/{:016x}{:016x}.weldcode", folder, hash_of(key, 1), hash_of(key, 2));
+static std::string name_in_folder(const std::string& key) {
+    return fmt::format("{:016x}{:016x}.weldcode", hash_of(key, 1), hash_of(key, 2));
 }
 
-/// All of a file that is ours alone to write; empty if it is not to be had.
-static std::string contents_of(const std::string& path) {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) return {};
-    std::string bytes;
+constexpr std::int64_t kMostBytes = std::int64_t(256) << 20;  // of a file
+
+/// Nobody but us can have written it, or the files in it.
+static bool is_ours_alone(const struct stat& s) {
+    return s.st_uid == ::geteuid() && !(s.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+namespace {
+
+/// A descriptor that is closed.
+class Descriptor {
+  public:
+    explicit Descriptor(int fd) : fd_(fd) {}
+    ~Descriptor() {
+        if (fd_ >= 0) ::close(fd_);
+    }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    int get() const { return fd_; }
+
+  private:
+    int fd_;
+};
+
+}  // namespace
+
+static bool is_safe_folder(int folder) {
     struct stat s;
-    const bool ours = ::fstat(file, &s) == 0 && S_ISREG(s.st_mode) &&
-                      (s.st_uid == ::geteuid() || s.st_uid == 0) && !(s.st_mode & S_IWOTH);
-    if (ours) bytes.resize(std::size_t(s.st_size));
+    return ::fstat(folder, &s) == 0 && is_ours_alone(s);
+}
+
+/// All of a file that is ours alone to write; empty if it is not to be had. What is in it is run.
+static std::string contents_of(const std::string& folder, const std::string& name) {
+    const Descriptor in(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!is_safe_folder(in.get())) return {};
+    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;  // a pipe does not block
+    const Descriptor file(::openat(in.get(), name.c_str(), flags));
+    struct stat s;
+    if (::fstat(file.get(), &s) != 0 || !S_ISREG(s.st_mode) || !is_ours_alone(s) || s.st_size > kMostBytes)
+        return {};
+    std::string bytes(std::size_t(s.st_size), '\0');
     std::size_t done = 0;
     while (done < bytes.size()) {
-        const ssize_t n = ::read(file, bytes.data() + done, bytes.size() - done);
-        if (n <= 0) break;
-        done += std::size_t(n);
+        const ssize_t n = ::read(file.get(), bytes.data() + done, bytes.size() - done);
+        if (n == 0 || (n < 0 && errno != EINTR)) break;
+        if (n > 0) done += std::size_t(n);
     }
-    ::close(file);
     bytes.resize(done);
     return bytes;
 }
@@ -177,7 +212,7 @@ class Reader {
 }  // namespace
 
 bool read_stored(const std::string& folder, const std::string& key, StoredProgram* stored) {
-    const std::string bytes = contents_of(path_of(folder, key));
+    const std::string bytes = contents_of(folder, name_in_folder(key));
     std::uint64_t sum;
     const std::size_t header = kMagic.size() + sizeof sum;
     if (!bytes.starts_with(kMagic) || bytes.size() < header) return false;
@@ -196,6 +231,22 @@ bool read_stored(const std::string& folder, const std::string& key, StoredProgra
     return in.good() && !stored->code.objects.empty();
 }
 
+/// Writes a file by the side and then gives it its name, in the place of whatever is there.
+static void put_file(const std::string& bytes, const std::string& folder, const std::string& name) {
+    std::string path = folder + "/new-XXXXXX";
+    const int file = ::mkostemp(path.data(), O_CLOEXEC);
+    if (file < 0) return;
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+        const ssize_t n = ::write(file, bytes.data() + done, bytes.size() - done);
+        if (n < 0 && errno != EINTR) break;
+        if (n > 0) done += std::size_t(n);
+    }
+    const bool closed = ::close(file) == 0;
+    if (done < bytes.size() || !closed || ::rename(path.c_str(), (folder + '/' + name).c_str()) != 0)
+        ::unlink(path.c_str());
+}
+
 void write_stored(const std::string& folder, const std::string& key, const StoredProgram& stored) {
     const std::string stamp = stamp_of(stored.code.generator);
     if (stamp.empty()) return;
@@ -212,15 +263,11 @@ void write_stored(const std::string& folder, const std::string& key, const Store
     for (const std::string& object : stored.code.objects) append(body, object);
     const std::uint64_t sum = hash_of(body, 0);
 
-    std::string path = folder + "/new-XXXXXX";
-    const int file = ::mkostemp(path.data(), O_CLOEXEC);
-    if (file < 0) return;
     std::string bytes(kMagic);
     bytes.append(reinterpret_cast<const char*>(&sum), sizeof sum).append(body);
-    const bool whole = ::write(file, bytes.data(), bytes.size()) == ssize_t(bytes.size());
-    const bool closed = ::close(file) == 0;
-    if (!whole || !closed || ::rename(path.c_str(), path_of(folder, key).c_str()) != 0)
-        ::unlink(path.c_str());
+    if (std::int64_t(bytes.size()) > kMostBytes) return;
+    const Descriptor in(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (is_safe_folder(in.get())) put_file(bytes, folder, name_in_folder(key));
 }
 
 }  // namespace weld

@@ -23,15 +23,9 @@ std::string process_key(std::string_view text, const CompileOptions& options);
 /// Same key, same outcome on this machine.
 std::string machine_key(std::string_view text, const CompileOptions& options);
 
-/// A program and the warnings that came with it.
-struct CompiledProgram {
-    std::shared_ptr<const Program> program;
-    std::string warnings;
-};
-
-/// What this process compiled last: a few dozen programs. Empty if there is none by that key.
-CompiledProgram recent_program(const std::string& key);
-void remember_program(std::string key, CompiledProgram compiled);
+/// What this process compiled last: a few dozen programs. Null if there is none by that key.
+std::shared_ptr<const Program> recent_program(const std::string& key);
+void remember_program(std::string key, std::shared_ptr<const Program> program);
 
 /// All that running a program takes.
 struct StoredProgram {

@@ -18,6 +18,7 @@
 #include "weldir/passes/pass.h"
 #include "weldir/support/deep_stack.h"
 #include "weldir/support/diag.h"
+#include "weldir/support/visible.h"
 
 namespace weld {
 
@@ -98,13 +99,13 @@ class Compilation {
         m.main = lambda(m, params, kernel(m, {.name = "kept"}, result, {}));
         describe_interface();
         program_->serialize_header_ = options_.serialize_header;
-        report_.diagnostics = stored.warnings;
+        program_->warnings_ = stored.warnings;
         return program_;
     }
 
     /// What `restore` needs.
     StoredProgram stored() {
-        StoredProgram all{.warnings = report_.diagnostics, .result = program_->result_type()->str()};
+        StoredProgram all{.warnings = program_->warnings(), .result = program_->result_type()->str()};
         for (const Symbol* s : program_->params()) all.params.emplace_back(s->name, s->type->str());
         all.code = std::move(machine_code_);
         return all;
@@ -122,7 +123,8 @@ class Compilation {
         const ReadOptions reading = read_options(&parsed);
         Diagnostics diagnostics;
         const bool good = language->read(m, options_.name, std::move(text), reading, diagnostics);
-        report_.diagnostics = diagnostics.draw(m.sources, options_.warnings);
+        if (good) program_->warnings_ = diagnostics.draw(m.sources);
+        else report_.diagnostics = diagnostics.draw(m.sources, options_.warnings);
         note_first_error(diagnostics);
         if (reading.parsed_text && !parsed.empty()) options_.explain("parsed", parsed);
         if (!good) return false;
@@ -140,13 +142,14 @@ class Compilation {
             if (d.severity == Severity::Error && (!first || d.loc < first->loc)) first = &d;
         if (!first) return;
         const Position at = program_->module_->sources.position(first->loc);
-        report_.first_error = {at.line, at.column, first->message};
+        report_.first_error = {at.line, at.column, visible_lines(first->message)};
     }
 
     ReadOptions read_options(std::string* parsed) {
         const Libraries* libraries = program_->libraries_.get();
         return {.nul_terminated_strings = options_.nul_terminated_strings,
                 .has_symbol = [libraries](std::string_view name) { return libraries->find(name) != nullptr; },
+                .allowed_functions = options_.allowed_functions ? &*options_.allowed_functions : nullptr,
                 .searched = libraries->searched(),
                 .parsed_text = explains("parsed") ? parsed : nullptr,
                 .parse_ms = &report_.times.parse,
@@ -195,11 +198,20 @@ class Compilation {
     }
 
     Resolve resolve() const {
-        return [libraries = program_->libraries_](std::string_view name) {
+        return [this, libraries = program_->libraries_](std::string_view name) {
+            if (name.starts_with(kUserFunction)) return user_function(name.substr(kUserFunction.size()));
             if (void* entry = runtime::entry_address(name)) return entry;
             if (void* routine = find_vecmath(name)) return routine;
             return libraries->find(name);
         };
+    }
+
+    /// Null if it is not there, or not allowed: what comes from a folder was checked when it was compiled,
+    /// but that was another process.
+    void* user_function(std::string_view name) const {
+        const auto& allowed = options_.allowed_functions;
+        if (allowed && std::ranges::find(*allowed, name) == allowed->end()) return nullptr;
+        return program_->libraries_->find(name);
     }
 
     bool verifies() const {
@@ -244,13 +256,10 @@ static std::shared_ptr<const Program> from_folder(const std::string& text, const
 static std::shared_ptr<const Program> from_process(std::string text, const CompileOptions& options,
                                                    CompileReport& report) {
     std::string key = process_key(text, options);
-    if (CompiledProgram known = recent_program(key); known.program) {
-        report.diagnostics = known.warnings;
-        return known.program;
-    }
+    if (auto known = recent_program(key)) return known;
     auto program = options.cache.empty() ? Compilation(options, report).compile(std::move(text))
                                          : from_folder(text, options, report);
-    if (program) remember_program(std::move(key), {program, report.diagnostics});
+    if (program) remember_program(std::move(key), program);
     return program;
 }
 
@@ -262,6 +271,7 @@ std::shared_ptr<const Program> compile(std::string text, const CompileOptions& o
         try {
             program = each_step ? Compilation(options, *report).compile(std::move(text))
                                 : from_process(std::move(text), options, *report);
+            if (program && options.warnings) report->diagnostics = program->warnings();
         } catch (const std::bad_alloc&) {
             report->diagnostics = "error: not enough memory to compile the program\n";
         }

@@ -39,6 +39,8 @@ struct CompileOptions {
     bool verify = false;   ///< check the IR after each pass
     bool nul_terminated_strings = false;
     bool serialize_header = false;  ///< magic, version and hash of the type before serialized values
+    /// What `cudf` may call beside built-in kernels; not set: any function that `libraries` find.
+    std::optional<std::vector<std::string>> allowed_functions;
     std::shared_ptr<const Libraries> libraries;  ///< null: functions of the process only
     std::string cache;                           ///< an existing folder that keeps compiled code; empty: none
     /// Stages whose outcome `explain` receives: `parsed typed optimized vectorized llvm-input llvm asm` or
@@ -103,6 +105,9 @@ class Program : public std::enable_shared_from_this<Program> {
     const WeldType* args() const { return args_; }
     const WeldType* result() const { return result_; }
 
+    /// What the compiler warns about, drawn; whether these are told is up to who compiled it.
+    const std::string& warnings() const { return warnings_; }
+
     /// Has code: it was not only checked.
     bool can_run() const { return code_ != nullptr; }
     /// `args` points to the struct of arguments (ignored if the program takes none).
@@ -122,6 +127,7 @@ class Program : public std::enable_shared_from_this<Program> {
     Descriptions descriptions_;
     const WeldType* args_ = nullptr;
     const WeldType* result_ = nullptr;
+    std::string warnings_;
     std::shared_ptr<Code> code_;
     bool serialize_header_ = false;
     std::shared_ptr<const Libraries> libraries_;

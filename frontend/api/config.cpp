@@ -121,6 +121,19 @@ static std::string read(const std::string& text, config::DumpFormats* value) {
     return known ? "" : "names out of weld,weldopt,sir,llvm,llvmopt,assembly";
 }
 
+static bool is_function_name(std::string_view name) {
+    const auto is_letter = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    };
+    return name != "none" && is_letter(name.front()) &&
+           std::ranges::all_of(name, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+}
+
+static std::string read(const std::string& text, config::Functions* value) {
+    if (text != "none") value->names = split_names(text);
+    return std::ranges::all_of(value->names, is_function_name) ? "" : "names of functions, or `none`";
+}
+
 // ---- keys
 
 namespace {
@@ -180,6 +193,7 @@ std::string Config::apply(CompileOptions* compile, RunSettings* run) const {
     if (s.verify) compile->verify = *s.verify;
     if (s.nul_strings) compile->nul_terminated_strings = *s.nul_strings;
     if (s.serialize_header) compile->serialize_header = *s.serialize_header;
+    if (s.allowed_functions) compile->allowed_functions = s.allowed_functions->names;
     if (s.threads) run->threads = compile->threads = s.threads->value;
     if (s.memory_limit) run->memory_limit = s.memory_limit->value;
     return {};

@@ -36,6 +36,9 @@ struct Passes {
 struct DumpFormats {
     std::vector<std::string> names;
 };  ///< that exist
+struct Functions {
+    std::vector<std::string> names;
+};  ///< as C spells them; `none` for no function
 }  // namespace config
 
 /// The values of a configuration; those that are not set have none.

@@ -10,6 +10,10 @@
 namespace weld {
 
 bool Libraries::load(const std::string& path, std::string* error) {
+    if (path.empty()) {  // which would stand for the process
+        *error = "the name of the library is empty";
+        return false;
+    }
     // Without a slash in its name, the system would look for it in its own folders only: users mean a file.
     const bool here = path.find('/') == path.npos && ::access(path.c_str(), F_OK) == 0;
     const std::string file = here ? "./" + path : path;

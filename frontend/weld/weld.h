@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weldir/ir/module.h"
 #include "weldir/support/diag.h"
@@ -18,6 +19,8 @@ struct ReadOptions {
     bool is_printed_module = false;
     /// Says whether `cudf[name, T]` will find `name`; not asked if empty, nor about built-in kernels.
     std::function<bool(std::string_view name)> has_symbol;
+    /// The only functions that a `cudf` may call beside built-in kernels; null: any.
+    const std::vector<std::string>* allowed_functions = nullptr;
     /// Where `has_symbol` looks, for the message: "libudf.so and the kernels of the runtime".
     std::string searched;
     /// If set, receives the program as it was understood by the parser: no macro expanded, no type added.

@@ -51,6 +51,23 @@ TEST_CASE("functions of the process") {
     CHECK(std::string(text.data, text.len) == "abc");
 }
 
+TEST_CASE("a configuration says which functions programs may call") {
+    const char* program = "cudf[test_add_five,i64](10L)";
+    const auto code_with = [&](const char* allowed) {
+        const Error e = error();
+        const Module m(weld_module_compile(program, conf({{"weld.cudf.allow", allowed}}).get(), e.get()));
+        CHECK(bool(m) == (weld_error_code(e.get()) == WELD_SUCCESS));
+        if (!m) CHECK(std::string(weld_error_summary(e.get())) == "`cudf` may not call `test_add_five` here");
+        return weld_error_code(e.get());
+    };
+    for (int round = 0; round < 2; ++round) {  // the second time, from what was compiled before
+        CHECK(as<std::int64_t>(run(compile(program), context())) == 15);
+        CHECK(code_with("none") == WELD_COMPILE_ERROR);
+        CHECK(code_with("test_count") == WELD_COMPILE_ERROR);
+        CHECK(code_with("test_count,test_add_five") == WELD_SUCCESS);
+    }
+}
+
 TEST_CASE("a function is called as often as the program says") {
     calls = 0;
     const Context c = context();

@@ -118,6 +118,34 @@ TEST_CASE("the same text with the same options is compiled once") {
     CHECK(compiled("|x: i64| x + 41L") != program);
 }
 
+TEST_CASE("warnings are told to who wants them, whoever compiled the program first") {
+    for (const bool first : {false, true}) {
+        const std::string text = first ? "@(foo:true) 1.5" : "@(foo:true) 2.5";
+        std::shared_ptr<const Program> program;
+        for (const bool wanted : {first, !first, first}) {
+            CompileReport report;
+            program = compile(text, {.warnings = wanted}, &report);
+            REQUIRE(program);
+            CHECK((report.diagnostics.find("unknown annotation `foo`") != std::string::npos) == wanted);
+        }
+    }
+}
+
+TEST_CASE("functions that may be called are part of what is compiled once") {
+    const auto why_not = [](std::optional<std::vector<std::string>> allowed) {
+        CompileReport report;
+        const auto program =
+            compile("cudf[getpid,i32]()", {.allowed_functions = std::move(allowed)}, &report);
+        return program ? std::string() : report.first_error.message;
+    };
+    for (int round = 0; round < 2; ++round) {
+        CHECK(why_not(std::nullopt) == "");
+        CHECK(why_not(std::vector<std::string>{"abs", "getpid"}) == "");
+        CHECK(why_not(std::vector<std::string>{"abs"}) == "`cudf` may not call `getpid` here");
+        CHECK(why_not(std::vector<std::string>{}) == "`cudf` may not call `getpid` here");
+    }
+}
+
 TEST_CASE("a value lives longer than its program's handle") {
     RunOutcome outcome;
     {

@@ -37,6 +37,22 @@ TEST_CASE("keys change options") {
     CHECK(config.get("weld.compile.verify") == nullptr);
 }
 
+TEST_CASE("functions that programs may call") {
+    const auto allowed = [](const char* value) {
+        Config config;
+        config.set("weld.cudf.allow", value);
+        CompileOptions compile;
+        RunSettings run;
+        REQUIRE(config.apply(&compile, &run) == "");
+        REQUIRE(compile.allowed_functions);
+        return *compile.allowed_functions;
+    };
+    CHECK(!CompileOptions().allowed_functions);
+    CHECK(allowed("none").empty());
+    CHECK(allowed("").empty());
+    CHECK(allowed("f1, _g") == std::vector<std::string>{"f1", "_g"});
+}
+
 TEST_CASE("values that cannot be understood") {
     const auto wrong = [](const char* key, const char* value) {
         Config config;
@@ -52,6 +68,9 @@ TEST_CASE("values that cannot be understood") {
     CHECK(wrong("weld.llvm.optimization.level", "4") != "");
     CHECK(wrong("weld.optimization.passes", "no-such-pass") != "");
     CHECK(wrong("weld.optimization.passes", "") == "");
+    CHECK(wrong("weld.cudf.allow", "f,1g") ==
+          "invalid value `f,1g` of `weld.cudf.allow`: expected names of functions, or `none`");
+    CHECK(wrong("weld.cudf.allow", "none,f") != "");
 }
 
 TEST_CASE("every key of the original is known, and can be set to its default") {
