@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "frontend/api/dump.h"
@@ -25,18 +26,33 @@
 #include "weldir/passes/pass.h"
 #include "weldir/support/deep_stack.h"
 #include "weldir/support/diag.h"
+#include "weldir/support/visible.h"
 
 namespace weld {
 
 static void complain(std::string_view text) {
     Writer err(STDERR_FILENO);
-    err.put(text);
+    err.put(visible_lines(text));
     err.flush();
 }
 
 int wrong_usage(const std::string& what) {
-    complain(fmt::format("weld-cli: error: {}\n", what));
+    complain(fmt::format("weld-cli: error: {}\n", visible(what)));
     return kWrongUsage;
+}
+
+/// Writes what `out` still holds.
+static int finish(Writer& out) {
+    const int error = out.flush();
+    if (!error) return kRan;
+    complain(fmt::format("error: cannot write the result: {}\n", std::strerror(error)));
+    return kFailed;
+}
+
+int print_text(std::string_view text) {
+    Writer out(STDOUT_FILENO);
+    out.put(text);
+    return finish(out);
 }
 
 // ---- settings
@@ -71,7 +87,9 @@ int Settings::apply(const Options& options) {
             return wrong_usage(fmt::format("--lib: {}", error));
     if (!options.cache.empty()) {
         std::error_code failed;
+        const mode_t mask = ::umask(077);  // what others may write in is not used
         std::filesystem::create_directories(options.cache, failed);
+        ::umask(mask);
         if (failed)
             return wrong_usage(fmt::format("--cache: no folder `{}`: {}", options.cache, failed.message()));
     }
@@ -170,8 +188,8 @@ class Command {
 
     int answer() {
         switch (options_.task) {
-            case Task::Type: return put(result_type() + '\n');
-            case Task::Header: return put(cpp_header(*program_, settings_.compile.name));
+            case Task::Type: return print_text(result_type() + '\n');
+            case Task::Header: return print_text(cpp_header(*program_, settings_.compile.name));
             case Task::Run: return run();
             default: return report_times();
         }
@@ -222,15 +240,17 @@ class Command {
         args_ = memory_.arena.allocate(std::size_t(type->size) + 1, std::size_t(type->align));
         for (std::size_t i = 0; i < params.size(); ++i) {
             void* to = static_cast<char*>(args_) + type->offsets[i];
-            if (const std::string error = read_argument(options_.args[i], type->args[i], to); !error.empty())
+            const std::string error = read_argument(options_.args[i], params[i]->name, type->args[i], to);
+            if (!error.empty())
                 return wrong_usage(fmt::format("argument {}, `{}`: {}", i + 1, params[i]->name, error));
         }
         return kRan;
     }
 
-    std::string read_argument(const std::string& text, const WeldType* type, void* to) {
+    std::string read_argument(const std::string& text, std::string_view param, const WeldType* type,
+                              void* to) {
         if (std::string why = no_literals_of(type); !why.empty()) return why;
-        return text.starts_with('@') ? read_file(text.substr(1), type, memory_, to)
+        return text.starts_with('@') ? read_file(text.substr(1), param, type, memory_, to)
                                      : read_literal(text, type, memory_.arena, to);
     }
 
@@ -284,17 +304,6 @@ class Command {
         complain(options_.timing == Timing::Json ? timing_json(times_, run_times_)
                                                  : timing_table(times_, run_times_));
         return kRan;
-    }
-
-    int put(const std::string& text) {
-        Writer out(STDOUT_FILENO);
-        out.put(text);
-        return finish(out);
-    }
-
-    int finish(Writer& out) {
-        const int error = out.flush();
-        return error ? fail(fmt::format("error: cannot write the result: {}\n", std::strerror(error))) : kRan;
     }
 
     const Options& options_;

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "frontend/api/compile.h"
 #include "frontend/api/config.h"
@@ -14,6 +15,9 @@ enum ExitCode : int { kRan = 0, kRejected = 1, kWrongUsage = 2, kFailed = 3 };
 
 /// Prints `weld-cli: error: ...`; gives kWrongUsage.
 int wrong_usage(const std::string& what);
+
+/// Writes to standard output. kRan, or kFailed after a message.
+int print_text(std::string_view text);
 
 /// What options say about compiling and running, for any number of programs.
 class Settings {

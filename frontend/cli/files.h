@@ -1,9 +1,9 @@
 // Files as arguments and results: NumPy's .npy, and tables of comma-separated values.
 //
 // A .npy array of one dimension is a vector; of n dimensions in C order, vectors of vectors. Its elements are
-// mapped, not copied, where they are aligned. A .csv file has a header row and a column per field of a struct
-// of vectors; columns may be of numbers, bools and strings (vec[i8]). Functions return nothing, or what is
-// wrong.
+// mapped, not copied, where they are aligned. A .csv file has a row of names and a column per field of a
+// struct of vectors, or one with the name of a vector; columns may be of numbers, bools and strings
+// (vec[i8]). Functions return nothing, or what is wrong.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/cli/mapped_file.h"
 #include "runtime/abi/weld_abi.h"
 #include "weldir/support/arena.h"
 
@@ -22,7 +23,6 @@ class ArgumentMemory {
     ArgumentMemory() = default;
     ArgumentMemory(const ArgumentMemory&) = delete;
     ArgumentMemory& operator=(const ArgumentMemory&) = delete;
-    ~ArgumentMemory();
 
     Arena arena;
 
@@ -33,15 +33,25 @@ class ArgumentMemory {
     bool read(int fd, std::string_view* bytes, std::string* error);
 
   private:
-    std::vector<std::pair<void*, std::size_t>> maps_;
+    std::vector<MappedFile> files_;
 };
 
-/// Reads the file at `path` as a value of `type` into `to`; what kind of file it is shows in its name or
-/// first bytes.
-std::string read_file(const std::string& path, const WeldType* type, ArgumentMemory& memory, void* to);
+/// Reads the file at `path` as a value of `type` into `to`, for the parameter `param`; what kind of file it
+/// is shows in its name or first bytes.
+std::string read_file(const std::string& path, std::string_view param, const WeldType* type,
+                      ArgumentMemory& memory, void* to);
 
 std::string read_npy(std::string_view bytes, const WeldType* type, ArgumentMemory& memory, void* to);
-std::string read_csv(std::string_view bytes, const WeldType* type, ArgumentMemory& memory, void* to);
+
+/// Where a table comes from, for messages, and the parameter that it is for: a vector is the column of its
+/// name.
+struct CsvSource {
+    std::string_view path;
+    std::string_view param;
+};
+/// Messages begin with FILE:LINE.
+std::string read_csv(std::string_view bytes, const CsvSource& source, const WeldType* type,
+                     ArgumentMemory& memory, void* to);
 
 /// A file that a result is to be written to. A struct of vectors becomes the columns of a .csv file, or a
 /// .npy file per field (`x.0.npy`, `x.1.npy`).

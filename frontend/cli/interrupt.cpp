@@ -1,4 +1,4 @@
-// The handlers do nothing but set flags, set a timer, and leave.
+// The handlers do nothing but set flags, set a timer, remove temporary files, and leave.
 #include "frontend/cli/interrupt.h"
 
 #include <csignal>
@@ -7,6 +7,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "frontend/cli/new_files.h"
+
 namespace weld {
 
 static volatile std::sig_atomic_t run_is_on = 0;
@@ -14,6 +16,7 @@ static std::atomic<std::int32_t> stop = 0;
 static volatile std::sig_atomic_t wait_for_run = 0;
 
 [[noreturn]] static void leave() {
+    remove_temporaries();
     constexpr std::string_view message = "\nweld-cli: interrupted\n";
     [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, message.data(), message.size());
     ::_exit(kInterrupted);
@@ -34,10 +37,22 @@ static void on_alarm(int) {
     if (stop) leave();
 }
 
+/// Other signals that end the process by themselves.
+static void on_end(int signal) {
+    remove_temporaries();
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);  // when this returns
+}
+
 void catch_interrupts(bool patient) {
     wait_for_run = patient;
-    struct sigaction action{};
+    struct sigaction action{}, before{};
     action.sa_flags = SA_RESTART;
+    ::sigfillset(&action.sa_mask);
+    action.sa_handler = on_end;
+    for (int signal : {SIGTERM, SIGHUP, SIGQUIT})
+        if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
+            ::sigaction(signal, &action, nullptr);
     action.sa_handler = on_alarm;
     ::sigaction(SIGALRM, &action, nullptr);
     action.sa_handler = on_interrupt;

@@ -114,7 +114,7 @@ constexpr Row kRows[] = {
     {"--lib", "", Takes::Value, "LIB.so", "library with functions for cudf[...]; may be repeated",
      [](Options& o, std::string_view value) {
          o.libraries.emplace_back(value);
-         return std::string();
+         return std::string(value.empty() ? "expected a value" : "");
      }},
     {"--repeat", "", Takes::Value, "N", "run the program N times",
      [](Options& o, std::string_view value) { return set_count(value, 1'000'000'000, &o.repeat); }},

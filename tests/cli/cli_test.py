@@ -2,6 +2,7 @@
 """Runs weld-cli as its users do: what it prints, where, and its exit codes. Usage: cli_test.py WELD_CLI [unittest options]"""
 import json
 import os
+import pathlib
 import pty
 import re
 import signal
@@ -151,8 +152,64 @@ class CliTest(Case):
         self.assertEqual(self.result("-e", program, "@" + table),
                          r'{[1, 2], [2.5, NaN], ["plain", "a \"quoted\", one"]}')
         self.fails(2, "^weld-cli: error: .*3 columns, the parameter 1 field", "-e", "|v: {vec[i64]}| v", "@" + table)
-        bad = self.path("bad.csv", "a\nx\n")
-        self.fails(2, "line 2, column 1: `x` is not", "-e", "|v: {vec[i64]}| v", "@" + bad)
+        self.fails(2, "^weld-cli: error: argument 1, `v`: .*bad.csv:3: column 1, `a`: `x` is not a value of type `i64`\n$",
+                   "-e", "|v: {vec[i64]}| v", "@" + self.path("bad.csv", "a\r\n1\r\nx\r\n"))
+
+    def test_columns_by_name(self):
+        table = "@" + self.path("t.csv", "count,price\n1,2.5\n2,3.5\n")
+        self.assertEqual(self.result("-e", "|price: vec[f64], count: vec[i64]| {price, count}", table, table),
+                         "{[2.5, 3.5], [1, 2]}")
+        self.fails(2, "t.csv:1: no column is called `cost`; there are `count`, `price`", "-e", "|cost: vec[f64]| cost", table)
+        self.fails(2, "t.csv:1: 2 columns are called `x`", "-e", "|x: vec[i64]| x", "@" + self.path("t.csv", "x,x\n1,2\n"))
+        # What the tool itself writes calls the fields of a struct c0, c1.
+        written = "@" + self.path("w.csv", "c1,c0\n1,2.5\n")
+        self.assertEqual(self.result("-e", "|t: {vec[f64], vec[i64]}| t", written), "{[2.5], [1]}")
+        self.fails(2, "w.csv:2: column 2, `c0`: `2.5` is not a value", "-e", "|t: {vec[i64], vec[f64]}| t", written)
+        self.assertEqual(self.result("-e", "|v: vec[i64]| v", "@" + self.path("o.csv", "c0\n1\n2\n")), "[1, 2]")
+
+    def test_tables_without_names(self):
+        data = "reads as data"
+        numbers = "@" + self.path("t.csv", "1,2.5\n2,3.5\n")
+        self.fails(2, "t.csv:1: the first row " + data, "-e", "|t: {vec[i64], vec[f64]}| t", numbers)
+        self.fails(2, "t.csv:1: the first row " + data, "--json", "-e", "|t: {vec[i64], vec[vec[i8]]}| t", numbers)
+        self.fails(2, data, "-e", "|v: vec[f64]| v", "@" + self.path("v.csv", "1\n2\n"))
+        self.fails(2, data, "-e", "|t: {vec[bool]}| t", "@" + self.path("b.csv", "true\nfalse\n"))
+        quoted = "@" + self.path("q.csv", '"2024","2025"\n1,2.5\n')
+        self.assertEqual(self.result("-e", "|t: {vec[i64], vec[f64]}| t", quoted), "{[1], [2.5]}")
+        index = "@" + self.path("i.csv", ",0\n5,2.5\n")  # names of which not all are numbers
+        self.assertEqual(self.result("-e", "|t: {vec[i64], vec[f64]}| t", index), "{[5], [2.5]}")
+        self.fails(2, "e.csv:1: the file is empty", "-e", "|v: vec[f64]| v", "@" + self.path("e.csv", ""))
+
+    def test_rows_of_tables(self):
+        text = "|t: {vec[vec[i8]]}| t"
+        for table, rows in (("a\n\nx\n", '{["", "x"]}'), ("a\nx\n\n", '{["x", ""]}'), ("a\r\n\r\nx", '{["", "x"]}'),
+                            ("\nx\n", '{["x"]}'), ('\ufeffa\n"x\ny"\n', '{["x\\ny"]}'), ("a\n", "{[]}")):
+            self.assertEqual(self.result("-e", text, "@" + self.path("t.csv", table)), rows, table)
+        pairs = "|t: {vec[i64], vec[f64]}| t"
+        for table, rows in (("a,b\n1,\n\n2, \n", "{[1, 2], [NaN, NaN]}"), ("\n\na,b\r\n\r\n1,2", "{[1], [2.0]}")):
+            self.assertEqual(self.result("-e", pairs, "@" + self.path("t.csv", table)), rows, table)
+        self.assertEqual(self.result("-e", "|v: vec[f64]| v", "@" + self.path("t.csv", "v\n1\n\n2\n")), "[1.0, NaN, 2.0]")
+        for table, error in (("a,b\n1,2\n,3\n", "t.csv:3: column 1, `a`: `` is not a value of type `i64`"),
+                             ("a,b\n1\n", "t.csv:2: the row has 1 of 2 fields"),
+                             ("a,b\n1,2,3\n", "t.csv:2: the row has more than 2 fields"),
+                             ("a,b\r1,2\r", "t.csv:1: a carriage return within a field"),
+                             ('a,b\n1,2\n"1,2\n3', "t.csv:3: the quoted field is not closed"),
+                             ('a,b\n"1"x,2\n', "t.csv:2: text after a quoted field")):
+            self.fails(2, re.escape(error), "-e", pairs, "@" + self.path("t.csv", table))
+
+    def test_a_mapped_file_that_shrinks(self):
+        count = 1 << 20
+        header = npy("<f8", [], (count,))
+        path = self.path("v.npy", header)
+        os.truncate(path, len(header) + 8 * count)
+        p = subprocess.Popen([CLI, "--repeat", "1000000000", "--timing=json", "-e", "|v: vec[f64]| sum(map(v, |x| x + x))",
+                              "@" + path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while path not in pathlib.Path("/proc/%d/maps" % p.pid).read_text():
+            self.assertIsNone(p.poll())
+        os.truncate(path, 4096)
+        out, err = p.communicate(timeout=60)
+        self.assertEqual((p.returncode, out), (3, b""))
+        self.assertEqual(err.decode(), "error: `%s` became shorter or unreadable while the program was using it\n" % path)
 
     # ---- results
 
@@ -195,11 +252,110 @@ class CliTest(Case):
         self.fails(3, "differ in length", "--out", self.path("r.csv"), "-e", "{[1], [2, 3]}")
         self.assertEqual(os.listdir(self.folder.name), [])
 
+    def mode(self, path):
+        return os.stat(path).st_mode & 0o777
+
+    def test_files_that_results_replace(self):
+        old, link, dangling = self.path("old.npy", "x"), self.path("link.npy"), self.path("dangling.npy")
+        os.chmod(old, 0o600)
+        self.assertEqual(Run("--out", old, "-e", "[7L]").code, 0)
+        self.assertEqual((self.mode(old), read_npy(old)[2]), (0o600, [7]))
+        os.mkdir(self.path("below"))
+        os.symlink("old.npy", link)
+        os.symlink("below/new.npy", dangling)
+        before = os.umask(0o027)
+        try:
+            for path in (link, dangling):
+                self.assertEqual(Run("--out", path, "-e", "[8L, 9L]").code, 0)
+                self.assertTrue(os.path.islink(path))
+        finally:
+            os.umask(before)
+        self.assertEqual((self.mode(old), read_npy(old)[2]), (0o600, [8, 9]))
+        self.assertEqual((self.mode(self.path("below/new.npy")), read_npy(dangling)[2]), (0o640, [8, 9]))
+        os.symlink("loop.npy", self.path("loop.npy"))
+        self.fails(2, "cannot write .*loop.npy`: Too many levels", "--out", self.path("loop.npy"), "-e", "[1]")
+        self.assertEqual(sorted(os.listdir(self.folder.name)), ["below", "dangling.npy", "link.npy", "loop.npy", "old.npy"])
+
+    def test_pipes_and_devices_as_results(self):
+        for device in ("null", "full", "stdout"):
+            os.symlink("/dev/" + device, self.path(device + ".csv"))
+        self.assertEqual(Run("--out", self.path("null.csv"), "-e", "[1]").code, 0)
+        self.fails(3, "^error: cannot write .*full.csv`: No space left", "--out", self.path("full.csv"), "-e", "[1]")
+        self.assertEqual(Run("--out", self.path("stdout.csv"), "-e", "[1]").out, "c0\n1\n")
+        with open(self.path("out"), "w+b") as out:  # goes on where it is
+            out.write(b"before\n")
+            out.flush()
+            self.assertEqual(subprocess.call([CLI, "--out", self.path("stdout.csv"), "-e", "[1]"], stdout=out), 0)
+            out.seek(0)
+            self.assertEqual(out.read(), b"before\nc0\n1\n")
+        pipe = self.path("pipe.csv")
+        os.mkfifo(pipe)
+        p = subprocess.Popen([CLI, "--out", pipe, "-e", "[1]"])
+        with open(pipe) as f:
+            self.assertEqual(f.read(), "c0\n1\n")
+        self.assertEqual(p.wait(), 0)
+        self.assertEqual(sorted(os.listdir(self.folder.name)), ["full.csv", "null.csv", "out", "pipe.csv", "stdout.csv"])
+
+    def test_several_files_are_written_all_or_none(self):
+        files = lambda: {p.name: p.read_bytes() for p in pathlib.Path(self.folder.name).iterdir() if p.is_file()}
+        os.mkdir(self.path("o.1.npy"))
+        self.fails(2, "o.1.npy`: it is a directory", "--out", self.path("o.npy"), "-e", "{[1.0], [2.0]}")
+        self.assertEqual(files(), {})
+        os.rmdir(self.path("o.1.npy"))
+        for name in ("o.0.npy", "o.2.npy"):
+            self.path(name, "old")
+        self.fails(3, "o.2.npy`: its inner vectors differ", "--out", self.path("o.npy"), "-e", "{[1], [2], [[1], [2, 3]]}")
+        self.assertEqual(files(), {"o.0.npy": b"old", "o.2.npy": b"old"})
+        # One that turns out not to be writable when those before it are in their places.
+        os.remove(self.path("o.2.npy"))
+        os.mkfifo(self.path("o.2.npy"))  # until it is read, nothing else gets its name
+        for old in ({"o.0.npy": b"old"}, {}):
+            p = subprocess.Popen([CLI, "--out", self.path("o.npy"), "-e", "{[1], [2], [3]}"], stderr=subprocess.PIPE)
+            while len([name for name in os.listdir(self.folder.name) if name.startswith(".weld")]) < 2:
+                self.assertIsNone(p.poll())
+            os.mkdir(self.path("o.1.npy"))
+            with open(self.path("o.2.npy"), "rb") as pipe:
+                self.assertEqual(pipe.read()[:6], b"\x93NUMPY")
+            self.assertIn("o.1.npy`: it is a directory", p.communicate(timeout=60)[1].decode())
+            self.assertEqual((p.returncode, files()), (3, old))
+            os.rmdir(self.path("o.1.npy"))
+            if old:
+                os.remove(self.path("o.0.npy"))
+        self.assertEqual(os.listdir(self.folder.name), ["o.2.npy"])
+
+    def test_temporary_files_go_with_the_process(self):
+        os.mkfifo(self.path("o.1.npy"))  # nobody reads: it waits, with o.0.npy written
+        for end, code in ((signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGHUP, -signal.SIGHUP)):
+            p = subprocess.Popen([CLI, "--out", self.path("o.npy"), "-e", "{[1], [2]}"], stderr=subprocess.PIPE)
+            while len(os.listdir(self.folder.name)) < 2:
+                self.assertIsNone(p.poll())
+            [temporary] = [name for name in os.listdir(self.folder.name) if name != "o.1.npy"]
+            self.assertFalse(os.stat(self.path(temporary)).st_mode & 0o022)
+            p.send_signal(end)
+            p.communicate(timeout=60)
+            self.assertEqual((p.returncode, os.listdir(self.folder.name)), (code, ["o.1.npy"]))
+
     def test_full_disks_are_noticed(self):
         with open("/dev/full", "wb") as full:
             p = subprocess.run([CLI, "-e", "1"], stdout=full, stderr=subprocess.PIPE)
         self.assertEqual(p.returncode, 3)
         self.assertRegex(p.stderr.decode(), "^error: cannot write the result: No space left")
+        limited = [sys.executable, "-c", "import os, resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_DFL);"
+                   "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096));"
+                   "os.execv(sys.argv[1], sys.argv[1:])", CLI, "--out", self.path("r.npy")]
+        p = subprocess.run([*limited, "-e", "map(rangeiter(0L, 9999L, 1L), |x| x)"], stderr=subprocess.PIPE)
+        self.assertEqual((p.returncode, os.listdir(self.folder.name)), (3, []))
+        self.assertRegex(p.stderr.decode(), "^error: cannot write .*r.npy`: File too large")
+
+    def test_all_that_is_printed_arrives(self):
+        for args in (["--help"], ["--version"], ["--type", "-e", "1"], ["--header", "-e", "1"], ["-e", "1"],
+                     ["--json", "-e", "1"]):
+            with open("/dev/full", "wb") as full:
+                p = subprocess.run([CLI, *args], stdout=full, stderr=subprocess.PIPE)
+            self.assertEqual(p.returncode, 3, args)
+            self.assertRegex(p.stderr.decode(), "^error: cannot write the result: No space left", args)
+            p = subprocess.run(["sh", "-c", '"$0" "$@" >&-', CLI, *args], stderr=subprocess.PIPE)
+            self.assertEqual((p.returncode, p.stderr), (3, b"error: cannot write the result: Bad file descriptor\n"), args)
 
     # ---- tasks other than running
 
@@ -283,10 +439,36 @@ class CliTest(Case):
 
     def test_wrong_usage(self):
         for args in (["--nonsense"], ["--threads"], ["--threads", "0", "-e", "1"], ["--threads", "-2", "-e", "1"],
-                     ["--lib"], ["--lib", "/none.so", "-e", "1"], ["--passes", "none-such", "-e", "1"],
+                     ["--lib"], ["--lib", "/none.so", "-e", "1"], ["--lib", "", "-e", "1"], [
+                     "--set", "weld.cudf.allow=a b", "-e", "1"], ["--passes", "none-such", "-e", "1"],
                      ["--explain=none-such", "-e", "1"], ["--set", "weld.threads=x", "-e", "1"],
                      ["--set", "weld.nothing=1", "-e", "1"], ["--repeat", "x", "-e", "1"], ["-O7", "-e", "1"]):
             self.fails(2, "^weld-cli: error: \\S", *args)
+
+    def test_controls_do_not_reach_the_terminal(self):
+        name = "no\x1b[31m\x9b2J\n\x07\u009b.weld"
+        shown = r"no\x1b[31m\xc2\x9b2J\n\x07\xc2\x9b.weld"
+        npy_name, csv_name = (self.path(name.replace("weld", kind), "x\n1") for kind in ("npy", "csv"))
+        program = self.path(name, "1 +\n \"\x1b[31m\u009b\" + true")
+        for args in ([name], ["--" + name], ["--lang", name, "-e", "1"], ["--lib", "./" + name, "-e", "1"],
+                     ["--set", name + "=1", "-e", "1"], ["--explain=" + name, "-e", "1"], ["--out", name, "-e", "1"],
+                     ["--cache", self.path("f", "x") + "/" + name, "-e", "1"], ["--threads", name, "-e", "1"],
+                     ["-e", "|v: vec[i64]| v", "@" + name], ["-e", "|v: vec[i64]| v", "@" + npy_name],
+                     ["-e", "|v: {vec[i64], vec[i64]}| v", "@" + csv_name], [program],
+                     ["--out", self.folder.name + "/" + name + "/x.npy", "-e", "1"]):
+            run = Run(*args)
+            self.assertIn(run.code, (1, 2), args)
+            self.assertIn(shown.split(".")[0], run.err, args)
+            self.assertEqual([c for c in run.err if (ord(c) < 32 and c != "\n") or 127 <= ord(c) < 160], [], args)
+        run = Run("--header", self.path("a\n#error b.weld", "1"))
+        self.assertNotIn("\n#error", run.out)
+        for text in ("\x1b[31m", "1 + '\x1b[31m'", "cudf[\x1b,i64](1)", '|s: vec[i8]| s + "\x1b\u009b"', "@(\x9b:1) 1 +"):
+            run = Run("-e", text)
+            self.assertEqual((run.code, run.err.count("\x1b"), run.err.count("\u009b")), (1, 0, 0), text)
+        source = self.path("f.cpp", '#include <stdexcept>\nextern "C" void throws(long*, long*) '
+                           '{ throw std::runtime_error("\\033[31mred"); }\n')
+        subprocess.run(["c++", "-shared", "-fPIC", "-o", self.path("f.so"), source], check=True)
+        self.fails(3, r"exception: \\x1b\[31mred", "--lib", self.path("f.so"), "-e", "cudf[throws,i64](1L)")
 
     # ---- looking inside
 
@@ -374,6 +556,22 @@ class CliTest(Case):
         subprocess.run(["c++", "-shared", "-fPIC", "-o", library, source], check=True)
         self.assertEqual(self.result("--lib", library, "-e", "cudf[add_five,i64](37L)"), "42")
         self.fails(3, "error: ", "--lib", library, "-e", "cudf[throws,i64](37L)")
+
+    def test_functions_that_programs_may_call(self):
+        allow = lambda value: ("--set", "weld.cudf.allow=" + value)
+        parse = '|s: vec[i8]| cudf[getpid,i32](s)'
+        self.assertEqual(Run("--quiet", *allow("abs,getpid"), "-e", parse, '"1"').code, 0)
+        for value in ("none", "", "abs", "getpid_"):
+            run = self.fails(1, r"^<expr>:1:19: error: `cudf` may not call `getpid` here\n", *allow(value), "-e", parse, '"1"')
+            self.assertIn("note: `weld.cudf.allow` says which functions programs may call\n", run.err)
+        self.fails(1, "unknown function `no_such_function`", *allow("no_such_function"), "-e", "cudf[no_such_function,i64](1L)")
+        self.assertEqual(self.result(*allow("none"), "-e", 'cudf[weld_contains,bool]("abc", "b")'), "true")
+        # Nor where the program does not call it, and by no other way to write it.
+        for program in ("macro f(x) = cudf[getpid,i32](x); f(1)", "let f = |x: i32| cudf[getpid,i32](x); map([1], f)",
+                        "if(false, cudf[getpid,i32](1), 2)", "@(pure:true) cudf[getpid,i32](1)"):
+            self.fails(1, "may not call `getpid`", *allow("none"), "-e", program)
+        for value in ("none,abs", "1a", "a-b"):
+            self.fails(2, "expected names of functions, or `none`", *allow(value), "-e", "1")
 
     # ---- interrupts
 
@@ -574,8 +772,52 @@ class CacheTest(Case):
     def test_files_of_others_are_not_run(self):
         self.run_cached()
         [path] = self.files()
-        os.chmod(path, 0o666)
-        self.assertTrue(self.run_cached()[1])
+        for mode in (0o666, 0o660):
+            os.chmod(path, mode)
+            self.assertTrue(self.run_cached()[1])
+            self.assertFalse(self.run_cached()[1])  # replaced
+            self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        for mode in (0o770, 0o707):
+            os.chmod(self.cache, mode)
+            self.assertTrue(self.run_cached()[1])
+        os.chmod(self.cache, 0o750)
+        self.assertFalse(self.run_cached()[1])
+
+    def test_what_is_no_file_of_ours_is_replaced(self):
+        expected, _ = self.run_cached()
+        [path] = self.files()
+        os.rename(path, self.path("kept"))
+        os.symlink("../kept", path)
+        self.assertEqual((self.run_cached(), self.run_cached()), ((expected, True), (expected, False)))
+        self.assertFalse(os.path.islink(path))
+        os.remove(path)
+        os.mkfifo(path)
+        self.assertEqual((self.run_cached(), self.run_cached()), ((expected, True), (expected, False)))
+        for size in (1 << 31, 1 << 40):
+            os.truncate(path, size)
+            self.assertEqual((self.run_cached(), self.run_cached()), ((expected, True), (expected, False)))
+            self.assertLess(os.stat(path).st_size, 1 << 20)
+        os.remove(path)
+        os.mkdir(path)  # stays: nothing can be put there
+        self.assertEqual(self.run_cached(), (expected, True))
+        self.assertEqual(self.files(), [path])
+
+    def test_warnings_are_told_as_they_are_wanted(self):
+        program = "@(foo:true) [1, 2]"
+        warning = Run("-e", program).err
+        self.assertRegex(warning, "^<expr>:1:3: warning: ")
+        for first in ((), ("--json",)):
+            self.cache = self.path("cache" + "".join(first))
+            for options in (first, (), ("--json",), ()):
+                run = Run("--cache", self.cache, *options, "-e", program)
+                self.assertEqual((run.code, run.err), (0, "" if options else warning), (first, options))
+            self.assertEqual(len(self.files()), 1)
+
+    def test_functions_that_may_be_called_are_part_of_what_is_kept(self):
+        run = lambda *options: Run("--cache", self.cache, *options, "-e", "cudf[getpid,i32]()")
+        self.assertEqual((run().out, run().out), ("0\n", "0\n"))
+        for value, code in (("none", 1), ("getpid", 0), ("none", 1), ("abs", 1), ("getpid", 0)):
+            self.assertEqual(run("--set", "weld.cudf.allow=" + value).code, code)
 
     def test_many_processes_share_a_folder(self):
         many = [subprocess.Popen([CLI, "--cache", self.cache, "-e", "|x: i64| x * 7L", "6"], stdout=subprocess.PIPE)

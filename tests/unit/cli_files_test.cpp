@@ -148,36 +148,60 @@ TEST_CASE("vectors of unequal length are no array") {
     written([&](Writer& out) { CHECK(write_npy(type, &vec, out) == "its inner vectors differ in length"); });
 }
 
+/// Reads the table `t.csv` for the parameter `v`.
+static std::string table_of(std::string_view text, const WeldType* type) {
+    return echo([](auto bytes, auto&&... rest) { return read_csv(bytes, {"t.csv", "v"}, rest...); }, text,
+                type);
+}
+
 TEST_CASE("tables") {
     Kinds k;
     const Type *i64 = k.scalar(Scalar::I64), *f64 = k.scalar(Scalar::F64), *i8 = k.scalar(Scalar::I8);
     const WeldType* type = k.of(k.structure({k.vec(i64), k.vec(f64), k.vec(k.vec(i8))}));
-    const auto table = [&](std::string_view text) { return echo(read_csv, text, type); };
+    const auto table = [&](std::string_view text) { return table_of(text, type); };
     CHECK(table("a,b,c\n1,2.5,x\n-3,,\n") == R"({[1, -3], [2.5, NaN], ["x", ""]})");
     CHECK(table("\xef\xbb\xbf"
                 "a,b,c\r\n1,2.5,\"x, \"\"y\"\"\"\r\n\r\n2,1,z") ==
           R"({[1, 2], [2.5, 1.0], ["x, \"y\"", "z"]})");
     CHECK(table("a,b,c\n1,2,\"two\nlines\"\nx,2,c\n") ==
-          "line 4, column 1: `x` is not a value of type `i64`");
+          "t.csv:4: column 1, `a`: `x` is not a value of type `i64`");
+    CHECK(table("a,b,c\n1,2,\"two\nlines\"\n1,2,\"x\n\n\n") == "t.csv:4: the quoted field is not closed");
     CHECK(table("a,b,c\n") == "{[], [], []}");
-    CHECK(table("") == "it has 0 columns, the parameter 3 fields");
-    CHECK(table("a,b\n1,2\n") == "it has 2 columns, the parameter 3 fields");
-    CHECK(table("a,b,c\n1,2\n") == "line 2: the row has 2 of 3 fields");
-    CHECK(table("a,b,c\n1,2,3,4\n") == "line 2: the row has more than 3 fields");
-    CHECK(table("a,b,c\n1,2,\"x") == "line 2: the quoted field is not closed");
-    CHECK(table("a,b,c\n1,2,\"x\"y\n") == "line 2: text after a quoted field");
-    CHECK(echo(read_csv, "a\n1\n", k.of(k.vec(i64))) ==
-          "columns make a struct of vectors of scalars and strings, not a `vec[i64]`");
+    CHECK(table("") == "t.csv:1: the file is empty; a table begins with a row of names");
+    CHECK(table("a,b\n1,2\n") == "t.csv:1: the table has 2 columns, the parameter 3 fields");
+    CHECK(table("a,b,c\n1,2\n") == "t.csv:2: the row has 2 of 3 fields");
+    CHECK(table("a,b,c\n1,2,3,4\n") == "t.csv:2: the row has more than 3 fields");
+    CHECK(table("a,b,c\n1,2,\"x") == "t.csv:2: the quoted field is not closed");
+    CHECK(table("a,b,c\n1,2,\"x\"y\n") == "t.csv:2: text after a quoted field");
+    CHECK(table("1,2,x\n").starts_with("t.csv:1: the first row reads as data"));
+    CHECK(table("1,b,x\n") == "{[], [], []}");
+    CHECK(table("c1,c2,c0\n2.5,x,1\n") == "{[1], [2.5], [\"x\"]}");
+    CHECK(table_of("a\n1\n", k.of(i64)) ==
+          "`t.csv`: columns are vectors of scalars or strings, or make a struct of such, not a `i64`");
 
     const std::string text = "c0,c1,c2\n1,2.5,\"x, \"\"y\"\"\"\n2,NaN,\"\"\n3,-Infinity,plain\n";
     ArgumentMemory memory;
     std::vector<std::byte> value(std::size_t(type->size));
-    REQUIRE(read_csv(text, type, memory, value.data()) == "");
+    REQUIRE(read_csv(text, {"t.csv", "v"}, type, memory, value.data()) == "");
     CHECK(written([&](Writer& out) { CHECK(write_csv(type, value.data(), out) == ""); }) == text);
     static_cast<WeldVec*>(static_cast<void*>(value.data()))->len = 2;
     written([&](Writer& out) {
         CHECK(write_csv(type, value.data(), out) == "its columns differ in length: 2 and 3");
     });
+}
+
+TEST_CASE("a vector is the column of its name") {
+    Kinds k;
+    const WeldType *numbers = k.of(k.vec(k.scalar(Scalar::I64))),
+                   *texts = k.of(k.vec(k.vec(k.scalar(Scalar::I8))));
+    CHECK(table_of("a,v\nx,1\n\ny,2\n", numbers) == "[1, 2]");
+    CHECK(table_of("any\n1\n2\n", numbers) == "[1, 2]");
+    CHECK(table_of("any\n1\n\n2\n", numbers) == "t.csv:3: column 1, `any`: `` is not a value of type `i64`");
+    CHECK(table_of("any\n\nx\n\n", texts) == "[\"\", \"x\", \"\"]");
+    CHECK(table_of("a,b\n1,2\n", numbers) == "t.csv:1: no column is called `v`; there are `a`, `b`");
+    CHECK(table_of("v,v\n1,2\n", numbers) == "t.csv:1: 2 columns are called `v`");
+    CHECK(table_of("7\n8\n", numbers).starts_with("t.csv:1: the first row reads as data"));
+    CHECK(table_of("\"7\"\n8\n", numbers) == "[8]");
 }
 
 TEST_CASE("rows and single columns are tables too") {
@@ -222,7 +246,7 @@ TEST_CASE("results go to files and come back") {
     const auto back = [&](const std::string& file) {
         ArgumentMemory memory;
         WeldVec read{};
-        const std::string error = read_file(file, k.of(vec), memory, &read);
+        const std::string error = read_file(file, "v", k.of(vec), memory, &read);
         return error.empty() ? printed(k.of(vec), &read) : error;
     };
     CHECK(ResultFile(path).write(k.of(vec), value) == "");
