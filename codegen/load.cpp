@@ -52,7 +52,7 @@ class Object {
 
     /// Goes to memory. Tables for unwinding don't: no frame of emitted code is ever unwound.
     static bool is_loaded(const Elf64_Shdr& s) {
-        return (s.sh_flags & SHF_ALLOC) && s.sh_size && s.sh_type != SHT_X86_64_UNWIND;
+        return (s.sh_flags & SHF_ALLOC) && s.sh_type != SHT_X86_64_UNWIND;
     }
     static bool is_code(const Elf64_Shdr& s) { return s.sh_flags & SHF_EXECINSTR; }
 

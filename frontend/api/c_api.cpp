@@ -260,11 +260,12 @@ static std::shared_ptr<Context> context_for(void* handle, weld_error_t error) {
     return std::make_shared<Context>(settings);
 }
 
-/// What can be told at once about arguments: vectors have a length and, unless that is 0, elements.
+/// What can be told at once about arguments: vectors have a length and, unless that is 0, elements (which
+/// lie nowhere if they have no bytes).
 static bool are_plausible(const WeldType* t, const void* at) {
     if (t->kind == kWeldVec) {
         const auto* v = static_cast<const WeldVec*>(at);
-        return v->len == 0 || (v->len > 0 && v->data);
+        return v->len == 0 || (v->len > 0 && (v->data || t->args[0]->size == 0));
     }
     for (std::uint32_t i = 0; t->kind == kWeldStruct && i < t->num_args; ++i)
         if (!are_plausible(t->args[i], static_cast<const char*>(at) + t->offsets[i])) return false;

@@ -216,8 +216,9 @@ TEST_CASE("results become arrays, which outlive the value") {
     a.release(&a);
     s.release(&s);
 
-    for (const char* code : {"1", "{[1, 2], [3]}", "{[2L, 1L], [97u8]}", "{[0L, 9L], [97u8]}", "[[1], [2]]",
-                             "\"x\\xff\" == \"\"", "[\"\\xff\"]", "appender[i32]"})
+    for (const char* code :
+         {"1", "[{}]", "{}", "{[{}], [1]}", "{[1, 2], [3]}", "{[2L, 1L], [97u8]}", "{[0L, 9L], [97u8]}",
+          "[[1], [2]]", "\"x\\xff\" == \"\"", "[\"\\xff\"]", "appender[i32]"})
         CHECK_MESSAGE(export_of(code, &a, &s) == WELD_INVALID_ARGUMENT, code);
     CHECK(weld_value_to_arrow(nullptr, &a, &s, nullptr) == WELD_INVALID_ARGUMENT);
 }

@@ -36,6 +36,31 @@ TEST_CASE("an appender goes on") {
     for (std::int64_t i = 0; i < 1000; ++i) CHECK(v.data[i] == i);
 }
 
+TEST_CASE("builders and vectors of values without bytes") {
+    struct {
+    } nothing;
+    using Nothings = Vec<void>;
+    const Context c = context();
+    const Value literal = run(compile("{[{}], [{}, {}], \"ab\"}"), c);
+    CHECK(json(literal) == "[[[]], [[], []], [97, 98]]");
+    Value b = run(compile("appender[{}]"), c);
+    const Module more =
+        compile("|b: appender[{}], n: i64| for(rangeiter(0L, n, 1L), b, |b, i, x| merge(b, {}))");
+    for (std::int64_t n = 1; n <= 100; ++n) b = run(more, c, With<Appender<void>>{as<Appender<void>>(b), n});
+    CHECK(as<Appender<void>>(b).size == 5050);
+    const Value v = run(compile("|b: appender[{}]| result(b)"), c, as<Appender<void>>(b));
+    CHECK(as<Nothings>(v).len == 5050);
+
+    const Module group =
+        compile("|v: vec[{}]| result(for(v, groupmerger[{},{}], |b, i, x| merge(b, {x, x})))");
+    const Value groups = run(group, c, as<Nothings>(v));
+    CHECK(json(run(compile("|d: dict[{},vec[{}]]| len(lookup(d, {}))"), c, as<void*>(groups))) == "5050");
+    // Where they lie does not matter.
+    const Module count = compile("|v: vec[{}]| {len(v), len(sort(v, |x| x)), len(slice(v, 1L, 7L)), v}");
+    for (void* data : {static_cast<void*>(nullptr), static_cast<void*>(&nothing)})
+        CHECK(json(run(count, c, Nothings{data, 3})) == "[3, 3, 2, [[], [], []]]");
+}
+
 TEST_CASE("an appender may be continued for ever in little memory") {
     const Context c = context({{"weld.memory.limit", "4MiB"}});
     const Module begin = compile("appender[vec[i64]]");

@@ -746,6 +746,10 @@ class CacheTest(Case):
         self.assertTrue(self.run_cached(self.PROGRAM + " ")[1])
         self.assertFalse(self.run_cached(options=("--threads", "1"))[1])
 
+    def test_literals_without_bytes(self):
+        for compiled in (True, False):
+            self.assertEqual(self.run_cached("{[{}], [[{}, {}], []]}", ()), ("{[{}], [[{}, {}], []]}\n", compiled))
+
     def test_failures_are_told_alike(self):
         for program in ("|v: vec[i64]|\n  lookup(v, 7L)", "\ufeff|v: vec[i64]| assert(len(v) > 7L)"):
             runs = [Run("--cache", self.cache, "-e", program, "[1]") for _ in range(2)]

@@ -71,7 +71,7 @@ const Type* Generator::key_type() {
         case 8:
             return m_.types.vec(r_.percent(50) ? m_.types.vec(scalar(Scalar::I8))
                                                : struct_of(2, [&] { return scalar_type(); }));
-        case 0: return struct_of(1 + r_.below(3), [&] { return scalar_type(); });
+        case 0: return struct_of(r_.below(4), [&] { return scalar_type(); });
         case 1: return m_.types.vec(scalar(r_.percent(60) ? Scalar::I8 : Scalar::I32));
         case 2:
             return struct_of(

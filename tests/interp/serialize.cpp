@@ -93,8 +93,9 @@ class Reader {
     }
 
     std::uint64_t count_of(std::size_t each) {
+        constexpr std::uint64_t most_without_bytes = std::uint64_t(1) << 32;
         const std::uint64_t n = take(8);
-        if (std::int64_t(n) < 0 || (each > 0 && n > (bytes_.size() - at_) / each)) ok = false;
+        if (n > (each > 0 ? (bytes_.size() - at_) / each : most_without_bytes)) ok = false;
         return ok ? n : 0;
     }
 
