@@ -12,6 +12,7 @@
 #include "frontend/cli/interrupt.h"
 #include "frontend/cli/line_editor.h"
 #include "frontend/cli/session.h"
+#include "weldir/support/visible.h"
 
 namespace weld {
 
@@ -41,19 +42,22 @@ class Interactive {
         if (const int code = settings_.apply(options_)) return code;
         settings_.compile.name = "<input>";
         if (!options_.language.empty()) settings_.compile.language = options_.language;
-        fmt::print("weld " WELD_VERSION "; `:help` tells what can be typed here\n");
+        say("weld " WELD_VERSION "; `:help` tells what can be typed here\n");
         LineEditor editor(history_file());
         for (std::string input; !leave_ && read_input(editor, &input);) handle(input);
         return kRan;
     }
 
   private:
+    /// Leaves if nobody can read it any more.
+    void say(std::string_view text) { leave_ |= print_text(text) != kRan; }
+
     /// Reads lines until they are complete. False at the end of input.
     static bool read_input(LineEditor& editor, std::string* input) {
         input->clear();
         for (std::string line;;) {
             switch (editor.read(input->empty() ? "weld> " : "  ... ", &line)) {
-                case LineEnd::End: return fmt::print("\n"), false;
+                case LineEnd::End: print_text("\n"); return false;
                 case LineEnd::Cancelled: input->clear(); continue;
                 case LineEnd::Line: break;
             }
@@ -86,7 +90,7 @@ class Interactive {
         rest.remove_prefix(std::min(rest.find_first_not_of(" \t\n"), rest.size()));
         Options options = options_;
         if (name == "quit" || name == "q") leave_ = true;
-        else if (name == "help") fmt::print("{}", kHelp);
+        else if (name == "help") say(kHelp);
         else if (name == "clear") definitions_.clear();
         else if (name == "load") load(std::string(rest));
         else if (name == "type") {
@@ -98,14 +102,13 @@ class Interactive {
         } else if (name == "explain" || name.starts_with("explain=")) {
             explain(name == "explain" ? "" : name.substr(8), std::string(rest));
         } else {
-            fmt::print("there is no command `:{}`; `:help` lists all\n", name);
+            say(fmt::format("there is no command `:{}`; `:help` lists all\n", visible(name)));
         }
-        std::fflush(stdout);
     }
 
     void load(std::string path) {
         while (path.ends_with(' ')) path.pop_back();
-        if (std::string error; !settings_.libraries->load(path, &error)) fmt::print("{}\n", error);
+        if (std::string error; !settings_.libraries->load(path, &error)) say(visible(error) + '\n');
     }
 
     void explain(std::string_view stages, std::string text) {
