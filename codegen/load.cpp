@@ -4,7 +4,7 @@
 //     stub              jmp *address: a call reaches 2 GiB, functions of the runtime may be farther away
 //     slot              an address that code loads from memory
 //
-// Starts no LLVM, so code that was kept on disk runs a millisecond after it was read. x86-64 only.
+// Starts no LLVM, so code that was kept on disk runs a millisecond after it was read.
 #include <elf.h>
 
 #include <algorithm>
@@ -18,12 +18,11 @@
 
 #include "codegen/code_memory.h"
 #include "codegen/engine.h"
+#include "codegen/relocations.h"
 
 namespace weld {
 
 namespace {
-
-constexpr std::size_t kStubBytes = 16, kSlotBytes = 8;
 
 struct LoadedCode final : Code {
     std::optional<CodeMemory> memory;
@@ -69,10 +68,6 @@ class Object {
     const char* names_ = nullptr;
 };
 
-bool needs_slot(std::uint32_t type) {
-    return type == R_X86_64_GOTPCREL || type == R_X86_64_GOTPCRELX || type == R_X86_64_REX_GOTPCRELX;
-}
-
 class Linker {
   public:
     Linker(const std::vector<std::string>& objects, const Resolve& resolve)
@@ -111,7 +106,7 @@ class Linker {
             for (const Elf64_Shdr& s : o.sections)
                 if (s.sh_type == SHT_RELA)
                     for (const Elf64_Rela& r : o.table<Elf64_Rela>(s))
-                        slots += needs_slot(ELF64_R_TYPE(r.r_info));
+                        slots += relocations::needs_slot(ELF64_R_TYPE(r.r_info));
         }
         std::size_t bytes = 0, align = 1;
         const auto add = [&](Object&, std::size_t, const Elf64_Shdr& s) {
@@ -119,11 +114,12 @@ class Linker {
             align = std::max(align, std::size_t(s.sh_addralign));
         };
         for_each_section(true, add);
-        const std::size_t stubs = aligned(bytes, kStubBytes);
-        bytes = 0, align = kSlotBytes;
+        const std::size_t stubs = aligned(bytes, relocations::kStubBytes);
+        bytes = 0, align = relocations::kSlotBytes;
         for_each_section(false, add);
-        const std::size_t first_slot = aligned(bytes, kSlotBytes);
-        code.memory.emplace(stubs + undefined * kStubBytes, first_slot + slots * kSlotBytes, align);
+        const std::size_t first_slot = aligned(bytes, relocations::kSlotBytes);
+        code.memory.emplace(stubs + undefined * relocations::kStubBytes,
+                            first_slot + slots * relocations::kSlotBytes, align);
         code.data = {code.memory->data(), first_slot};
         next_stub_ = code.memory->code() + stubs;
         next_slot_ = code.memory->data() + first_slot;
@@ -182,39 +178,25 @@ class Linker {
     }
 
     void patch(char* at, std::uint32_t type, char* value, std::int64_t addend) {
-        if (type == R_X86_64_64) return put(at, reinterpret_cast<std::int64_t>(value) + addend);
-        if (type == R_X86_64_PC64) return put(at, value + addend - at);
-        if (needs_slot(type)) value = slot_of(value);
-        else if (type == R_X86_64_PLT32 && is_far(value + addend - at)) value = stub_of(value);
-        else if (type != R_X86_64_PC32 && type != R_X86_64_PLT32)
-            error_ = fmt::format("code has a relocation of type {}", type);
-        const std::int64_t distance = value + addend - at;
-        if (is_far(distance)) error_ = "code refers to something that is too far away";
-        put(at, std::int32_t(distance));
-    }
-
-    static bool is_far(std::int64_t distance) { return distance != std::int32_t(distance); }
-
-    template <class T>
-    static void put(char* at, T value) {
-        std::memcpy(at, &value, sizeof value);
+        if (relocations::needs_slot(type)) value = slot_of(value);
+        else if (relocations::needs_stub(type, value + addend - at)) value = stub_of(value);
+        if (const char* wrong = relocations::patch(at, type, value + addend))
+            error_ = fmt::format("{} (relocation {})", wrong, type);
     }
 
     char* stub_of(char* target) {
         char*& stub = stubs_[target];
         if (stub) return stub;
-        stub = std::exchange(next_stub_, next_stub_ + kStubBytes);
-        static constexpr unsigned char kJump[] = {0xFF, 0x25, 0, 0, 0, 0};  // jmp *0(%rip)
-        std::memcpy(stub, kJump, sizeof kJump);
-        put(stub + sizeof kJump, target);
+        stub = std::exchange(next_stub_, next_stub_ + relocations::kStubBytes);
+        relocations::write_stub(stub, target);
         return stub;
     }
 
     char* slot_of(char* target) {
         char*& slot = slots_[target];
         if (slot) return slot;
-        slot = std::exchange(next_slot_, next_slot_ + kSlotBytes);
-        put(slot, target);
+        slot = std::exchange(next_slot_, next_slot_ + relocations::kSlotBytes);
+        std::memcpy(slot, &target, sizeof target);
         return slot;
     }
 

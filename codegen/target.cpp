@@ -58,7 +58,12 @@ static std::string processor() {
 
 #else
 
-static constexpr Target kNamed[] = {{Cpu::Native, "generic", 16, false}};
+#if defined(__aarch64__)
+static constexpr bool kFuses = true;
+#else
+static constexpr bool kFuses = false;
+#endif
+static constexpr Target kNamed[] = {{Cpu::Native, "generic", 16, kFuses}};
 
 static Target native() { return kNamed[0]; }
 

@@ -1,19 +1,36 @@
-// Vectors of 16 bytes in the compiler's own notation: SSE2 on x86-64, and any other machine. No fused
-// multiply-add.
+// Vectors of 16 bytes in the compiler's own notation: SSE2 on x86-64, and any other machine. Multiply and add
+// are one operation on aarch64 only.
 #pragma once
 
 #define WELD_VM_BYTES 16
 #include "runtime/vecmath/lanes.h"
 #if defined(__SSE2__)
 #include <emmintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 namespace {
 
-constexpr bool kFused = false;
 using M64 = U64;  // all bits of a lane, or none
 using M32 = U32;
 
+#if defined(__aarch64__)
+constexpr bool kFused = true;
+WELD_VM_INLINE F64 mul_add(F64 a, F64 b, F64 c) {
+    return (F64)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+}
+WELD_VM_INLINE F32 mul_add(F32 a, F32 b, F32 c) {
+    return (F32)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+}
+WELD_VM_INLINE F64 neg_mul_add(F64 a, F64 b, F64 c) {
+    return (F64)vfmsq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+}
+WELD_VM_INLINE F32 neg_mul_add(F32 a, F32 b, F32 c) {
+    return (F32)vfmsq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+}
+#else
+constexpr bool kFused = false;
 template <class V>
 WELD_VM_INLINE V mul_add(V a, V b, V c) {
     return a * b + c;
@@ -22,6 +39,7 @@ template <class V>
 WELD_VM_INLINE V neg_mul_add(V a, V b, V c) {
     return c - a * b;
 }
+#endif
 template <class V>
 WELD_VM_INLINE Bits<V> lt(V a, V b) {
     return (Bits<V>)(a < b);
