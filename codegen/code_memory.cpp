@@ -2,6 +2,7 @@
 #include "codegen/code_memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +16,8 @@ namespace weld {
 
 namespace {
 
-constexpr std::size_t kPage = 4096, kLine = 64;
+const auto kPage = std::size_t(::sysconf(_SC_PAGESIZE));
+constexpr std::size_t kLine = 64;
 constexpr std::size_t kCodeBytes = 768 << 10, kDataBytes = 256 << 10;  ///< of an arena: below a huge page
 
 std::size_t aligned(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
