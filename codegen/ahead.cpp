@@ -26,7 +26,8 @@ void Ahead::collect(const Expr* e) {
         case Op::OptLookup:
         case Op::KeyExists: {
             const Expr* dict = e->arg(0);
-            if (!dict->type->is_dict() || dict->op != Op::Var || bound_.count(dict->attr.symbol)) return;
+            if (!dict->type->is_dict() || dict->op != Op::Var) return;
+            if (bound_.count(dict->attr.symbol) || dict->attr.symbol == loop_.elem_param()) return;
             return add({dict, {}, e->arg(1), dict->type->key(), dict->type->value(), false, {}});
         }
         case Op::Merge: {
