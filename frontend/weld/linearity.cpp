@@ -103,6 +103,14 @@ class Linearity {
         }
     }
 
+    /// The same of a `let`. Clients of old leave new builders behind that they never name.
+    void check_used(const Binding& b, const Node* value) {
+        while (value->form == Form::Ascribe) value = value->args[0];
+        b.local->is_left_behind = value->is(Op::NewBuilder) && !leaves_[b.local->leaf].used;
+        if (!b.local->is_left_behind) return check_used({&b, 1});
+        r_.diagnostics.warning(b.local->loc, "builder `{}` is never used", b.name);
+    }
+
     // ---- the tree
 
     void visit_args(Node* n) {
@@ -160,7 +168,7 @@ class Linearity {
             bind(n->bindings[i], &origins);
         }
         Origins out = visit(n->args.back());
-        check_used(n->bindings);
+        for (std::size_t i = 0; i < n->bindings.size(); ++i) check_used(n->bindings[i], n->args[i]);
         return out;
     }
 

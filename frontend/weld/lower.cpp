@@ -110,7 +110,12 @@ class Lowering {
         if (!n->is(Op::Block) || n->annotations) return lower(n);
         for (std::size_t i = 0; i < n->bindings.size(); ++i) {
             const Expr* value = flat(n->args[i], lets);
-            lets.emplace_back(declare(n->bindings[i]), value);
+            const Binding& b = n->bindings[i];
+            if (!b.local->is_left_behind) lets.emplace_back(declare(b), value);
+            else {  // in the IR every builder has an end
+                value = weld::result(m_, value);
+                lets.emplace_back(m_.symbol(b.name, value->type), value);
+            }
         }
         return flat(n->args.back(), lets);
     }

@@ -54,6 +54,7 @@ struct Local {
     const Type* type = nullptr;      ///< set by `check`
     const Symbol* symbol = nullptr;  ///< set by `lower`
     std::uint32_t leaf = 0;          ///< set by `check_linearity`: its first builder
+    bool is_left_behind = false;     ///< set by `check_linearity`: a new builder that nobody names
 };
 
 /// A name that the text binds.

@@ -61,6 +61,14 @@ TEST_CASE("builders and vectors of values without bytes") {
         CHECK(json(run(count, c, Nothings{data, 3})) == "[3, 3, 2, [[], [], []]]");
 }
 
+TEST_CASE("a new builder that is left behind is none of the errors") {
+    CHECK(result<std::int64_t>("|n: i64| let b = appender[i64](n); let m = merger[f64,+]; n + 1L",
+                               std::int64_t(41)) == 42);
+    const Error e = error();
+    CHECK_FALSE(weld_module_compile("let b = merge(appender[i64], 1L); 5", nullptr, e.get()));
+    CHECK(weld_error_code(e.get()) == WELD_COMPILE_ERROR);
+}
+
 TEST_CASE("an appender may be continued for ever in little memory") {
     const Context c = context({{"weld.memory.limit", "4MiB"}});
     const Module begin = compile("appender[vec[i64]]");

@@ -396,6 +396,9 @@ class CliTest(Case):
         self.fails(1, r"error: ", "-e", "appender[i64]")
         # Warnings come before errors, but not with --json.
         self.fails(1, r"^<expr>:1:3: warning: ", "-e", "@(x:y) 5 + true")
+        run = Run("-e", "let b = appender[i32]; 5")
+        self.assertEqual((run.code, run.out), (0, "5\n"))
+        self.assertIn("<expr>:1:5: warning: builder `b` is never used", run.err)
         self.fails(1, r"^<expr>:1:12: error: ", "--json", "-e", "@(x:y) 5 + true")
         self.fails(1, r"error: \S", "-", stdin=b"(" * 3_000_000)
         self.fails(1, r"error: \S", "-", stdin=bytes(range(256)) * 100)
