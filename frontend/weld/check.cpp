@@ -1,6 +1,7 @@
 // What only whole types can answer, node by node, when inference is done.
 #include <algorithm>
 
+#include "frontend/weld/advice.h"
 #include "frontend/weld/reader.h"
 #include "weldir/ir/kernels.h"
 
@@ -37,7 +38,7 @@ bool check_operands(Reader& reader, const Node* op, std::span<const Type* const>
         Diagnostic& d = error_at(reader, op->args[i], "`{}` takes {}, found `{}`", row.text, takes(row.rule),
                                  types[i]->str().substr(0, 160));
         if (row.rule == TypeRule::Float && types[i]->is_scalar() && is_number(types[i]->scalar))
-            d.note("there are no implicit conversions; `f64(...)` converts");
+            d.note(advice(op->args[i], types[i]->scalar, Scalar::F64));
         return false;
     }
     return true;

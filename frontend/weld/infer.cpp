@@ -2,8 +2,10 @@
 // (which field? vector or dictionary?) waits for it. What still waits at the end gets the rule's default, if
 // it has one; types that stay unknown are for `check` to report.
 #include <algorithm>
+#include <optional>
 #include <unordered_set>
 
+#include "frontend/weld/advice.h"
 #include "frontend/weld/reader.h"
 #include "weldir/ir/kernels.h"
 
@@ -27,23 +29,28 @@ class Inference {
   private:
     // ---- messages
 
-    /// What to write to get the type, where that is easily said.
-    static void suggest(Diagnostic& d, const Node* at, Term* want, Term* found) {
-        want = Terms::find(want);
-        found = Terms::find(found);
-        if (want->kind != Term::Known || found->kind != Term::Known) return;
-        if (!want->type->is_scalar() || !found->type->is_scalar()) return;
-        const std::string to = want->type->str();
-        if (at->is(Op::Literal) && is_integer(at->scalar) && want->type->is_scalar(Scalar::I64))
-            d.note(fmt::format("an `i64` is written `{}L`", std::int64_t(at->bits)));
-        else d.note(fmt::format("there are no implicit conversions; `{}(...)` converts", to));
+    static std::optional<Scalar> scalar_of(Term* term) {
+        term = Terms::find(term);
+        const bool is_scalar = term->kind == Term::Known && term->type->is_scalar();
+        return is_scalar ? std::optional(term->type->scalar) : std::nullopt;
+    }
+
+    /// What to write in the place of `at` to get the type, where that is easily said.
+    static void suggest(Diagnostic& d, const Node* at, Term* want) {
+        const auto to = scalar_of(want), found = scalar_of(at->term);
+        if (to && found) d.note(advice(at, *found, *to));
+    }
+    /// The same where either of two can change.
+    static void suggest_one_type(Diagnostic& d, const Node* a, const Node* b) {
+        const auto type_a = scalar_of(a->term), type_b = scalar_of(b->term);
+        if (type_a && type_b) d.note(advice_for_both(a, *type_a, b, *type_b));
     }
 
     /// Demands that `at` has type `want`; `what` says of what kind of thing that is demanded.
     bool demand(Node* at, Term* want, std::string_view what) {
         if (t_.unify(want, at->term)) return true;
         Diagnostic& d = error_at(r_, at, "{} is `{}`, found `{}`", what, t_.str(want), t_.str(at->term));
-        suggest(d, at, want, at->term);
+        suggest(d, at, want);
         return false;
     }
 
@@ -259,7 +266,7 @@ class Inference {
                 Diagnostic& d =
                     error_at(r_, second, "`{}` takes two operands of one type, found `{}` and `{}`",
                              info(n->op).text, t_.str(first->term), t_.str(second->term));
-                suggest(d, second, first->term, second->term);
+                suggest_one_type(d, first, second);
                 return error_or_bool(n);
             }
         }
@@ -317,7 +324,7 @@ class Inference {
             Diagnostic& d =
                 error_at(r_, a, "the elements of a vector have one type; the first is `{}`, this `{}`",
                          t_.str(elem), t_.str(a->term));
-            suggest(d, a, elem, a->term);
+            suggest_one_type(d, n->args[0], a);
             break;
         }
         return t_.vec(elem);
@@ -333,7 +340,7 @@ class Inference {
         if (!t_.unify(then->term, otherwise->term)) {
             Diagnostic& d = error_at(r_, otherwise, "both sides of `{}` have one type, found `{}` and `{}`",
                                      info(n->op).text, t_.str(then->term), t_.str(otherwise->term));
-            suggest(d, otherwise, then->term, otherwise->term);
+            suggest_one_type(d, then, otherwise);
             return t_.error();
         }
         return then->term;
@@ -634,7 +641,7 @@ class Inference {
         Term *builder = n->args[0]->term, *value = n->args[1]->term;
         Diagnostic& d = error_at(r_, n->args[1], "`merge` into `{}` takes `{}`, found `{}`", t_.str(builder),
                                  t_.str(item), t_.str(value));
-        suggest(d, n->args[1], item, value);
+        suggest(d, n->args[1], item);
         return builder;
     }
 

@@ -51,8 +51,8 @@ class CaseRunner {
         for (const ExpectedError& e : case_.errors) {
             const std::string head = "test:" + e.place + ": error: ";
             const std::size_t at = text.error.find(head);
-            const std::string message =
-                at == std::string::npos ? "" : text.error.substr(at, text.error.find('\n', at) - at);
+            const std::string message =  // with its notes
+                at == std::string::npos ? "" : text.error.substr(at, text.error.find("\ntest:", at) - at);
             if (text.ok()) check(e.line, "it is not rejected");
             else if (message.find(e.text) == std::string::npos)
                 check(e.line, "the message is another one:\n" + text.error);
