@@ -129,15 +129,19 @@ static llvm::Value* bounded_count(Emitter& e, Walk& w, llvm::Value* len) {
     const bool unit_stride = is_literal(w.iter.stride(), 1);
     if (!is_literal(w.iter.start(), 0)) w.start = start;
     if (!unit_stride) w.stride = stride;
-    llvm::Value* wrong = ir.CreateOr(ir.CreateICmpSLT(start, e.c64(0)), ir.CreateICmpSGT(start, end));
-    if (len) wrong = ir.CreateOr(wrong, ir.CreateICmpSGT(end, len));
-    llvm::Value* span = ir.CreateSub(end, start);
+    llvm::Value* wrong = ir.CreateICmpSGT(start, end);
+    if (len)
+        wrong =
+            ir.CreateOr(wrong, ir.CreateOr(ir.CreateICmpSLT(start, e.c64(0)), ir.CreateICmpSGT(end, len)));
+    llvm::Value* span = ir.CreateSub(end, start);  // unsigned: a range may have any start and end
     llvm::Value* divisor = stride;
     if (!unit_stride) {
         llvm::Value* bad = ir.CreateICmpSLT(stride, e.c64(1));
         divisor = ir.CreateSelect(bad, e.c64(1), stride);
         wrong = ir.CreateOr(wrong, ir.CreateOr(bad, ir.CreateIsNotNull(ir.CreateURem(span, divisor))));
     }
+    llvm::Value* count = unit_stride ? span : ir.CreateUDiv(span, divisor);
+    if (!len) wrong = ir.CreateOr(wrong, ir.CreateICmpSLT(count, e.c64(0)));
     auto *fails = e.block("bounds"), *on = e.block("on");
     ir.CreateCondBr(wrong, fails, on);
     ir.SetInsertPoint(fails);
@@ -145,7 +149,28 @@ static llvm::Value* bounded_count(Emitter& e, Walk& w, llvm::Value* len) {
            {e.task, e.at(w.iter.node->loc), start, end, stride, len ? len : e.c64(-1)});
     ir.CreateBr(e.fail_exit());
     ir.SetInsertPoint(on);
-    return unit_stride ? span : ir.CreateUDiv(span, divisor);
+    return count;
+}
+
+static llvm::Value* spilled(Emitter& e, const Leaves& vec) {
+    llvm::Value* room = e.slot(16, 8);
+    e.ir.CreateStore(vec[0], room);
+    e.ir.CreateStore(vec[1], e.address(room, 8));
+    return room;
+}
+
+/// The same for nditer, whose end and stride are evaluated and say nothing.
+static llvm::Value* nd_count(Emitter& e, Walk& w) {
+    w.start = e.emit1(w.iter.start());
+    e.emit1(w.iter.end());
+    e.emit1(w.iter.stride());
+    w.nd_shape = e.emit(w.iter.nd_shape());
+    w.nd_strides = e.emit(w.iter.nd_strides());
+    llvm::Value* rounds =
+        e.call("weld_rt_nd_rounds", {e.task, spilled(e, w.nd_shape), spilled(e, w.nd_strides), w.start,
+                                     w.vec[1], e.at(w.iter.node->loc)});
+    e.leave_if(e.ir.CreateICmpSLT(rounds, e.c64(0)));
+    return rounds;
 }
 
 /// Evaluates a datum; gives how many elements it has.
@@ -159,11 +184,7 @@ static llvm::Value* begin_walk(Emitter& e, const Expr* data, Walk& w) {
     const IterShape shape = w.iter.shape();
     if (!shape.range) w.vec = e.emit(w.iter.data());
     if (!shape.bounded) return w.vec[1];
-    if (shape.nd) {
-        w.nd_shape = e.emit(w.iter.nd_shape());
-        w.nd_strides = e.emit(w.iter.nd_strides());
-        return bounded_count(e, w, nullptr);
-    }
+    if (shape.nd) return nd_count(e, w);
     return bounded_count(e, w, shape.range ? nullptr : w.vec[1]);
 }
 
@@ -269,26 +290,17 @@ static llvm::Value* lane_numbers(Emitter& e, std::uint32_t n) {
     return llvm::ConstantVector::get(k);
 }
 
-/// Where nditer reads for counter `at`; fails outside of the vector.
-static llvm::Value* nd_position(Emitter& e, const Walk& w, llvm::Value* at) {
-    const auto spilled = [&](const Leaves& v) {
-        llvm::Value* room = e.slot(16, 8);
-        e.ir.CreateStore(v[0], room);
-        e.ir.CreateStore(v[1], e.address(room, 8));
-        return room;
-    };
-    llvm::Value* position = e.call("weld_rt_nd_position", {spilled(w.nd_shape), spilled(w.nd_strides), at});
-    e.fail_if(e.ir.CreateICmpUGE(position, w.vec[1]), kWeldBadIteratorLength, w.iter.node->loc, at, w.vec[1]);
-    return position;
-}
-
 /// Which element, or number of a range, `w` is at in iteration `i`.
 static llvm::Value* position(Emitter& e, const Plan& plan, const Walk& w, llvm::Value* i) {
     auto& ir = e.ir;
     llvm::Value* at = plan.step == 1 ? i : ir.CreateMul(i, e.c64(plan.step), "", true, true);
     if (plan.base) at = ir.CreateAdd(at, plan.base, "", true, true);
-    if (w.stride) at = ir.CreateMul(at, w.stride, "", true, true);
-    if (w.start) at = ir.CreateAdd(at, w.start, "", true, true);
+    if (!w.nd_shape.empty())
+        at = e.call("weld_rt_nd_offset", {spilled(e, w.nd_shape), spilled(e, w.nd_strides), at});
+    // Places are not negative, but the numbers of a range may be, and may lie farther apart than an i64.
+    const bool is_place = !w.vec.empty() && w.nd_shape.empty(), is_far = w.vec.empty() && w.start && w.stride;
+    if (w.stride) at = ir.CreateMul(at, w.stride, "", !is_far, !is_far);
+    if (w.start) at = ir.CreateAdd(at, w.start, "", is_place, !is_far);
     return at;
 }
 
@@ -305,7 +317,6 @@ static Leaves read(Emitter& e, const Plan& plan, const Walk& w, llvm::Value* i) 
     }
     if (w.vec.empty())
         return {simd ? ir.CreateAdd(ir.CreateVectorSplat(w.yields->lanes, at), lane_offsets) : at};
-    if (!w.nd_shape.empty()) at = nd_position(e, w, at);
     const Type* elem = w.iter ? w.iter.data()->type->elem() : w.yields;
     if (!lane_offsets && simd && e.tail.mask) return {e.load_tail(w.yields, e.element(w.vec[0], elem, at))};
     if (!lane_offsets) return e.load(w.yields, e.element(w.vec[0], elem, at));
@@ -468,7 +479,7 @@ class RangeEmitter {
         }
     }
 
-    /// Reading an element can fail.
+    /// Reading an element is a call.
     bool reads_nd() const {
         return std::any_of(plan_.walks.begin(), plan_.walks.end(),
                            [](const Walk& w) { return !w.nd_shape.empty(); });

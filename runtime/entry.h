@@ -22,7 +22,9 @@ void weld_rt_collect(WeldTask* task, const void* value, const WeldType* type) no
 
 std::int32_t weld_rt_loop(WeldTask* task, const WeldLoop* loop, const void* captures, void* state,
                           std::int64_t n) noexcept;
-std::int64_t weld_rt_nd_position(const WeldVec* shape, const WeldVec* strides, std::int64_t counter) noexcept;
+std::int64_t weld_rt_nd_rounds(WeldTask* task, const WeldVec* shape, const WeldVec* strides,
+                               std::int64_t start, std::int64_t len, std::int32_t loc) noexcept;
+std::int64_t weld_rt_nd_offset(const WeldVec* shape, const WeldVec* strides, std::int64_t round) noexcept;
 
 std::int32_t weld_rt_appender_grow(WeldTask* task, WeldAppender* appender, std::int64_t room,
                                    std::int64_t size, std::int32_t loc) noexcept;

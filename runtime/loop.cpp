@@ -383,22 +383,6 @@ using namespace weld::runtime;
 
 extern "C" {
 
-std::int64_t weld_rt_nd_position(const WeldVec* shape, const WeldVec* strides,
-                                 std::int64_t counter) noexcept {
-    const std::int64_t* sizes = static_cast<const std::int64_t*>(shape->data);
-    const std::int64_t* steps = static_cast<const std::int64_t*>(strides->data);
-    if (shape->len != strides->len || counter < 0) return -1;
-    std::int64_t position = 0;
-    for (std::int64_t d = shape->len - 1; d >= 0; --d) {  // the last dimension varies fastest
-        std::int64_t step;
-        if (sizes[d] <= 0 || __builtin_mul_overflow(counter % sizes[d], steps[d], &step) ||
-            __builtin_add_overflow(position, step, &position))
-            return -1;
-        counter /= sizes[d];
-    }
-    return counter ? -1 : position;
-}
-
 std::int32_t weld_rt_loop(WeldTask* t, const WeldLoop* loop, const void* captures, void* state,
                           std::int64_t n) noexcept {
     Task* task = task_of(t);

@@ -164,8 +164,6 @@ static std::string message_of(std::int32_t code, std::int64_t a, std::int64_t b)
     switch (code) {
         case kWeldArrayOutOfBounds:
             return b < 0 ? fmt::format("the size of a slice cannot be {}", b) : bounds_message(a, b);
-        case kWeldBadIteratorLength:
-            return fmt::format("`nditer` leads outside of a vector of length {} at {}", b, a);
         case kWeldMismatchedZipSize:
             return fmt::format("zipped iterators have different lengths: {} and {}", a, b);
         case kWeldKeyNotFound: return "key not found in dictionary";
@@ -194,11 +192,12 @@ void weld_rt_fail_at(WeldTask* t, std::int32_t code, std::int32_t loc, std::int6
 void weld_rt_fail_bounds(WeldTask* t, std::int32_t loc, std::int64_t start, std::int64_t end,
                          std::int64_t stride, std::int64_t len) noexcept {
     const bool range = len < 0;
-    const char* rule = stride < 1            ? "stride >= 1"
-                       : start < 0           ? "start >= 0"
-                       : start > end         ? "start <= end"
-                       : !range && end > len ? "end <= length"
-                                             : "end - start is a multiple of stride";
+    const char* rule = stride < 1                              ? "stride >= 1"
+                       : !range && start < 0                   ? "start >= 0"
+                       : start > end                           ? "start <= end"
+                       : !range && end > len                   ? "end <= length"
+                       : (__int128(end) - start) % stride != 0 ? "end - start is a multiple of stride"
+                                                               : "fewer than 2^63 iterations";
     task_of(t)->fail(
         kWeldBadIteratorLength, loc,
         fmt::format("iterator bounds are wrong: start {}, end {}, stride {}{}; the rule is {}", start, end,

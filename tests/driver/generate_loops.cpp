@@ -74,7 +74,7 @@ const Expr* Generator::some_vector() {
 }
 
 const Expr* Generator::counted_loop(const Expr* builder) {
-    const std::int64_t start = r_.between(0, 3), stride = r_.between(1, 3);
+    const std::int64_t start = r_.between(-4, 3), stride = r_.between(1, 3);
     return loop_over(
         {range_iter(m_, IterKind::Scalar, i64(start), i64(start + stride * r_.between(0, 7)), i64(stride))},
         builder);
@@ -82,28 +82,38 @@ const Expr* Generator::counted_loop(const Expr* builder) {
 
 const Expr* Generator::nd_loop(const Expr* builder) {
     const Type* t = m_.types.vec(number_type());
-    std::int64_t size = 1;
+    std::int64_t size = 1, rounds = 1, start = r_.between(0, 2), last = start;
     std::vector<const Expr*> shape, strides;  // the first axis is the nearest, or in the order of the vector
-    for (std::size_t i = 0, rank = 1 + r_.below(3); i < rank; ++i) {
-        const std::int64_t n = r_.between(1, 3);
+    for (std::size_t i = 0, rank = r_.below(4); i < rank; ++i) {
+        const std::int64_t n = r_.percent(4) ? 0 : r_.between(1, 3);
+        const std::int64_t stride = r_.percent(10) ? 0 : r_.percent(25) ? -size : size;
         shape.push_back(i64(n));
-        strides.push_back(i64(size));
-        size *= n;
+        strides.push_back(i64(stride));
+        if (stride < 0) start += size * (n - 1);
+        last += std::abs(stride) * (n - 1);
+        size *= std::max<std::int64_t>(n, 1);
+        rounds *= n;
     }
     if (r_.percent(50)) {
         std::reverse(shape.begin(), shape.end());
         std::reverse(strides.begin(), strides.end());
     }
-    return named("grid", vector(t, std::size_t(size), [&] { return leaf(t->elem()); }), [&](const Symbol* v) {
-        const Expr* all = var(m_, v);
-        const Expr* bounds[] = {i64(0), i64(size), i64(1), make_vec(m_, m_.types.i64(), shape),
-                                make_vec(m_, m_.types.i64(), strides)};
-        std::vector<const Expr*> data{iter(m_, IterKind::Scalar, all, bounds)};
-        if (r_.percent(25)) data.push_back(all);
-        if (r_.percent(25))
-            data.insert(data.begin(), range_iter(m_, IterKind::Scalar, i64(0), i64(size), i64(1)));
-        return loop_over(data, builder);
-    });
+    const std::int64_t length = std::max<std::int64_t>(0, last + (risky() ? 0 : 1 + r_.between(0, 2)));
+    return named("grid", vector(t, std::size_t(length), [&] { return leaf(t->elem()); }),
+                 [&](const Symbol* v) {
+                     const Expr* all = var(m_, v);
+                     const Expr* bounds[] = {i64(start), leaf(m_.types.i64()), leaf(m_.types.i64()),
+                                             make_vec(m_, m_.types.i64(), shape),
+                                             make_vec(m_, m_.types.i64(), strides)};
+                     std::vector<const Expr*> data{iter(m_, IterKind::Scalar, all, bounds)};
+                     if (rounds == length && r_.percent(25)) data.push_back(all);
+                     if (r_.percent(25)) {
+                         const std::int64_t from = r_.between(-3, 3);
+                         data.insert(data.begin(),
+                                     range_iter(m_, IterKind::Scalar, i64(from), i64(from + rounds), i64(1)));
+                     }
+                     return loop_over(data, builder);
+                 });
 }
 
 const Expr* Generator::loop_over(const std::vector<const Expr*>& data, const Expr* builder) {

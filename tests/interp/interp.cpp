@@ -35,7 +35,6 @@ struct Walk {
     Value shape, strides;
     IterKind kind = IterKind::Scalar;
     std::uint32_t lanes = 1;
-    Loc loc;
 };
 
 class Interpreter {
@@ -194,14 +193,9 @@ class Interpreter {
         w.lanes = it.lanes();
         w.range = shape.range;
         w.nd = shape.nd;
-        w.loc = data->loc;
         if (!shape.range) {
             w.data = eval(it.data());
             w.count = std::int64_t(w.data.items().size());
-        }
-        if (shape.nd) {
-            w.shape = eval(it.nd_shape());
-            w.strides = eval(it.nd_strides());
         }
         if (shape.bounded) set_bounds(w, it);
         return w;
@@ -211,33 +205,49 @@ class Interpreter {
         w.start = as_i64(eval(it.start()));
         const std::int64_t end = as_i64(eval(it.end()));
         w.stride = as_i64(eval(it.stride()));
-        const bool inside = w.range || w.nd || end <= w.count;
-        if (w.start < 0 || w.start > end || !inside || w.stride < 1 || (end - w.start) % w.stride != 0)
+        if (w.nd) return set_rounds(w, it);  // what `end` and `stride` are does not matter
+        const bool inside = w.range || (0 <= w.start && end <= w.count);
+        const __int128 span = __int128(end) - w.start;
+        if (span < 0 || !inside || w.stride < 1 || span % w.stride != 0 || span / w.stride > INT64_MAX)
             fail(kWeldBadIteratorLength, it.node);
-        w.count = (end - w.start) / w.stride;
+        w.count = std::int64_t(span / w.stride);
     }
 
-    /// `nditer`: a counter through the dimensions, the last one fastest, each with a stride of its own.
-    std::int64_t nd_position(const Walk& w, std::int64_t counter) {
+    /// `nditer`: as many rounds as the shape has places, each of which lies in the vector.
+    void set_rounds(Walk& w, Iter it) {
+        w.shape = eval(it.nd_shape());
+        w.strides = eval(it.nd_strides());
         const Values &shape = w.shape.items(), &strides = w.strides.items();
-        __int128 position = 0;
-        bool ok = shape.size() == strides.size();
-        for (std::size_t d = shape.size(); ok && d-- > 0;) {
-            const std::int64_t extent = as_i64(shape[d]);
-            ok = extent > 0;
-            if (!ok) break;
-            position += __int128(counter % extent) * as_i64(strides[d]);
-            counter /= extent;
+        bool is_empty = false, ok = shape.size() == strides.size();
+        for (const Value& extent : shape) {
+            ok &= as_i64(extent) >= 0;
+            is_empty |= as_i64(extent) == 0;
         }
-        if (!ok || counter != 0 || position < 0 || position >= __int128(w.data.items().size()))
-            throw Failure{kWeldBadIteratorLength, w.loc};
-        return std::int64_t(position);
+        if (!ok) fail(kWeldBadIteratorLength, it.node);
+        __int128 rounds = !is_empty, least = w.start, most = w.start;
+        for (std::size_t d = 0; d < shape.size() && !is_empty; ++d) {
+            const __int128 reach = __int128(as_i64(shape[d]) - 1) * as_i64(strides[d]);
+            (reach < 0 ? least : most) += reach;
+            rounds *= as_i64(shape[d]);
+            if (least < 0 || most >= w.count || rounds > INT64_MAX) fail(kWeldBadIteratorLength, it.node);
+        }
+        if (!is_empty && (least < 0 || most >= w.count)) fail(kWeldBadIteratorLength, it.node);
+        w.count = std::int64_t(rounds);
+    }
+
+    /// A counter through the dimensions, the last one fastest, each with a stride of its own.
+    static std::int64_t nd_position(const Walk& w, std::int64_t counter) {
+        const Values &shape = w.shape.items(), &strides = w.strides.items();
+        std::int64_t position = w.start;
+        for (std::size_t d = shape.size(); d-- > 0; counter /= as_i64(shape[d]))
+            position += counter % as_i64(shape[d]) * as_i64(strides[d]);
+        return position;
     }
 
     Value element(const Walk& w, std::int64_t i) {
-        const std::int64_t position = w.start + i * w.stride;
-        if (w.range) return i64_value(position);
-        return w.data.items()[std::size_t(w.nd ? nd_position(w, position) : position)];
+        if (w.nd) return w.data.items()[std::size_t(nd_position(w, i))];
+        const auto position = std::int64_t(__int128(w.start) + __int128(i) * w.stride);
+        return w.range ? i64_value(position) : w.data.items()[std::size_t(position)];
     }
 
     /// What iteration `i` of the loop sees.

@@ -162,6 +162,8 @@ TEST_CASE_FIXTURE(Fixture, "sort is stable, by key or by comparator") {
 TEST_CASE_FIXTURE(Fixture, "nditer walks by shape and strides") {
     CHECK(result("result(for(nditer([1, 2, 3, 4, 5, 6], 0L, 6L, 1L, [3L, 2L], [1L, 3L]), appender[i32], "
                  "|b, i, x| merge(b, x)))") == "[1, 4, 2, 5, 3, 6]");
+    CHECK(result("result(for(nditer([1, 2, 3, 4, 5, 6], 4L, 0L, 0L, [2L, 2L], [-3L, 1L]), appender[i32], "
+                 "|b, i, x| merge(b, x)))") == "[5, 6, 2, 3]");
 }
 
 TEST_CASE_FIXTURE(Fixture, "recursion has variables of its own") {

@@ -619,15 +619,46 @@ TEST_CASE("runs of several host threads do not disturb each other") {
     for (double s : sums) CHECK(s == sums[0]);
 }
 
-TEST_CASE("nditer positions") {
-    const std::vector<std::int64_t> shape{2, 3, 4}, strides{100, 10, 1}, none, huge{INT64_MAX, 1, 1};
-    const WeldVec s = view(shape), st = view(strides), empty = view(none), big = view(huge);
-    CHECK(weld_rt_nd_position(&s, &st, 0) == 0);
-    CHECK(weld_rt_nd_position(&s, &st, 5) == 11);
-    CHECK(weld_rt_nd_position(&s, &st, 23) == 123);
-    CHECK(weld_rt_nd_position(&s, &st, 24) == -1);
-    CHECK(weld_rt_nd_position(&s, &st, -1) == -1);
-    CHECK(weld_rt_nd_position(&s, &empty, 0) == -1);
-    CHECK(weld_rt_nd_position(&big, &big, 2) == -1);
-    CHECK(weld_rt_nd_position(&empty, &empty, 0) == 0);
+TEST_CASE("where nditer reads") {
+    const std::vector<std::int64_t> shape{2, 3, 4}, strides{100, -10, 1}, none;
+    const WeldVec s = view(shape), st = view(strides), empty = view(none);
+    CHECK(weld_rt_nd_offset(&s, &st, 0) == 0);
+    CHECK(weld_rt_nd_offset(&s, &st, 5) == -9);
+    CHECK(weld_rt_nd_offset(&s, &st, 23) == 83);
+    CHECK(weld_rt_nd_offset(&empty, &empty, 0) == 0);
+}
+
+TEST_CASE("how many rounds nditer has") {
+    using Numbers = std::vector<std::int64_t>;
+    std::string message;
+    const auto rounds = [&](const Numbers& shape, const Numbers& strides, std::int64_t start,
+                            std::int64_t len) {
+        const WeldVec s = view(shape), st = view(strides);
+        std::int64_t n = 0;
+        const Failure f = run(1, [&](WeldTask* t) {
+                              n = weld_rt_nd_rounds(t, &s, &st, start, len, 7);
+                              return n < 0;
+                          }).failure;
+        CHECK((n < 0) == (f.code == kWeldBadIteratorLength));
+        message = f.message;
+        return n;
+    };
+    CHECK(rounds({2, 3, 4}, {100, 10, 1}, 0, 124) == 24);
+    CHECK(rounds({2, 3, 4}, {100, -10, 1}, 20, 124) == 24);
+    CHECK(rounds({}, {}, 3, 4) == 1);
+    CHECK(rounds({INT64_MAX, 1}, {0, INT64_MIN}, 0, 1) == INT64_MAX);
+    CHECK(rounds({INT64_MAX, INT64_MAX, 0}, {1, 1, 1}, -5, 0) == 0);
+    CHECK(rounds({2, 3, 4}, {100, 10, 1}, 1, 124) == -1);
+    CHECK(message ==
+          "`nditer` leads outside of a vector of length 124, from start 1 by strides of [100, 10, 1]");
+    CHECK(rounds({2, 3, 4}, {100, -10, 1}, 19, 124) == -1);
+    CHECK(rounds({}, {}, 4, 4) == -1);
+    CHECK(rounds({2, 3}, {1}, 0, 9) == -1);
+    CHECK(message == "`nditer` has a shape of 2 sizes and 1 strides");
+    CHECK(rounds({0, -1}, {1, 1}, 0, 9) == -1);
+    CHECK(message == "the shape of `nditer` has a size of -1");
+    CHECK(rounds({INT64_MAX, 2}, {0, 0}, 0, 9) == -1);
+    CHECK(message == "`nditer` has 2^63 rounds or more");
+    CHECK(rounds({3, 3}, {INT64_MAX, INT64_MAX}, 0, INT64_MAX) == -1);
+    CHECK(rounds({2, 2}, {INT64_MAX, 1}, 0, INT64_MAX) == -1);
 }

@@ -319,17 +319,33 @@ std::optional<Count> Facts::count(const Expr* e) {
     return n ? n : Count{1, name};
 }
 
+/// The product of the elements of a shape.
+std::optional<Count> Facts::product(const Expr* shape) {
+    const MakeVec sizes = resolve(shape)->as<MakeVec>();
+    if (!sizes) return {};
+    std::optional<Count> all = Count{1, nullptr};
+    for (const Expr* size : sizes.elems()) {
+        const std::optional<Count> n = count(size);
+        if (!n || !all || n->factor < 0 || (n->of && all->of)) return {};
+        all = n->of ? times(n, all->factor) : times(all, n->factor);
+    }
+    return all;
+}
+
 std::optional<Count> Facts::iterations_of(const Expr* datum) {
     const Iter iter = datum->as<Iter>();
     if (!iter) return length(datum);
     if (iter.shape().kind != IterKind::Scalar) return {};
     if (!iter.shape().bounded) return length(iter.data());
+    if (iter.shape().nd) return product(iter.nd_shape());
     const Literal start = iter.start()->as<Literal>(), stride = iter.stride()->as<Literal>();
     if (!start || !stride || stride.as_int() < 1) return {};
     const std::optional<Count> end = count(iter.end());
     if (!end) return {};
-    if (!end->of && start.as_int() >= 0 && end->factor >= start.as_int())
-        return Count{(end->factor - start.as_int()) / stride.as_int(), nullptr};
+    if (!end->of) {
+        const __int128 span = __int128(end->factor) - start.as_int(), n = span / stride.as_int();
+        return 0 <= span && n <= INT64_MAX ? std::optional(Count{std::int64_t(n), nullptr}) : std::nullopt;
+    }
     return start.as_int() == 0 && stride.as_int() == 1 ? end : std::nullopt;
 }
 
@@ -350,11 +366,7 @@ bool Facts::lengths_agree(std::span<const Expr* const> data) {
 
 bool does_nothing(For loop) {
     const Var end = loop.body().body()->as<Var>();
-    return end && end.symbol() == loop.builder_param() &&
-           std::none_of(loop.data().begin(), loop.data().end(), [](const Expr* d) {
-               const Iter it = d->as<Iter>();
-               return it && it.shape().nd;
-           });
+    return end && end.symbol() == loop.builder_param();
 }
 
 // ---- merges

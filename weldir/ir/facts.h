@@ -87,6 +87,7 @@ class Facts {
     const Expr* step(const Expr* e) const;
     std::optional<Count> length_of(const Expr* collection);
     std::optional<Count> built(const Expr* builder, const Path& path);
+    std::optional<Count> product(const Expr* shape);
     std::optional<Count> iterations_of(const Expr* datum);
     std::optional<std::int64_t> merges(const Expr* builder, const Symbol* param, const Path& path);
     std::optional<std::int64_t> merges_of_name(const Symbol* s, const Symbol* param, const Path& path);
@@ -100,8 +101,7 @@ class Facts {
     std::unordered_map<const Function*, Traits> functions_;
 };
 
-/// Each iteration just hands the builder on, and no iterator can leave its vector on the way: the loop fails
-/// before the first one, or not at all.
+/// Each iteration just hands the builder on: the loop fails before the first one, or not at all.
 bool does_nothing(For loop);
 
 /// A name, or a field of one.

@@ -7,8 +7,6 @@ namespace weld {
 
 /// A datum that is as long as `d`, and costs nothing to walk along.
 static const Expr* as_long_as(Module& m, Facts& facts, const Expr* d) {
-    if (const Iter it = d->as<Iter>(); it && it.shape().nd)  // whose elements may lie outside
-        return range_iter(m, IterKind::Scalar, it.start(), it.end(), it.stride(), 0, d->loc);
     const std::optional<Count> n = is_path(d) ? facts.length(d) : std::nullopt;
     const Len of = n && n->of && n->factor == 1 ? n->of->as<Len>() : Len{};
     if (of && of.of()->type->is_vec()) return of.of();

@@ -200,6 +200,7 @@ class Converter {
     static bool is_consecutive(const Expr* datum) {
         const Iter it = datum->as<Iter>();
         if (!it || !it.shape().bounded) return true;
+        if (it.shape().nd) return false;
         const Literal stride = it.stride()->as<Literal>();
         return stride && stride.as_int() == 1;
     }
