@@ -7,6 +7,7 @@
 // of one vector cost one pass.
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "runtime/describe.h"
@@ -20,7 +21,7 @@ namespace {
 
 class Tracer {
   public:
-    explicit Tracer(Task* task) : account_(task->account()), region_(task->region) {}
+    explicit Tracer(Task* task) : account_(task->account()), region_(task->region), outside_(task->outside) {}
 
     void value(const WeldType* t, const void* at);
     std::int64_t scanned() const { return scanned_; }
@@ -32,9 +33,12 @@ class Tracer {
     };
 
     Block mark(const void* p, bool* fresh = nullptr);
+    bool is_own(const Block& block) const { return block.page && owns(region_, block.page, block.begin); }
     void elements(const WeldType* elem, const void* data, std::int64_t count);
     void unseen(const WeldType* elem, Seen* seen, const char* begin, const char* end);
     void run(const WeldType* elem, const char* begin, const char* end);
+    template <class Work>
+    void inside(const Block& block, const Work& work);
     void array(const WeldType* elem, const WeldAppender* a);
     void dict(const WeldType* t, const WeldDict* d);
     void partitions(const Partitions* p);
@@ -42,6 +46,8 @@ class Tracer {
 
     MemoryAccount& account_;
     Region* region_;
+    Outside* outside_;
+    bool in_own_ = false;   ///< what is looked at lies in a block of the region
     Page* last_ = nullptr;  ///< that was found; what lies together was often made together
     std::int64_t scanned_ = 0;
     std::unordered_map<const void*, Seen> seen_;  // by the beginning of blocks
@@ -70,6 +76,14 @@ void Tracer::run(const WeldType* elem, const char* begin, const char* end) {
     for (; begin < end; begin += elem->size) value(elem, begin);
 }
 
+/// `work` looks at what lies in `block`.
+template <class Work>
+void Tracer::inside(const Block& block, const Work& work) {
+    const bool before = std::exchange(in_own_, is_own(block));
+    work();
+    in_own_ = before;
+}
+
 /// Looks at the parts of [begin, end) outside of what was seen. Only one range is remembered: the longest.
 void Tracer::unseen(const WeldType* elem, Seen* seen, const char* begin, const char* end) {
     Seen old = *seen;
@@ -87,13 +101,16 @@ void Tracer::elements(const WeldType* elem, const void* data, std::int64_t count
     if (count <= 0 || !elem->size) return;
     bool fresh = false;
     const Block block = mark(data, &fresh);
+    if (outside_ && !is_own(block)) outside_->reach(data, elem->holds_pointer, in_own_);
     if (!block.page || !elem->holds_pointer) return;
     const char* begin = static_cast<const char*>(data);
     const char* end = begin + count * elem->size;
-    if (fresh) return run(elem, begin, end);  // nearly always the last time, so nothing is noted yet
-    auto [entry, is_new] = seen_.try_emplace(block.begin, Seen{begin, end});
-    if (is_new) return run(elem, begin, end);
-    unseen(elem, &entry->second, begin, end);  // references stay valid in this kind of map
+    inside(block, [&] {
+        if (fresh) return run(elem, begin, end);  // nearly always the last time, so nothing is noted yet
+        auto [entry, is_new] = seen_.try_emplace(block.begin, Seen{begin, end});
+        if (is_new) return run(elem, begin, end);
+        unseen(elem, &entry->second, begin, end);  // references stay valid in this kind of map
+    });
 }
 
 void Tracer::value(const WeldType* t, const void* at) {
@@ -148,7 +165,8 @@ void Tracer::dict(const WeldType* t, const WeldDict* d) {
     const WeldType* value = t->args[1];
     bool fresh = false;
     const Block block = mark(d, &fresh);
-    const bool owned = block.page && owns(region_, block.page, d);
+    const bool owned = is_own(block);
+    if (outside_ && !owned) outside_->reach(d, true, in_own_);
     if (owned ? !fresh : !seen_.try_emplace(d).second) return;  // several values share it
     mark(d->index);
     if (d->capacity) mark(d->entries);
@@ -158,10 +176,12 @@ void Tracer::dict(const WeldType* t, const WeldDict* d) {
     const bool keys_point = key->holds_pointer, values_point = value->holds_pointer;
     if (!keys_point && !values_point) return;
     scanned_ += d->count * d->stride;
-    for (std::int64_t i = 0; i < d->count; ++i) {
-        if (keys_point) this->value(key, d->entry(i));
-        if (values_point) this->value(value, d->entry(i) + d->value_at);
-    }
+    inside(block, [&] {
+        for (std::int64_t i = 0; i < d->count; ++i) {
+            if (keys_point) this->value(key, d->entry(i));
+            if (values_point) this->value(value, d->entry(i) + d->value_at);
+        }
+    });
 }
 
 }  // namespace

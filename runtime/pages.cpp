@@ -10,6 +10,7 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/owners.h"
 #include "runtime/poison.h"
 
 namespace weld::runtime {
@@ -123,9 +124,16 @@ PageHeap::~PageHeap() {
     std::free(root_);
 }
 
-/// Notes that the spans of addresses from `address` belong to `what`; false if there is no memory for the
-/// note.
+/// Notes, and tells others, that the spans of addresses from `address` belong to `what` (0: are not ours any
+/// more); false if there is no memory for that.
 bool PageHeap::enter(const void* address, std::int64_t bytes, std::uintptr_t what) {
+    const char* begin = static_cast<const char*>(address);
+    if (what && note(address, bytes, what) && Owners::all().add_heap(begin, begin + bytes, this)) return true;
+    Owners::all().remove_heap(begin, begin + bytes);
+    return note(address, bytes, 0) && !what;
+}
+
+bool PageHeap::note(const void* address, std::int64_t bytes, std::uintptr_t what) {
     const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(address) >> kSpanBits;
     const std::uintptr_t last =
         (reinterpret_cast<std::uintptr_t>(address) + std::uintptr_t(bytes) - 1) >> kSpanBits;

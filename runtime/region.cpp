@@ -378,7 +378,7 @@ void rest_region(Task* task, Region* at) {
     *at = *task->region;
     at->task = nullptr;
     at->outer_debt = task->debt;
-    for (Page* page = at->pages; page; page = page->next) page->owner = nullptr;
+    for (Page* page = at->pages; page; page = page->next) page->owner = nullptr, page->value = nullptr;
     task->region->pages = nullptr;
 }
 

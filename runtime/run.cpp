@@ -67,6 +67,10 @@ void Blocks::swap(Blocks& other) noexcept {
     std::swap(region_, other.region_);
 }
 
+void Blocks::belong_to(const void* value) {
+    for (Page* page = pages_; page; page = page->next) page->value = value;
+}
+
 Blocks::~Blocks() {
     if (account_) free_pages(account_.get(), pages_);
 }
@@ -112,6 +116,7 @@ bool execute(EntryFn entry, const void* args, void* result, const WeldType* resu
             while (task.region->outer) exit_region(&task, task.region);
             // A builder that goes from run to run is not looked through each time.
             const bool goes_on = any_part(result_type, is_builder);
+            if (!goes_on) task.outside = options.outside;
             if (!goes_on || task.debt > 0) weld_rt_collect(&task, result, result_type);
             BlocksAccess::take(&task, goes_on, blocks);
         } else if (!task.failed()) {

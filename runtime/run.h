@@ -31,6 +31,9 @@ class Blocks {
     }
     ~Blocks();
 
+    /// Says whose it is: Owners then finds `value` by an address in it.
+    void belong_to(const void* value);
+
     /// What the account counts for it.
     std::int64_t bytes() const { return bytes_; }
 
@@ -52,6 +55,17 @@ struct LoopProgress {
     std::atomic<std::int64_t> done{0};    ///< chunks
 };
 
+/// Is told where a result points to outside of its own memory.
+class Outside {
+  public:
+    /// `p` is where elements begin, or a dictionary, that hold pointers themselves or not. The pointer stands
+    /// in memory of the result, or else in the result itself or in what it points to outside.
+    virtual void reach(const void* p, bool holds_pointers, bool from_own_memory) = 0;
+
+  protected:
+    ~Outside() = default;
+};
+
 struct RunOptions {
     int threads = 1;
     std::shared_ptr<MemoryAccount> account;     ///< null: an account of its own without limit
@@ -59,6 +73,7 @@ struct RunOptions {
     /// Memory of the same account, of results that hold builders: the run takes it over and goes on in it.
     /// Afterwards or some runs later, what the result does not reach is freed.
     std::vector<Blocks>* adopted = nullptr;
+    Outside* outside = nullptr;        ///< if not null, and no builder is in the result
     LoopProgress* progress = nullptr;  ///< kept up to date if not null
     bool serialize_header = false;     ///< bytes of values begin with magic, version and a hash of the type
 };

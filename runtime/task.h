@@ -30,6 +30,7 @@ struct Task : WeldTask {
     std::int64_t scanned = 0;         ///< bytes that the last collection looked at
     int futile = 0;                   ///< collections in a row that freed next to nothing
     int spared = 0;                   ///< chunks since then that ended without one
+    Outside* outside = nullptr;       ///< for the last collection
     Region* spare_regions = nullptr;  ///< left by weld_rt_region_exit
     Region first;
     Failure failure;

@@ -1,4 +1,5 @@
-// Results as Arrow arrays. The array holds on to the value, so its buffers may be the value's memory.
+// Results as Arrow arrays. An array owns what its buffers are: memory of the library, which it holds on to,
+// or copies of what a result points to elsewhere.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -19,7 +20,7 @@ namespace {
 
 /// What an exported array owns.
 struct Exported {
-    std::shared_ptr<WeldValue> value;
+    Holds holds;
     std::vector<const void*> buffers;
     std::vector<std::unique_ptr<char[]>> blocks;
     std::vector<ArrowArray> children;
@@ -29,6 +30,15 @@ struct Exported {
     T* make(std::int64_t count) {
         blocks.push_back(std::make_unique<char[]>(std::size_t(count) * sizeof(T) + 1));
         return reinterpret_cast<T*>(blocks.back().get());
+    }
+    const void* own(const void* data, std::int64_t bytes) {
+        if (const Hold hold = bytes ? Holder().find(data, false) : nullptr) {
+            holds.insert(hold);
+            return data;
+        }
+        char* copy = make<char>(bytes);
+        if (bytes) std::memcpy(copy, data, std::size_t(bytes));
+        return copy;
     }
 };
 struct ExportedSchema {
@@ -115,12 +125,9 @@ bool is_utf8(std::string_view text) {
 
 class Exporter {
   public:
-    explicit Exporter(std::shared_ptr<WeldValue> value) : value_(std::move(value)) {}
-
     /// Returns what hinders it; `out` is to be released only if nothing does.
-    std::string array(const WeldType* t, const char* at, ArrowArray* out) {
+    static std::string array(const WeldType* t, const char* at, ArrowArray* out) {
         auto owner = std::make_unique<Exported>();
-        owner->value = value_;
         std::int64_t length = 0;
         std::string wrong;
         if (is_strings(t)) wrong = offsets_and_bytes(t, at, owner.get(), &length);
@@ -142,9 +149,9 @@ class Exporter {
 
     static void elements(const WeldType* elem, const WeldVec& v, Exported* owner, std::int64_t* length) {
         *length = v.len;
-        const void* data = v.data;
-        if (elem->kind == kWeldBool) data = packed(static_cast<const std::uint8_t*>(v.data), v.len, owner);
-        owner->buffers = {nullptr, data};
+        owner->buffers = {nullptr, elem->kind == kWeldBool
+                                       ? packed(static_cast<const std::uint8_t*>(v.data), v.len, owner)
+                                       : owner->own(v.data, v.len * elem->size)};
     }
 
     static const void* packed(const std::uint8_t* bytes, std::int64_t count, Exported* owner) {
@@ -182,11 +189,13 @@ class Exporter {
             if (o[i] < (i ? o[i - 1] : 0) || o[i] > bytes.len)
                 return fmt::format("offset {} is out of order or beyond the {} bytes", o[i], bytes.len);
         *length = std::max<std::int64_t>(0, offsets.len - 1);
-        owner->buffers = {nullptr, offsets.len ? offsets.data : owner->make<std::int64_t>(1), bytes.data};
+        owner->buffers = {
+            nullptr, offsets.len ? owner->own(offsets.data, offsets.len * 8) : owner->make<std::int64_t>(1),
+            owner->own(bytes.data, bytes.len)};
         return check_text(o, static_cast<const char*>(bytes.data), *length);
     }
 
-    std::string columns(const WeldType* t, const char* at, Exported* owner, std::int64_t* length) {
+    static std::string columns(const WeldType* t, const char* at, Exported* owner, std::int64_t* length) {
         owner->buffers = {nullptr};
         owner->children.reserve(t->num_args);
         for (std::uint32_t i = 0; i < t->num_args; ++i) {
@@ -201,8 +210,6 @@ class Exporter {
         }
         return {};
     }
-
-    std::shared_ptr<WeldValue> value_;
 };
 
 }  // namespace
@@ -219,7 +226,7 @@ uint64_t weld_value_to_arrow(weld_value_t value, struct ArrowArray* array, struc
             return refuse("not the result of a run, or no room for the array");
         const WeldType* type = v->result->program().result();
         if (!has_format(type)) return refuse(fmt::format("there is no Arrow array for `{}`", v->type));
-        const std::string wrong = Exporter(v).array(type, static_cast<const char*>(v->data), array);
+        const std::string wrong = Exporter::array(type, static_cast<const char*>(v->data), array);
         if (!wrong.empty()) return refuse(wrong);
         *schema = schema_of(type, "");
         succeed(error);

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "frontend/api/c_handles.h"
+#include "runtime/owners.h"
 #include "weld/arrow.h"
 
 using namespace weld;
@@ -18,11 +20,18 @@ using namespace weld::c_api;
 namespace {
 
 /// What goes with a value: the arrays, and memory that was made for it.
-struct Imported {
+struct Imported : std::enable_shared_from_this<Imported> {
     std::vector<ArrowArray> arrays;
     std::vector<std::unique_ptr<char[]>> blocks;
+    std::vector<std::span<const char>> seen;  ///< where vectors of the value point to
 
+    /// Results that point there as well hold on to this.
+    void lend() {
+        for (; num_lent < seen.size(); ++num_lent)
+            runtime::Owners::all().add(seen[num_lent], this, weak_from_this());
+    }
     ~Imported() {
+        while (num_lent) runtime::Owners::all().remove(seen[--num_lent], this);
         for (ArrowArray& array : arrays)
             if (array.release) array.release(&array);
     }
@@ -32,6 +41,9 @@ struct Imported {
         blocks.push_back(std::make_unique<char[]>(std::size_t(count) * sizeof(T) + 1));
         return reinterpret_cast<T*>(blocks.back().get());
     }
+
+  private:
+    std::size_t num_lent = 0;
 };
 
 /// An array, or the part of it that a struct array around it shows.
@@ -113,9 +125,14 @@ class Importer {
 
     static std::string no_buffer() { return "the Arrow array lacks a buffer"; }
 
-    static void put(char* out, const void* data, std::int64_t len) {
-        const WeldVec v = {const_cast<void*>(data), len};
+    void note(const void* data, std::int64_t bytes) {
+        imported_.seen.push_back({static_cast<const char*>(data), std::size_t(bytes)});
+    }
+    template <class T>
+    void put(char* out, const T* data, std::int64_t len, std::int64_t size = sizeof(T)) {
+        const WeldVec v = {const_cast<T*>(data), len};
         std::memcpy(out, &v, sizeof v);
+        note(data, len * size);
     }
 
     std::string elements(const WeldType* elem, const Slice& in, char* out) {
@@ -127,7 +144,7 @@ class Importer {
             std::memcpy(aligned, data, std::size_t(in.length * elem->size));
             data = aligned;
         }
-        put(out, data, in.length);
+        put(out, data, in.length, elem->size);
         return {};
     }
 
@@ -181,6 +198,7 @@ class Importer {
         for (std::int64_t i = 0; i < count; ++i)
             all[i] = {const_cast<char*>(bytes + offsets[i]), std::int64_t(offsets[i + 1]) - offsets[i]};
         put(out, all, count);
+        note(bytes + offsets[0], std::int64_t(offsets[count]) - offsets[0]);
         return {};
     }
 
@@ -226,6 +244,7 @@ weld_value_t weld_value_from_arrow(weld_module_t module, struct ArrowArray* cons
         const std::string wrong = import_all(params, arrays, schemas, imported.get(), out);
         if (!wrong.empty()) return fail_argument(error, wrong);
         imported->arrays.reserve(std::size_t(count));
+        imported->lend();
         WeldValue* value = Handles::all().make<WeldValue>(out, imported);
         for (std::int64_t i = 0; i < count; ++i) {
             imported->arrays.push_back(*arrays[i]);

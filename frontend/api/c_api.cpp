@@ -260,18 +260,6 @@ static std::shared_ptr<Context> context_for(void* handle, weld_error_t error) {
     return std::make_shared<Context>(settings);
 }
 
-/// What can be told at once about arguments: vectors have a length and, unless that is 0, elements (which
-/// lie nowhere if they have no bytes).
-static bool are_plausible(const WeldType* t, const void* at) {
-    if (t->kind == kWeldVec) {
-        const auto* v = static_cast<const WeldVec*>(at);
-        return v->len == 0 || (v->len > 0 && (v->data || t->args[0]->size == 0));
-    }
-    for (std::uint32_t i = 0; t->kind == kWeldStruct && i < t->num_args; ++i)
-        if (!are_plausible(t->args[i], static_cast<const char*>(at) + t->offsets[i])) return false;
-    return true;
-}
-
 weld_value_t weld_module_run(weld_module_t module, void* context, weld_value_t argument, weld_error_t error) {
     return guarded(error, [&]() -> weld_value_t {
         const auto m = find<WeldModule>(module);
@@ -281,13 +269,8 @@ weld_value_t weld_module_run(weld_module_t module, void* context, weld_value_t a
         const auto value = find<WeldValue>(argument);
         if (argument && !value) return fail_argument(error, "the argument is not a value");
         const void* args = value ? value->data : nullptr;
-        if (!m->param_types.empty()) {
-            if (!args) return fail_argument(error, "the program has parameters, but there is no argument");
-            if (!are_plausible(m->program->args(), args))
-                return fail_argument(error,
-                                     "a vector among the arguments has no elements where its length "
-                                     "says there are some, or a negative length");
-        }
+        if (!m->param_types.empty() && !args)
+            return fail_argument(error, "the program has parameters, but there is no argument");
         RunReport report = c->run(m->program, args, m->most_threads);
         if (!report.result) {
             const runtime::Failure& failure = report.failure;
@@ -296,7 +279,7 @@ weld_value_t weld_module_run(weld_module_t module, void* context, weld_value_t a
                 {m->program->position(failure).line, m->program->position(failure).column, failure.message});
         }
         succeed(error);
-        return Handles::all().make<WeldValue>(c, std::move(report.result));
+        return Handles::all().make<WeldValue>(c, std::move(report));
     });
 }
 

@@ -50,20 +50,21 @@ struct WeldValue : weld::Handle {
     static constexpr weld::HandleKind kKind = weld::HandleKind::Value;
     explicit WeldValue(const void* d, std::shared_ptr<void> o = nullptr)
         : Handle(kKind), data(const_cast<void*>(d)), owned(std::move(o)) {}
-    WeldValue(std::shared_ptr<weld::Context> c, std::shared_ptr<weld::RunResult> r)
+    WeldValue(std::shared_ptr<weld::Context> c, weld::RunReport r)
         : Handle(kKind),
-          data(r->outcome.value()),
-          type(weld::name_of(r->program().result())),
+          data(r.result->outcome.value()),
+          type(weld::name_of(r.result->program().result())),
           context(std::move(c)),
-          result(std::move(r)) {}
-    ~WeldValue() {
-        if (result) context->retire(result);
-    }
+          result(std::move(r.result)),
+          reach(std::move(r.reach)),
+          others(std::move(r.others)) {}
     void* const data;
     const std::string type;
     const std::shared_ptr<weld::Context> context;
-    const std::shared_ptr<weld::RunResult> result;  ///< null: no run made it
-    const std::shared_ptr<void> owned;              ///< what goes with it then
+    const std::shared_ptr<weld::RunResult> result;   ///< null: no run made it
+    const std::shared_ptr<const weld::Reach> reach;  ///< on what that points into; maybe null
+    const weld::Holds others;
+    const std::shared_ptr<void> owned;  ///< what goes with it if no run made it
 };
 
 namespace weld::c_api {

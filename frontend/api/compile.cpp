@@ -11,6 +11,7 @@
 #include "frontend/api/cache.h"
 #include "frontend/api/config.h"
 #include "frontend/weld/weld.h"
+#include "runtime/owners.h"
 #include "runtime/vecmath/vecmath.h"
 #include "weldir/ir/build.h"
 #include "weldir/ir/print.h"
@@ -94,8 +95,9 @@ class Compilation {
         }
         const Type* result = read_type(m, stored.result, none);
         std::string error;
-        program_->code_ = result ? load(stored.code, resolve(), &error) : nullptr;
-        if (!program_->code_) return nullptr;
+        std::shared_ptr<Code> code = result ? load(stored.code, resolve(), &error) : nullptr;
+        if (!code) return nullptr;
+        program_->set_code(std::move(code));
         m.main = lambda(m, params, kernel(m, {.name = "kept"}, result, {}));
         describe_interface();
         program_->serialize_header_ = options_.serialize_header;
@@ -187,7 +189,8 @@ class Compilation {
                                .llvm_text = explains("llvm") ? &llvm_text : nullptr,
                                .asm_text = explains("asm") ? &asm_text : nullptr};
         if (weld::generate(*program_->module_, code, &machine_code_, &times, &error))
-            program_->code_ = load(machine_code_, resolve(), &error);
+            if (std::shared_ptr<Code> code = load(machine_code_, resolve(), &error))
+                program_->set_code(std::move(code));
         if (code.llvm_input_text) options_.explain("llvm-input", input_text);
         if (code.llvm_text) options_.explain("llvm", llvm_text);
         if (code.asm_text) options_.explain("asm", asm_text);
@@ -277,6 +280,18 @@ std::shared_ptr<const Program> compile(std::string text, const CompileOptions& o
         }
     });
     return program;
+}
+
+// ---- programs
+
+/// Results may point to its constants.
+void Program::set_code(std::shared_ptr<Code> code) {
+    code_ = std::move(code);
+    runtime::Owners::all().add(code_->data, this, weak_from_this());
+}
+
+Program::~Program() {
+    if (code_) runtime::Owners::all().remove(code_->data, this);
 }
 
 // ---- running

@@ -83,6 +83,8 @@ class RunOutcome {
     void* value() { return value_.get(); }
     /// Bytes that are counted for it.
     std::int64_t bytes() const { return blocks_.bytes(); }
+    /// Says whose its memory is: see runtime::Blocks.
+    void belong_to(const void* value) { blocks_.belong_to(value); }
     /// Hands the memory on: to a later run that goes on with the builders in it.
     runtime::Blocks take_blocks() { return std::move(blocks_); }
 
@@ -97,6 +99,7 @@ class RunOutcome {
 /// A program that was found to be right. Read-only: it may be run by several threads at once.
 class Program : public std::enable_shared_from_this<Program> {
   public:
+    ~Program();
     const Module& module() const { return *module_; }
     std::span<const Symbol* const> params() const { return module_->main->symbols(); }
     const Type* result_type() const { return module_->main->type->result(); }
@@ -122,6 +125,7 @@ class Program : public std::enable_shared_from_this<Program> {
   private:
     friend class Compilation;
     Program() = default;
+    void set_code(std::shared_ptr<Code> code);
 
     std::unique_ptr<Module> module_;
     Descriptions descriptions_;

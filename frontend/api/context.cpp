@@ -5,20 +5,33 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "frontend/api/arguments.h"
+#include "runtime/describe.h"
+
 namespace weld {
+
+/// Notes what a result points to.
+class PointsTo final : public runtime::Outside {
+  public:
+    void reach(const void* p, bool holds_pointers, bool from_own_memory) override {
+        const Hold& hold = holder_.find(p, holds_pointers);
+        if (hold && std::exchange(last_[from_own_memory], hold) != hold)
+            (from_own_memory ? memory_ : value_).insert(hold);
+    }
+    Holds take_value() { return std::move(value_); }
+    Holds take_memory() { return std::move(memory_); }
+
+  private:
+    Holder holder_;
+    Holds value_, memory_;
+    Hold last_[2];
+};
 
 namespace {
 
 bool is_builder(const WeldType* t) { return t->kind >= kWeldAppender; }
-
-/// Calls `f(type, address)` for each builder in a value; they stand alone or in structs.
-template <class F>
-void for_each_builder(const WeldType* t, const void* at, const F& f) {
-    if (is_builder(t)) return f(t, at);
-    if (t->kind != kWeldStruct) return;
-    for (std::uint32_t i = 0; i < t->num_args; ++i)
-        for_each_builder(t->args[i], static_cast<const char*>(at) + t->offsets[i], f);
-}
 
 /// A value that is nothing but builders.
 bool is_all_builders(const WeldType* t) {
@@ -26,26 +39,24 @@ bool is_all_builders(const WeldType* t) {
     return std::all_of(t->args, t->args + t->num_args, is_all_builders);
 }
 
-/// The memory that a builder's state lies in, which tells it from others; null if it has none as yet.
-const void* memory_of_builder(const WeldType* t, const void* at) {
-    switch (t->kind) {
-        case kWeldAppender: {
-            const auto* a = static_cast<const WeldAppender*>(at);
-            return a->capacity > 0 ? a->data : nullptr;
-        }
-        case kWeldVecMerger: {
-            const auto* v = static_cast<const WeldVec*>(at);
-            return v->len > 0 ? v->data : nullptr;
-        }
-        case kWeldDictMerger: return *static_cast<WeldDict* const*>(at);
-        case kWeldGroupMerger: return *static_cast<WeldAppender* const*>(at);
-        default: return nullptr;  // a merger is its value
-    }
-}
-
 template <class T>
 void add_new(std::vector<T>& list, const T& item) {
     if (std::ranges::find(list, item) == list.end()) list.push_back(item);
+}
+
+/// Adds what a result with builders may point to. These are not looked through each time, so if their
+/// elements hold pointers it is all that the run was given.
+void add_given(const WeldType* t, const void* at, const Holds& given, Holds* holds) {
+    if (t->kind == kWeldStruct) {
+        for (std::uint32_t i = 0; i < t->num_args; ++i)
+            add_given(t->args[i], static_cast<const char*>(at) + t->offsets[i], given, holds);
+    } else if (t->kind == kWeldDict || std::any_of(t->args, t->args + t->num_args,
+                                                   [](const WeldType* a) { return a->holds_pointer; })) {
+        holds->insert(given.begin(), given.end());
+    } else if (t->kind == kWeldVec) {
+        const auto* v = static_cast<const WeldVec*>(at);
+        if (const Hold hold = v->len ? Holder().find(v->data, false) : nullptr) holds->insert(hold);
+    }
 }
 
 }  // namespace
@@ -62,140 +73,150 @@ Context::Context(const RunSettings& settings)
       threads_(settings.threads ? settings.threads : default_threads()) {}
 
 RunReport Context::run(const std::shared_ptr<const Program>& program, const void* args, int most_threads) {
+    Arguments given;
     Taken taken;
-    if (!take_builders(program->args(), args, &taken))
-        return failed(kWeldInvalidArgument,
-                      "a builder among the arguments was used before, or no run of "
-                      "this context returned it");
+    if (program->args()->num_args) {
+        given = look_at(*program, args);
+        if (given.wrong.empty()) given.wrong = take_builders(*program, args, &taken);
+        if (!given.wrong.empty()) return failed(kWeldInvalidArgument, given.wrong);
+    }
+    given.holds.insert(taken.shares.begin(), taken.shares.end());
+    given.holds.merge(taken.holds);
+    PointsTo points_to;
     begin_run();
     static std::atomic<std::int64_t> runs{0};
-    auto result = std::make_shared<RunResult>();
+    auto result = std::make_unique<RunResult>();
     result->run = runs++;
     result->outcome = program->run(args, {.threads = std::min(threads_, most_threads),
                                           .account = account_,
                                           .stop = &stop_,
-                                          .adopted = &taken.memory});
+                                          .adopted = &taken.memory,
+                                          .outside = given.holds.empty() ? nullptr : &points_to});
     end_run();
     if (!result->outcome.ok()) {
-        give_up(taken);
         RunReport report;
         report.failure = result->outcome.failure();
         return report;
     }
     result->programs.push_back(program);
     for (const auto& p : taken.programs) add_new(result->programs, p);
-    result->kept = std::move(taken.kept);
+    return finish(std::move(result), given.holds, taken.shares, &points_to);
+}
+
+RunReport Context::finish(std::unique_ptr<RunResult> run, const Holds& given, const Holds& shares,
+                          PointsTo* points_to) {
+    auto retire = [context = shared_from_this()](RunResult* r) mutable {  // weak references keep this
+        std::exchange(context, nullptr)->retire(std::unique_ptr<RunResult>(r));
+    };
+    const std::shared_ptr<RunResult> result(run.release(), std::move(retire));
+    result->outcome.belong_to(result.get());
+    RunReport report{result, nullptr, {}, {}};
+    if (!given.empty()) {
+        const WeldType* type = result->program().result();
+        Holds of_memory = points_to->take_memory();
+        if (runtime::any_part(type, is_builder)) {
+            result->shares = shares;
+            add_given(type, result->outcome.value(), given, &of_memory);
+        }
+        if (!of_memory.empty()) {
+            report.reach = std::make_shared<const Reach>(Reach{result, std::move(of_memory)});
+            result->reach = report.reach;
+        }
+        report.others = points_to->take_value();
+    }
     enter_builders(result);
-    return {std::move(result), {}};
+    return report;
 }
 
 // ---- builders
 
-/// Finds all first: nothing is taken unless everything can be.
-bool Context::take_builders(const WeldType* type, const void* args, Taken* taken) {
-    std::vector<const void*> wanted;
-    if (args)
-        for_each_builder(type, args, [&](const WeldType* t, const void* at) {
-            if (const void* memory = memory_of_builder(t, at)) wanted.push_back(memory);
-        });
-    if (wanted.empty()) return true;
-    std::ranges::sort(wanted);
-    if (std::ranges::adjacent_find(wanted) != wanted.end()) return false;
-
+/// Finds all first: nothing is taken unless everything can be. Returns what is wrong.
+std::string Context::take_builders(const Program& program, const void* args, Taken* taken) {
+    const std::vector<BuilderState> states = builders_in(program.args(), args);
+    if (states.empty()) return {};
     std::lock_guard lock(mutex_);
-    std::vector<std::shared_ptr<RunResult>> sources;
-    for (const void* memory : wanted) {
-        const auto at = builders_.find(memory);
-        if (at == builders_.end() || at->second.expired()) return false;
-        add_new(sources, at->second.lock());
+    std::set<const void*> wanted;
+    for (const BuilderState& state : states) {
+        if (state.is_new()) continue;
+        const auto at = builders_.find(state.memory());
+        std::shared_ptr<RunResult> source = at == builders_.end() ? nullptr : at->second.from.lock();
+        std::string wrong;
+        if (!source) wrong = "was used before, or no run of this context returned it";
+        else if (!is_same_type(at->second.type, state.type))
+            wrong = fmt::format("is of the type `{}`, but the program takes `{}`", name_of(at->second.type),
+                                name_of(state.type));
+        else if (at->second.bytes != state.bytes()) wrong = "was changed since a run returned it";
+        else if (!wanted.insert(state.memory()).second) wrong = "stands among the arguments twice";
+        if (source && std::ranges::find(taken->sources, source) == taken->sources.end())
+            taken->sources.push_back(std::move(source));
+        if (!wrong.empty())
+            return fmt::format("the builder `{}` {}", name_of_argument(program, state.path), wrong);
     }
     for (const void* memory : wanted) {
-        --builders_[memory].lock()->live_builders;
+        --builders_[memory].from.lock()->live_builders;
         builders_.erase(memory);
     }
-    for (const std::shared_ptr<RunResult>& source : sources) take_memory(source, taken);
-    return true;
+    for (const std::shared_ptr<RunResult>& source : taken->sources) take_memory(source, taken);
+    return {};
 }
 
 /// The memory of a result that nothing but the taken builders is in, or a share in it.
 void Context::take_memory(const std::shared_ptr<RunResult>& source, Taken* taken) {
     for (const auto& program : source->programs) add_new(taken->programs, program);
-    std::vector<std::shared_ptr<RunResult>> kept = source->kept;
-    if (!source->live_builders && !source->is_kept && is_all_builders(source->program().result())) {
-        taken->memory.push_back(source->outcome.take_blocks());
-    } else {
-        source->is_kept = true;
-        kept.push_back(source);
-    }
-    for (const std::shared_ptr<RunResult>& k : kept) {
-        if (std::ranges::find(taken->kept, k) != taken->kept.end()) continue;
-        taken->kept.push_back(k);
-        ++k->users;
-    }
-}
-
-/// After a run that failed: what it took over is lost.
-void Context::give_up(const Taken& taken) {
-    std::lock_guard lock(mutex_);
-    for (const std::shared_ptr<RunResult>& kept : taken.kept) drop_user(*kept);
+    const std::shared_ptr<const Reach> reach = source->reach.lock();
+    // Its value and `sources` hold on to the memory, and the reach; its value and this function to the reach.
+    const bool is_shared = source.use_count() > (reach ? 3 : 2) || reach.use_count() > 2;
+    taken->shares.insert(source->shares.begin(), source->shares.end());
+    if (source->live_builders || is_shared || !is_all_builders(source->program().result()))
+        taken->shares.insert(source);
+    else taken->memory.push_back(source->outcome.take_blocks());
+    if (!reach) return;
+    taken->holds.insert(reach->points_to.begin(), reach->points_to.end());
+    taken->reaches.push_back(reach);
 }
 
 void Context::enter_builders(const std::shared_ptr<RunResult>& result) {
+    const auto states = builders_in(result->program().result(), result->outcome.value());
+    if (states.empty()) return;
     std::lock_guard lock(mutex_);
-    for_each_builder(result->program().result(), result->outcome.value(),
-                     [&](const WeldType* t, const void* at) {
-                         const void* memory = memory_of_builder(t, at);
-                         if (memory && builders_.insert_or_assign(memory, result).second)
-                             ++result->live_builders;
-                     });
+    for (const BuilderState& state : states) {
+        const LiveBuilder live{result, result.get(), state.type, std::string(state.bytes())};
+        if (state.memory() && builders_.insert_or_assign(state.memory(), live).second)
+            ++result->live_builders;
+    }
 }
 
 // ---- memory between runs
 
-void Context::retire(const std::shared_ptr<RunResult>& result) {
+void Context::retire(std::unique_ptr<RunResult> result) {
+    const auto states = builders_in(result->program().result(), result->outcome.value());
+    const Holds shares = std::move(result->shares);  // are let go without the lock
     std::lock_guard lock(mutex_);
-    for_each_builder(result->program().result(), result->outcome.value(),
-                     [&](const WeldType* t, const void* at) {
-                         const auto found = builders_.find(memory_of_builder(t, at));
-                         if (found != builders_.end() && found->second.lock() == result)
-                             builders_.erase(found);
-                     });
-    drop_user(*result);
-    if (result->users == 0) retired_.push_back(result);
-}
-
-/// Those that it keeps are freed with it, unless they have other users.
-void Context::drop_user(RunResult& result) {
-    if (--result.users > 0) return;
-    for (const std::shared_ptr<RunResult>& kept : result.kept) drop_user(*kept);
+    for (const BuilderState& state : states) {
+        const auto found = builders_.find(state.memory());
+        if (found != builders_.end() && found->second.of == result.get()) builders_.erase(found);
+    }
+    retired_.push_back(std::move(result));
 }
 
 void Context::trim() {
     {
-        std::vector<std::shared_ptr<RunResult>> retired;  // is freed without the lock
+        std::vector<std::unique_ptr<RunResult>> retired;  // is freed without the lock
         std::lock_guard lock(mutex_);
         retired.swap(retired_);
     }
     account_->trim();
 }
 
-/// Adds a result without users, and those that it keeps and nobody uses either.
-static void collect_unused(const RunResult& result, std::set<const RunResult*>* unused) {
-    if (result.users > 0 || !unused->insert(&result).second) return;
-    for (const std::shared_ptr<RunResult>& kept : result.kept) collect_unused(*kept, unused);
-}
-
 std::int64_t Context::memory_used() const {
     std::lock_guard lock(mutex_);
-    std::set<const RunResult*> waiting;
-    for (const std::shared_ptr<RunResult>& result : retired_) collect_unused(*result, &waiting);
     std::int64_t used = account_->used();
-    for (const RunResult* result : waiting) used -= result->outcome.bytes();
+    for (const std::unique_ptr<RunResult>& result : retired_) used -= result->outcome.bytes();
     return used;
 }
 
 void Context::begin_run() {
-    std::vector<std::shared_ptr<RunResult>> retired;
+    std::vector<std::unique_ptr<RunResult>> retired;
     std::lock_guard lock(mutex_);
     retired.swap(retired_);
     if (running_++ == 0) stop_ = 0;

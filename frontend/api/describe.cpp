@@ -1,6 +1,8 @@
 // From interned types to descriptions of memory, and from those back to text.
 #include "frontend/api/describe.h"
 
+#include <algorithm>
+
 #include "runtime/hash_table.h"
 #include "weldir/ir/layout.h"
 
@@ -83,6 +85,12 @@ const WeldType* Descriptions::describe(const Type* type) {
 DictEntries entries_of(const WeldDict* dict) {
     if (!dict || dict->count == 0) return {};
     return {dict->entries, dict->count, dict->stride, dict->value_at};
+}
+
+bool is_same_type(const WeldType* a, const WeldType* b) {
+    if (a == b) return true;
+    return a->kind == b->kind && a->op == b->op && a->size == b->size &&
+           std::equal(a->args, a->args + a->num_args, b->args, b->args + b->num_args, is_same_type);
 }
 
 static void append(std::string& out, const WeldType* t) {

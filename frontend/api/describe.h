@@ -41,6 +41,8 @@ struct DictEntries {
 /// NULL is a dictionary without entries.
 DictEntries entries_of(const WeldDict* dict);
 
+bool is_same_type(const WeldType* a, const WeldType* b);
+
 /// Weld text of a described type: `{i32,vec[f64]}`, `simd[f32,16]`.
 std::string name_of(const WeldType* type);
 

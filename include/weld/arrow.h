@@ -12,7 +12,7 @@
  *                                              vec[vec[i8]], vec[vec[u8]]                       bytes not copied
  *     struct (a record batch)                  a struct of the above, by position
  *
- * Values that are missing (nulls) have no counterpart: an array that has some is refused.
+ * Values that are missing (nulls) have no counterpart: an array that has some is refused. See docs/c-api.md.
  */
 #ifndef WELD_ARROW_H_
 #define WELD_ARROW_H_
@@ -58,14 +58,14 @@ struct ArrowArray {
 
 #endif
 
-/* Arguments for `module`: array number i becomes its parameter number i. The arrays are moved: they are released with
- * the value, for which results that may point into them have to be done. On failure they stay yours, and NULL comes
- * back. The schemas are only read. */
+/* Arguments for `module`: array number i becomes its parameter number i. The arrays are moved: they are released when
+ * neither the value needs them nor a result that points into them. On failure they stay yours, and NULL comes back.
+ * The schemas are only read. */
 weld_value_t weld_value_from_arrow(weld_module_t module, struct ArrowArray* const* arrays,
                                    const struct ArrowSchema* const* schemas, int64_t count, weld_error_t error);
 
-/* A result as an Arrow array with its schema, both for you to release. They hold on to the memory of the result, so the
- * value may be freed before. vec[vec[i8]] and {vec[i64],vec[u8]} become large_utf8, vec[vec[u8]] large_binary; any other
+/* A result as an Arrow array with its schema, both for you to release. They own all that they consist of, so the value
+ * and its arguments may be freed before. vec[vec[i8]] and {vec[i64],vec[u8]} become large_utf8, vec[vec[u8]] large_binary; any other
  * struct of vectors of one length becomes a struct array, with fields named 0, 1, ... Returns the code of the error. */
 uint64_t weld_value_to_arrow(weld_value_t value, struct ArrowArray* array, struct ArrowSchema* schema,
                              weld_error_t error);

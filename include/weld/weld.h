@@ -35,7 +35,7 @@
  *    other builders                      opaque; take sizes from weld_module_return_size
  * The arguments of a program are one struct of its parameters in order, also if there is only one. Weld
  * never writes to them and copies nothing: a result may point into them (slices, fields, elements of sorted
- * vectors), so they have to live as long as it.
+ * vectors), so memory of yours has to live as long as it. Elements have to be aligned as C has them.
  */
 #ifndef WELD_WELD_H_
 #define WELD_WELD_H_

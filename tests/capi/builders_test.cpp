@@ -1,6 +1,10 @@
 // Builders that go from run to run.
 #include "api.h"
 
+#include <array>
+#include <cstddef>
+#include <cstring>
+
 using namespace test;
 
 namespace {
@@ -179,6 +183,29 @@ TEST_CASE("a value with a builder and more keeps the more") {
     CHECK(as<Vec<std::int64_t>>(out).data[1000] == 999);
 }
 
+TEST_CASE("a builder that shares memory with more keeps that memory") {
+    const Context c = context();
+    struct Both {
+        void* b;
+        Vec<std::int64_t> v;
+    };
+    const Module begin = compile("{merge(dictmerger[i64,i64,+], {1L, 2L}), map([10L, 20L], |x| x + 1L)}");
+    const Module more = compile("|b: dictmerger[i64,i64,+], n: i64| merge(b, {1L, n})");
+    Value first = run(begin, c);
+    Value b = run(more, c, With<void*>{as<Both>(first).b, 3});
+    first.reset();
+    run(compile("|n: i64| result(for(rangeiter(0L, n, 1L), appender[i64], |b, i, x| merge(b, -7L)))"), c,
+        std::int64_t(20'000));
+    weld_context_trim(c.get());
+    b = run(more, c, With<void*>{as<void*>(b), 4});
+    Value d = run(compile("|b: dictmerger[i64,i64,+]| result(b)"), c, as<void*>(b));
+    b.reset();
+    weld_context_trim(c.get());
+    CHECK(json(d) == "[[1, 9]]");
+    d.reset();
+    CHECK(weld_context_memory_usage(c.get()) == 0);
+}
+
 TEST_CASE("memory of continued builders comes back") {
     const Context c = context();
     const Module begin = compile("{appender[i64], dictmerger[i64,i64,+]}");
@@ -208,4 +235,191 @@ TEST_CASE("a run that fails loses the builder") {
     CHECK(failure(bad, c, With<Appender<std::int64_t>>{state, 1}) == WELD_INVALID_ARGUMENT);
     b.reset();
     CHECK(weld_context_memory_usage(c.get()) == 0);
+}
+
+// ---- what is no builder of the type
+
+namespace {
+
+struct Maker {
+    const char* type;
+    const char* program;  ///< one that holds something
+};
+constexpr Maker kMakers[] = {
+    {"appender[i64]", "merge(merge(appender[i64], 1L), 3L)"},
+    {"appender[i32]", "merge(merge(appender[i32], 1), 3)"},
+    {"appender[f64]", "merge(merge(appender[f64], 1.0), 3.0)"},
+    {"appender[vec[i8]]", "merge(appender[vec[i8]], \"one\")"},
+    {"appender[{i64,i64}]", "merge(appender[{i64,i64}], {1L, 2L})"},
+    {"vecmerger[i64,+]", "vecmerger[i64,+]([1L, 2L])"},
+    {"vecmerger[i64,*]", "vecmerger[i64,*]([1L, 2L])"},
+    {"vecmerger[f64,+]", "vecmerger[f64,+]([1.0, 2.0])"},
+    {"dictmerger[i64,i64,+]", "merge(dictmerger[i64,i64,+], {1L, 2L})"},
+    {"dictmerger[i64,i64,max]", "merge(dictmerger[i64,i64,max], {1L, 2L})"},
+    {"dictmerger[i64,f64,+]", "merge(dictmerger[i64,f64,+], {1L, 2.0})"},
+    {"dictmerger[i64,{i64,i64},+]", "merge(dictmerger[i64,{i64,i64},+], {1L, {2L, 3L}})"},
+    {"dictmerger[vec[i8],i64,+]", "merge(dictmerger[vec[i8],i64,+], {\"one\", 2L})"},
+    {"groupmerger[i64,i64]", "merge(groupmerger[i64,i64], {1L, 2L})"},
+    {"groupmerger[i64,f64]", "merge(groupmerger[i64,f64], {1L, 2.0})"},
+    {"groupmerger[vec[i8],i64]", "merge(groupmerger[vec[i8],i64], {\"one\", 2L})"},
+};
+
+/// The bytes of a builder, with zeros for longer ones behind them.
+std::array<std::int64_t, 8> state_of(const Value& v, const Module& maker) {
+    std::array<std::int64_t, 8> bytes{};
+    std::memcpy(bytes.data(), weld_value_data(v.get()), std::size_t(weld_module_return_size(maker.get())));
+    return bytes;
+}
+Module taker_of(const std::string& type) { return compile("|b: " + type + "| result(b)"); }
+
+}  // namespace
+
+TEST_CASE("a builder of one type is refused as one of any other, and stays whole") {
+    const Context c = context();
+    for (const Maker& made : kMakers) {
+        const Module maker = compile(made.program), taker = taker_of(made.type);
+        Value b = run(maker, c);
+        for (const Maker& wanted : kMakers) {
+            if (&wanted == &made) continue;
+            std::string message;
+            CAPTURE(made.type);
+            CAPTURE(wanted.type);
+            CHECK(failure(taker_of(wanted.type), c, state_of(b, maker), &message) == WELD_INVALID_ARGUMENT);
+            CHECK_MESSAGE(message.find("the builder `b` ") != std::string::npos, message);
+        }
+        run(taker, c, state_of(b, maker));
+        CHECK(failure(taker, c, state_of(b, maker)) == WELD_INVALID_ARGUMENT);  // only now it is used up
+        b.reset();
+        CHECK(weld_context_memory_usage(c.get()) == 0);
+    }
+}
+
+TEST_CASE("builders of other contexts, and those that are gone, are refused") {
+    for (const Maker& made : kMakers) {
+        CAPTURE(made.type);
+        const Context c = context(), other = context();
+        Module maker = compile(made.program);
+        const Module taker = taker_of(made.type);
+        Value b = run(maker, other);
+        const auto state = state_of(b, maker);
+        std::string message;
+        CHECK(failure(taker, c, state, &message) == WELD_INVALID_ARGUMENT);
+        CHECK_MESSAGE(message.find("no run of this context returned it") != std::string::npos, message);
+        maker.reset();
+        run(taker, other, state);  // the module that it was made by is not needed
+        CHECK(failure(taker, other, state) == WELD_INVALID_ARGUMENT);
+        maker = compile(made.program);
+        b = run(maker, c);
+        const auto freed = state_of(b, maker);
+        b.reset();
+        CHECK(failure(taker, c, freed) == WELD_INVALID_ARGUMENT);
+        const std::int64_t garbage[] = {0x1234567890, 1, 4, 0, 0, 0, 0, 0};
+        CHECK(failure(taker, c, garbage) == WELD_INVALID_ARGUMENT);
+        CHECK(weld_context_memory_usage(c.get()) == 0);
+    }
+}
+
+TEST_CASE("the state of a builder has to be as it was returned") {
+    const Context c = context();
+    const Module maker = compile("merge(merge(appender[i64], 1L), 3L)"), taker = taker_of("appender[i64]");
+    const Value b = run(maker, c);
+    const auto state = as<Appender<std::int64_t>>(b);
+    std::string message;
+    for (const Appender<std::int64_t> changed : {Appender<std::int64_t>{state.data, 100'000'000, 200'000'000},
+                                                 {state.data, 1, state.capacity},
+                                                 {state.data, state.size, state.capacity + 1},
+                                                 {state.data + 1, state.size, state.capacity},
+                                                 {state.data, -1, state.capacity},
+                                                 {nullptr, state.size, state.capacity},
+                                                 {nullptr, 2, 0},
+                                                 {nullptr, 0, -4},
+                                                 {state.data, 2, 0},
+                                                 {nullptr, -1, 0}}) {
+        CAPTURE(changed.size);
+        CAPTURE(changed.capacity);
+        CHECK(failure(taker, c, changed, &message) == WELD_INVALID_ARGUMENT);
+    }
+    CHECK(elements(as<Vec<std::int64_t>>(run(taker, c, state))) == std::vector<std::int64_t>{1, 3});
+    const Value v = run(compile("vecmerger[i64,+]([1L, 2L])"), c);
+    const auto cells = as<Vec<std::int64_t>>(v);
+    const Module end = taker_of("vecmerger[i64,+]");
+    for (const Vec<std::int64_t> changed :
+         {Vec<std::int64_t>{cells.data, 3}, {cells.data, -1}, {cells.data + 1, 1}, {nullptr, 2}})
+        CHECK(failure(end, c, changed) == WELD_INVALID_ARGUMENT);
+    CHECK(elements(as<Vec<std::int64_t>>(run(end, c, cells))) == std::vector<std::int64_t>{1, 2});
+}
+
+TEST_CASE("builders without anything in them") {
+    const Context c = context();
+    const std::int64_t zeros[8] = {};
+    CHECK(json(run(compile("|b: appender[i64]| result(merge(b, 5L))"), c, zeros)) == "[5]");
+    CHECK(json(run(compile("|b: vecmerger[i64,+]| result(b)"), c, zeros)) == "[]");
+    for (const char* type : {"dictmerger[i64,i64,+]", "dictmerger[vec[i8],i64,+]", "groupmerger[i64,i64]"})
+        CHECK(failure(taker_of(type), c, zeros) == WELD_INVALID_ARGUMENT);  // these are never without memory
+    CHECK(json(run(compile("|b: merger[i64,+]| result(merge(b, 3L))"), c, zeros)) == "3");
+    for (const Maker& made : kMakers) {  // as a program returns them
+        if (std::strncmp(made.type, "vecmerger", 9) == 0) continue;
+        const Module maker = compile(made.type);
+        Value b = run(maker, c);
+        CHECK(json(run(compile("|b: " + std::string(made.type) + "| len(result(b))"), c,
+                       state_of(b, maker))) == "0");
+    }
+    CHECK(failure(compile("|b: vecmerger[i64,+]| result(merge(b, {0L, 5L}))"), c, zeros) ==
+          WELD_ARRAY_OUT_OF_BOUNDS);
+}
+
+TEST_CASE("structs of builders are checked one by one") {
+    const Context c = context();
+    const Module maker =
+        compile("{merge(appender[i64], 1L), {merge(dictmerger[i64,i64,+], {1L, 2L}), merger[i64,+](4L)}}");
+    const std::string type = "{appender[i64],{dictmerger[i64,i64,+],merger[i64,+]}}";
+    const Module taker =
+        compile("|n: i64, s: " + type + "| {result(s.$0), result(s.$1.$0), result(s.$1.$1), n}");
+    struct Args {
+        std::int64_t n;
+        Appender<std::int64_t> a;
+        void* d;
+        std::int64_t m;
+    };
+    const auto args_of = [&](const Value& v) {
+        Args args{7, {}, nullptr, 0};
+        std::memcpy(&args.a, weld_value_data(v.get()), sizeof args - offsetof(Args, a));
+        return args;
+    };
+    const Value v = run(maker, c), w = run(maker, c);
+    Args bad = args_of(v);
+    std::string message;
+    bad.a.size = 5;
+    CHECK(failure(taker, c, bad, &message) == WELD_INVALID_ARGUMENT);
+    CHECK_MESSAGE(message.find("`s.$0` was changed") != std::string::npos, message);
+    bad = args_of(v);
+    bad.d = &bad;
+    CHECK(failure(taker, c, bad, &message) == WELD_INVALID_ARGUMENT);
+    CHECK_MESSAGE(message.find("`s.$1.$0` was used before, or no run") != std::string::npos, message);
+    const Module both = compile("|a: appender[i64], b: appender[i64]| {result(a), result(b)}");
+    const Appender<std::int64_t> twice[] = {args_of(v).a, args_of(v).a};
+    CHECK(failure(both, c, twice, &message) == WELD_INVALID_ARGUMENT);
+    CHECK_MESSAGE(message.find("`b` stands among the arguments twice") != std::string::npos, message);
+    Args mixed = args_of(v);
+    mixed.d = args_of(w).d;
+    CHECK(json(run(taker, c, mixed)) == "[[1], [[1, 2]], 4, 7]");
+    mixed = args_of(w);
+    mixed.d = args_of(v).d;
+    CHECK(json(run(taker, c, mixed)) == "[[1], [[1, 2]], 4, 7]");
+}
+
+TEST_CASE("a dictionary is none of another type, no builder, and none of a value that was freed") {
+    const Context c = context();
+    const Module taker = compile("|d: dict[i64,i64]| len(d)");
+    const Value builder = run(compile("merge(dictmerger[i64,i64,+], {1L, 2L})"), c);
+    std::string message;
+    CHECK(failure(taker, c, as<void*>(builder), &message) == WELD_INVALID_ARGUMENT);
+    CHECK_MESSAGE(message.find("`d` is a builder") != std::string::npos, message);
+    const Value other = run(compile("result(merge(dictmerger[i64,{i64,i64},+], {1L, {2L, 3L}}))"), c);
+    CHECK(failure(taker, c, as<void*>(other), &message) == WELD_INVALID_ARGUMENT);
+    CHECK_MESSAGE(message.find("`d` is no `dict[i64,i64]`") != std::string::npos, message);
+    std::int64_t garbage[32] = {};
+    CHECK(failure(taker, c, static_cast<void*>(garbage), &message) == WELD_INVALID_ARGUMENT);
+    CHECK_MESSAGE(message.find("`d` is no dictionary of a value that lives") != std::string::npos, message);
+    CHECK(as<std::int64_t>(run(taker, c, static_cast<void*>(nullptr))) == 0);
 }
