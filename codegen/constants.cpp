@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "codegen/emit.h"
 
 namespace weld::codegen {
@@ -23,6 +25,7 @@ void Constants::look(const Expr* e) {
         return look(b.result());
     }
     for (const Expr* a : e->args()) look(a);
+    if (e->op == Op::PackedVec && vectors_.insert(e).second) packed_.push_back(e->as<PackedVec>());
     const auto known = [this](const Expr* a) { return holds(a); };
     if (e->op == Op::MakeVec && std::all_of(e->args().begin(), e->args().end(), known)) vectors_.insert(e);
 }
@@ -31,6 +34,7 @@ bool Constants::holds(const Expr* e) const {
     switch (e->op) {
         case Op::Literal: return true;
         case Op::Var: return value(e->attr.symbol);
+        case Op::PackedVec: return true;
         case Op::MakeVec: return vectors_.count(e);
         case Op::MakeStruct:
             return std::all_of(e->args().begin(), e->args().end(),
@@ -42,6 +46,11 @@ bool Constants::holds(const Expr* e) const {
 const Expr* Constants::value(const Symbol* s) const {
     const Expr* const* known = values_.find(s);
     return known ? *known : nullptr;
+}
+
+static std::uint64_t constant_length(const Expr* v) {
+    if (v->op == Op::MakeVec) return v->num_args;
+    return v->attr.bytes->size() / std::size_t(size_of(v->type->elem()->scalar));
 }
 
 namespace {
@@ -88,10 +97,11 @@ void Data::write(const Expr* e, std::size_t at, bool named) {
     } else if (e->op == Op::MakeStruct) {
         const auto offsets = offsets_of(e->type->args);
         for (std::size_t i = 0; i < e->num_args; ++i) write(e->arg(i), at + std::size_t(offsets[i]), named);
-    } else if (const std::uint64_t n = e->num_args; n > 0) {
+    } else if (const std::uint64_t n = constant_length(e); n > 0) {
         const auto v = e->as<MakeVec>();
         std::memcpy(&bytes_[at + sizeof(void*)], &n, sizeof n);
-        pointers_.push_back(named ? Pointer{at, unit_.data(v), 0} : Pointer{at, nullptr, elements(v)});
+        const bool apart = named || !v;
+        pointers_.push_back(apart ? Pointer{at, unit_.data(e), 0} : Pointer{at, nullptr, elements(v)});
     }
 }
 
@@ -129,10 +139,14 @@ llvm::Constant* Data::variable() {
     return global;
 }
 
-llvm::Constant* Unit::data(MakeVec v) {
-    llvm::Constant*& known = data_[v.node];
-    if (!known) known = Data(*this, v).variable();
-    return known;
+std::string name_of_packed(PackedVec v) { return fmt::format("data.{}", v.node->id); }
+
+llvm::Constant* Unit::data(const Expr* v) {
+    llvm::Constant*& known = data_[v];
+    if (known) return known;
+    if (const auto packed = v->as<PackedVec>())
+        return known = out.getOrInsertGlobal(name_of_packed(packed), i8);
+    return known = Data(*this, v->as<MakeVec>()).variable();
 }
 
 static llvm::Constant* number(const Unit& u, const Expr* e) {
@@ -148,10 +162,10 @@ Leaves Unit::constant(const Expr* e) {
     switch (e->op) {
         case Op::Literal: return {number(*this, e)};
         case Op::Var: return constant(constants.value(e->attr.symbol));
+        case Op::PackedVec:
         case Op::MakeVec: {
-            if (e->num_args == 0)
-                return {llvm::ConstantPointerNull::get(ptr), llvm::ConstantInt::get(i64, 0)};
-            return {data(e->as<MakeVec>()), llvm::ConstantInt::get(i64, e->num_args)};
+            const std::uint64_t n = constant_length(e);
+            return {n ? data(e) : llvm::ConstantPointerNull::get(ptr), llvm::ConstantInt::get(i64, n)};
         }
         default: {
             Leaves all;

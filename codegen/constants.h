@@ -2,7 +2,9 @@
 // They lie in the program's data and are not computed.
 #pragma once
 
+#include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "weldir/ir/module.h"
 #include "weldir/ir/table.h"
@@ -17,12 +19,18 @@ class Constants {
     bool holds(const Expr* e) const;
     /// What a Block binds `s` to, if that is constant; else null.
     const Expr* value(const Symbol* s) const;
+    /// The packed vectors of the module, each once.
+    const std::vector<PackedVec>& packed() const { return packed_; }
 
   private:
     void look(const Expr* e);
 
     std::unordered_set<const Expr*> vectors_;
+    std::vector<PackedVec> packed_;
     Table<Symbol, const Expr*> values_;
 };
+
+/// The symbol by which code refers to its elements. LLVM never sees these: there may be very many.
+std::string name_of_packed(PackedVec v);
 
 }  // namespace weld::codegen

@@ -237,6 +237,7 @@ Leaves Emitter::emit(const Expr* e) {
         case Op::For: return emit_for(e->as<For>());
         case Op::Sort: return emit_sort(e->as<Sort>());
         case Op::MakeVec: return emit_make_vec(e->as<MakeVec>());
+        case Op::PackedVec: return unit.constant(e);
         case Op::Lookup: return emit_lookup(e->as<Lookup>());
         case Op::OptLookup: return emit_opt_lookup(e->as<OptLookup>());
         case Op::OptLanes: return emit_opt_lanes(e->as<OptLanes>());

@@ -63,8 +63,8 @@ class Unit {
     llvm::Function* function(const std::string& name, llvm::ArrayRef<llvm::Type*> params);  ///< returns i32
     llvm::Function* seen(llvm::Function* f);  ///< `f` as code of this unit refers to it
     llvm::Function* function_of(const weld::Function& f);
-    Leaves constant(const Expr* e);   ///< of what `constants` holds
-    llvm::Constant* data(MakeVec v);  ///< the elements of such a vector
+    Leaves constant(const Expr* e);       ///< of what `constants` holds
+    llvm::Constant* data(const Expr* v);  ///< the elements of such a vector
 
     /// Outlined loop bodies by For node, so that a loop which is emitted in place twice has one of them.
     std::unordered_map<const Expr*, llvm::Function*> loop_functions;

@@ -188,6 +188,8 @@ bool generate(const Module& m, const CodeOptions& options, MachineCode* code, Co
     if (!ok || !error->empty()) return false;
     code->objects = {std::move(object_of_once), std::move(object_of_loops)};
     for (Share& share : others) code->objects.push_back(std::move(share.object));
+    for (const PackedVec v : constants.packed())
+        code->data.push_back({codegen::name_of_packed(v), v.bytes()});
     std::erase_if(code->objects, [](const std::string& object) { return object.empty(); });
     if (Dl_info info; ::dladdr(reinterpret_cast<void*>(&generate), &info)) code->generator = info.dli_fname;
     if (times) *times = {optimized - begin, now_ms() - optimized};

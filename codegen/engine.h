@@ -59,10 +59,17 @@ inline constexpr std::string_view kUserFunction = "udf.";
 /// The address of a runtime entry (runtime/abi/entry.def), vector routine or user function; null if unknown.
 using Resolve = std::function<void*(std::string_view name)>;
 
+/// Constants that code refers to by name. The bytes belong to the Module, or to who read the code from a file.
+struct CodeData {
+    std::string name;
+    std::string_view bytes;
+};
+
 /// Machine code that holds no address of a process, so it may be kept.
 struct MachineCode {
     std::vector<std::string> objects;  ///< ELF
-    std::string generator;             ///< the file that `generate` lies in
+    std::vector<CodeData> data;
+    std::string generator;  ///< the file that `generate` lies in
 };
 
 /// Translates a verified Module. False with `*error` set if that fails, which is our bug or the machine's,

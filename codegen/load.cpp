@@ -3,6 +3,7 @@
 //     program.objects   one after the other in one arena: code (then read-only), stubs; constants, slots
 //     stub              jmp *address: a call reaches 2 GiB, functions of the runtime may be farther away
 //     slot              an address that code loads from memory
+//     data              constants that are in no object
 //
 // Starts no LLVM, so code that was kept on disk runs a millisecond after it was read.
 #include <elf.h>
@@ -68,10 +69,12 @@ class Object {
     const char* names_ = nullptr;
 };
 
+constexpr std::size_t kDataAlign = 64;  // of constants that are in no object
+
 class Linker {
   public:
-    Linker(const std::vector<std::string>& objects, const Resolve& resolve)
-        : resolve_(resolve), objects_(objects.begin(), objects.end()) {}
+    Linker(const MachineCode& code, const Resolve& resolve)
+        : resolve_(resolve), data_(code.data), objects_(code.objects.begin(), code.objects.end()) {}
 
     std::shared_ptr<Code> link(std::string* error) {
         auto code = std::make_shared<LoadedCode>();
@@ -117,6 +120,8 @@ class Linker {
         const std::size_t stubs = aligned(bytes, relocations::kStubBytes);
         bytes = 0, align = relocations::kSlotBytes;
         for_each_section(false, add);
+        for (const CodeData& d : data_) bytes = aligned(bytes, kDataAlign) + d.bytes.size();
+        if (!data_.empty()) align = std::max(align, kDataAlign);
         const std::size_t first_slot = aligned(bytes, relocations::kSlotBytes);
         code.memory.emplace(stubs + undefined * relocations::kStubBytes,
                             first_slot + slots * relocations::kSlotBytes, align);
@@ -135,6 +140,12 @@ class Linker {
         for_each_section(true, copy);
         at = code.memory->data();
         for_each_section(false, copy);
+        for (const CodeData& d : data_) {
+            at += -reinterpret_cast<std::uintptr_t>(at) & (kDataAlign - 1);
+            std::memcpy(at, d.bytes.data(), d.bytes.size());
+            defined_[d.name] = at;
+            at += d.bytes.size();
+        }
     }
 
     void define(const Object& o) {
@@ -201,6 +212,7 @@ class Linker {
     }
 
     const Resolve& resolve_;
+    const std::vector<CodeData>& data_;
     std::vector<Object> objects_;
     char *next_stub_ = nullptr, *next_slot_ = nullptr;
     std::unordered_map<std::string_view, char*> defined_;
@@ -211,7 +223,7 @@ class Linker {
 }  // namespace
 
 std::shared_ptr<Code> load(const MachineCode& code, const Resolve& resolve, std::string* error) {
-    return Linker(code.objects, resolve).link(error);
+    return Linker(code, resolve).link(error);
 }
 
 }  // namespace weld

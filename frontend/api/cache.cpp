@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <list>
@@ -20,6 +21,8 @@
 namespace weld {
 
 // ---- keys
+
+static constexpr std::size_t kMostKeyBytes = std::size_t(4) << 20;  // of what is remembered
 
 static void append(std::string& to, std::string_view text) {
     const std::uint64_t size = text.size();
@@ -43,6 +46,7 @@ static std::string key_of(std::string_view text, const CompileOptions& options) 
 }
 
 std::string process_key(std::string_view text, const CompileOptions& options) {
+    if (text.size() > kMostKeyBytes / 4) return {};
     return key_of(text, options) + fmt::format("{}", fmt::ptr(options.libraries.get()));
 }
 
@@ -79,7 +83,6 @@ struct Recent {
 };
 
 constexpr std::size_t kMostPrograms = 64;
-constexpr std::size_t kMostKeyBytes = std::size_t(4) << 20;
 
 Recent& recent() {
     static Recent& all = *new Recent;  // never destroyed: threads may compile while the process ends
@@ -100,7 +103,7 @@ std::shared_ptr<const Program> recent_program(const std::string& key) {
 }
 
 void remember_program(std::string key, std::shared_ptr<const Program> program) {
-    if (key.size() > kMostKeyBytes / 4) return;
+    if (key.empty() || key.size() > kMostKeyBytes / 4) return;
     std::list<std::pair<std::string, std::shared_ptr<const Program>>> gone;  // freed after the lock
     Recent& all = recent();
     const std::lock_guard lock(all.mutex);
@@ -184,11 +187,12 @@ static std::string contents_of(const std::string& folder, const std::string& nam
 
 namespace {
 
-/// Reads texts with their lengths, one after the other.
+/// Reads texts with their lengths, one after the other, and adds up their checksum.
 class Reader {
   public:
     explicit Reader(std::string_view rest) : rest_(rest) {}
     bool good() const { return good_; }
+    std::uint64_t sum() const { return sum_; }
     std::string_view text() {
         std::uint64_t size = 0;
         good_ = good_ && rest_.size() >= sizeof size;
@@ -200,26 +204,26 @@ class Reader {
         if (!good_) return {};
         const std::string_view found = rest_.substr(0, size);
         rest_.remove_prefix(size);
+        sum_ = hash_of(found, sum_);
         return found;
     }
     bool at_end() const { return rest_.empty(); }
 
   private:
     std::string_view rest_;
+    std::uint64_t sum_ = 0;
     bool good_ = true;
 };
 
 }  // namespace
 
 bool read_stored(const std::string& folder, const std::string& key, StoredProgram* stored) {
-    const std::string bytes = contents_of(folder, name_in_folder(key));
+    const std::string& bytes = stored->file = contents_of(folder, name_in_folder(key));
     std::uint64_t sum;
     const std::size_t header = kMagic.size() + sizeof sum;
     if (!bytes.starts_with(kMagic) || bytes.size() < header) return false;
     std::memcpy(&sum, bytes.data() + kMagic.size(), sizeof sum);
-    const std::string_view body = std::string_view(bytes).substr(header);
-    if (hash_of(body, 0) != sum) return false;
-    Reader in(body);
+    Reader in(std::string_view(bytes).substr(header));
     if (in.text() != key) return false;
     stored->code.generator = in.text();
     if (in.text() != stamp_of(stored->code.generator)) return false;
@@ -227,47 +231,53 @@ bool read_stored(const std::string& folder, const std::string& key, StoredProgra
     stored->result = in.text();
     for (std::string_view name = in.text(); !name.empty(); name = in.text())
         stored->params.emplace_back(name, in.text());
+    for (std::string_view name = in.text(); !name.empty(); name = in.text())
+        stored->code.data.push_back({std::string(name), in.text()});
     while (in.good() && !in.at_end()) stored->code.objects.emplace_back(in.text());
-    return in.good() && !stored->code.objects.empty();
+    return in.good() && in.sum() == sum && !stored->code.objects.empty();
+}
+
+using Texts = std::vector<std::string_view>;
+
+static void write_texts(std::FILE* file, const Texts& texts) {
+    std::uint64_t sum = 0;
+    for (std::string_view text : texts) sum = hash_of(text, sum);
+    std::fwrite(kMagic.data(), 1, kMagic.size(), file);
+    std::fwrite(&sum, sizeof sum, 1, file);
+    for (std::string_view text : texts) {
+        const std::uint64_t size = text.size();
+        std::fwrite(&size, sizeof size, 1, file);
+        std::fwrite(text.data(), 1, text.size(), file);
+    }
 }
 
 /// Writes a file by the side and then gives it its name, in the place of whatever is there.
-static void put_file(const std::string& bytes, const std::string& folder, const std::string& name) {
+static void put_file(const Texts& texts, const std::string& folder, const std::string& name) {
     std::string path = folder + "/new-XXXXXX";
-    const int file = ::mkostemp(path.data(), O_CLOEXEC);
-    if (file < 0) return;
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-        const ssize_t n = ::write(file, bytes.data() + done, bytes.size() - done);
-        if (n < 0 && errno != EINTR) break;
-        if (n > 0) done += std::size_t(n);
-    }
-    const bool closed = ::close(file) == 0;
-    if (done < bytes.size() || !closed || ::rename(path.c_str(), (folder + '/' + name).c_str()) != 0)
+    const int descriptor = ::mkostemp(path.data(), O_CLOEXEC);
+    if (descriptor < 0) return;
+    std::FILE* file = ::fdopen(descriptor, "w");
+    if (file) write_texts(file, texts);
+    const bool good = file && !std::ferror(file);
+    const bool closed = (file ? std::fclose(file) : ::close(descriptor)) == 0;
+    if (!good || !closed || ::rename(path.c_str(), (folder + '/' + name).c_str()) != 0)
         ::unlink(path.c_str());
 }
 
 void write_stored(const std::string& folder, const std::string& key, const StoredProgram& stored) {
     const std::string stamp = stamp_of(stored.code.generator);
     if (stamp.empty()) return;
-    std::string body;
-    for (std::string_view text :
-         {std::string_view(key), std::string_view(stored.code.generator), std::string_view(stamp),
-          std::string_view(stored.warnings), std::string_view(stored.result)})
-        append(body, text);
-    for (const auto& [name, type] : stored.params) {
-        append(body, name);
-        append(body, type);
-    }
-    append(body, "");
-    for (const std::string& object : stored.code.objects) append(body, object);
-    const std::uint64_t sum = hash_of(body, 0);
-
-    std::string bytes(kMagic);
-    bytes.append(reinterpret_cast<const char*>(&sum), sizeof sum).append(body);
-    if (std::int64_t(bytes.size()) > kMostBytes) return;
+    Texts texts = {key, stored.code.generator, stamp, stored.warnings, stored.result};
+    for (const auto& [name, type] : stored.params) texts.insert(texts.end(), {name, type});
+    texts.push_back("");
+    for (const CodeData& d : stored.code.data) texts.insert(texts.end(), {d.name, d.bytes});
+    texts.push_back("");
+    texts.insert(texts.end(), stored.code.objects.begin(), stored.code.objects.end());
+    std::size_t bytes = 0;
+    for (std::string_view text : texts) bytes += sizeof(std::uint64_t) + text.size();
+    if (std::int64_t(bytes) > kMostBytes) return;
     const Descriptor in(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (is_safe_folder(in.get())) put_file(bytes, folder, name_in_folder(key));
+    if (is_safe_folder(in.get())) put_file(texts, folder, name_in_folder(key));
 }
 
 }  // namespace weld

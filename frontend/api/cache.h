@@ -18,7 +18,7 @@ namespace weld {
 struct CompileOptions;
 class Program;
 
-/// Same key, same outcome in this process.
+/// Same key, same outcome in this process. Empty if the text is too long to be remembered.
 std::string process_key(std::string_view text, const CompileOptions& options);
 /// Same key, same outcome on this machine.
 std::string machine_key(std::string_view text, const CompileOptions& options);
@@ -33,6 +33,7 @@ struct StoredProgram {
     std::string result;                                       ///< types as text
     std::vector<std::pair<std::string, std::string>> params;  ///< name, type
     MachineCode code;
+    std::string file;  ///< that data of the code lie in
 };
 
 /// False if `folder` holds nothing by that key that may be used.

@@ -82,10 +82,10 @@ class Compilation {
     }
 
     /// The program that was kept; null if it cannot be had any more.
-    std::shared_ptr<const Program> restore(std::string text, const StoredProgram& stored) {
+    std::shared_ptr<const Program> restore(const std::string& text, const StoredProgram& stored) {
         program_->module_ = std::make_unique<Module>();
         Module& m = *program_->module_;
-        m.sources.add(options_.name, std::move(text));
+        m.sources.add(options_.name, text);
         Diagnostics none;
         std::vector<const Symbol*> params;
         for (const auto& [name, type] : stored.params) {
@@ -244,14 +244,14 @@ class Compilation {
     MachineCode machine_code_;
 };
 
-static std::shared_ptr<const Program> from_folder(const std::string& text, const CompileOptions& options,
+static std::shared_ptr<const Program> from_folder(std::string text, const CompileOptions& options,
                                                   CompileReport& report) {
     const std::string key = machine_key(text, options);
     StoredProgram stored;
     if (read_stored(options.cache, key, &stored))
         if (auto program = Compilation(options, report).restore(text, stored)) return program;
     Compilation fresh(options, report);
-    std::shared_ptr<const Program> program = fresh.compile(text);
+    std::shared_ptr<const Program> program = fresh.compile(std::move(text));
     if (program && !program->result_type()->holds_builder) write_stored(options.cache, key, fresh.stored());
     return program;
 }
@@ -261,7 +261,7 @@ static std::shared_ptr<const Program> from_process(std::string text, const Compi
     std::string key = process_key(text, options);
     if (auto known = recent_program(key)) return known;
     auto program = options.cache.empty() ? Compilation(options, report).compile(std::move(text))
-                                         : from_folder(text, options, report);
+                                         : from_folder(std::move(text), options, report);
     if (program) remember_program(std::move(key), program);
     return program;
 }

@@ -173,6 +173,7 @@ bool read_bits(std::string_view token, std::uint64_t* bits) {
 std::string read_string(std::string_view token, std::size_t* bad) {
     *bad = std::string::npos;
     std::string out;
+    out.reserve(token.size());
     for (std::size_t i = 1; i + 1 < token.size(); ++i) {
         if (token[i] != '\\') {
             out += token[i];

@@ -1,5 +1,8 @@
 // The tree as nodes of the Module. Everything has been checked; what is decided here is only form: strings
 // become vectors, `zip` the data of its loop, large trees of operators are cut.
+#include <algorithm>
+#include <cstring>
+
 #include "frontend/weld/reader.h"
 #include "weldir/ir/build.h"
 #include "weldir/ir/kernels.h"
@@ -60,12 +63,31 @@ class Lowering {
         return string(n);
     }
 
+    /// Vectors of so many literals are not kept as nodes.
+    static constexpr std::size_t kLongVector = 256;
+
     const Expr* string(const Node* n) {
         const Type* i8 = m_.types.scalar(Scalar::I8);
+        if (n->text.size() >= kLongVector) {
+            const bool ends = r_.options.nul_terminated_strings;
+            return packed_vec(m_, i8, ends ? m_.arena.copy(std::string(n->text) + '\0') : n->text, n->loc);
+        }
         std::vector<const Expr*> bytes;
         for (char c : n->text) bytes.push_back(int_literal(m_, i8, std::int8_t(c), n->loc));
         if (r_.options.nul_terminated_strings) bytes.push_back(int_literal(m_, i8, 0, n->loc));
         return make_vec(m_, i8, bytes, n->loc);
+    }
+
+    /// A long vector of nothing but literals; null if it is none.
+    const Expr* packed(const Node* n) {
+        const auto is_literal = [](const Node* a) { return a->is(Op::Literal) && !a->annotations; };
+        if (n->args.size() < kLongVector || !std::ranges::all_of(n->args, is_literal)) return nullptr;
+        const Type* elem = n->type->elem();
+        const auto size = std::size_t(size_of(elem->scalar));
+        char* to = static_cast<char*>(m_.arena.allocate(n->args.size() * size, 8));
+        for (std::size_t i = 0; i < n->args.size(); ++i)
+            std::memcpy(to + i * size, &n->args[i]->bits, size);  // little endian
+        return packed_vec(m_, elem, {to, n->args.size() * size}, n->loc);
     }
 
     /// What `measure` said is bound to a name as it is computed; what was to be computed before that, too.

@@ -241,14 +241,16 @@ Node* Parser::number(bool negative, Loc start) {
 
 Node* Parser::string() {
     const Loc start = current().loc;
-    std::size_t bad = 0;
-    const std::string bytes = read_string(text_of(current()), &bad);
+    std::size_t bad = std::string::npos;
+    const std::string_view token = text_of(current());
+    std::string_view bytes = token.substr(1, token.size() - 2);
+    if (bytes.find('\\') != bytes.npos) bytes = reader_.module.arena.copy(read_string(token, &bad));
     if (bad != std::string::npos)
         diagnostics_
             .error(start, "unknown escape in a string; there are `\\n \\t \\r \\0 \\\\ \\\"` and `\\xHH`")
             .label({start.offset + std::uint32_t(bad)}, "this one");
     Node* out = make(Form::String, start, start, {});
-    out->text = reader_.arena.copy(std::string_view(bytes));
+    out->text = bytes;
     advance();
     return out;
 }

@@ -76,7 +76,7 @@ enum class Form : std::uint8_t {
               ///< to call
     Ascribe,  ///< args[0]: type_node
     Zip,      ///< args are iterators or vectors
-    String,   ///< `text` is the bytes
+    String,   ///< `text` is the bytes, which live as long as the Module
     Error,    ///< has been reported
 };
 

@@ -90,6 +90,10 @@ TEST_CASE("string literals end in a NUL where old clients want that") {
     CHECK(result<std::int64_t>("len(\"abc\")") == 3);
     const Module m = compile("len(\"abc\")", {{"weld.compat.nulTerminatedStrings", "true"}});
     CHECK(as<std::int64_t>(run(m, context())) == 4);
+    const std::string text = '"' + std::string(1000, 'x') + '"',
+                      last = "let s = " + text + "; {len(s), lookup(s, len(s) - 1L)}";
+    CHECK(json(run(compile(last), context())) == "[1000, 120]");
+    CHECK(json(run(compile(last, {{"weld.compat.nulTerminatedStrings", "true"}}), context())) == "[1001, 0]");
 }
 
 TEST_CASE("serialized values may have a header, which is then demanded") {

@@ -125,9 +125,11 @@ TEST_CASE("a program without parameters needs no argument") {
 
 TEST_CASE("results outlive the module, literals in them too") {
     const Context c = context();
-    Value text, texts;
+    Value text, texts, longer;
+    const std::string many = std::string(5000, 'x') + "y";
     {
         text = run(compile("\"hello\""), c);
+        longer = run(compile("let s = \"" + many + "\"; [s, \"z\"]"), c);
         texts = run(compile("|n: i64| [\"one\", \"two\", \"three\"]"), c, std::int64_t(1));
     }
     const auto& t = as<Vec<char>>(text);
@@ -135,6 +137,10 @@ TEST_CASE("results outlive the module, literals in them too") {
     const auto& ts = as<Vec<Vec<char>>>(texts);
     REQUIRE(ts.len == 3);
     CHECK(std::string(ts.data[2].data, ts.data[2].len) == "three");
+    const auto& l = as<Vec<Vec<char>>>(longer);
+    REQUIRE(l.len == 2);
+    CHECK(std::string(l.data[0].data, l.data[0].len) == many);
+    CHECK(std::string(l.data[1].data, l.data[1].len) == "z");
 }
 
 TEST_CASE("results outlive the handle of their context") {

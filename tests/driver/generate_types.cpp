@@ -122,7 +122,8 @@ const Expr* Generator::leaf(const Type* t) {
 
 const Expr* Generator::text(const Type* t) {
     constexpr char letters[] = "aabbxyz\"\\\n \xc3\xa9";
-    return vector(t, r_.below(6),
+    const std::size_t length = r_.percent(2) ? 256 + r_.below(8) : r_.below(6);  // long ones are packed
+    return vector(t, length,
                   [&] { return int_literal(m_, t->elem(), letters[r_.below(std::size(letters) - 1)]); });
 }
 

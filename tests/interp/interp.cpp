@@ -64,6 +64,7 @@ class Interpreter {
             case Op::Block: return block(e->as<Block>());
             case Op::MakeStruct:
             case Op::MakeVec: return list_value(all(e->args()));
+            case Op::PackedVec: return packed(e->as<PackedVec>());
             case Op::GetField: return eval(e->arg(0)).items()[e->attr.index];
             case Op::Cast: return cast(e->as<Cast>());
             case Op::Broadcast: return list_value(Values(e->type->lanes, eval(e->arg(0))));
@@ -147,6 +148,17 @@ class Interpreter {
     }
 
     // ---- structure
+
+    static Value packed(PackedVec v) {
+        const auto size = std::size_t(size_of(v.node->type->elem()->scalar));
+        Values items;
+        for (std::size_t at = 0; at < v.bytes().size(); at += size) {
+            std::uint64_t bits = 0;
+            std::memcpy(&bits, v.bytes().data() + at, size);
+            items.push_back(scalar_value(bits));
+        }
+        return list_value(std::move(items));
+    }
 
     Value block(Block b) {
         for (std::size_t i = 0; i < b.size(); ++i) bind(b.symbol(i), eval(b.value(i)));

@@ -137,6 +137,10 @@ const Expr* get_field(Module& m, const Expr* of, std::size_t index, Loc loc) {
 const Expr* make_vec(Module& m, const Type* elem, Args elems, Loc loc) {
     return make(m, Op::MakeVec, m.types.vec(elem), elems, loc);
 }
+const Expr* packed_vec(Module& m, const Type* elem, std::string_view bytes, Loc loc) {
+    return make(m, Op::PackedVec, m.types.vec(elem), Args{}, loc,
+                {.bytes = m.arena.make<std::string_view>(bytes)});
+}
 const Expr* if_(Module& m, const Expr* cond, const Expr* then, const Expr* otherwise, Loc loc) {
     return make(m, Op::If, then->type, {cond, then, otherwise}, loc);
 }

@@ -48,6 +48,8 @@ inline const Expr* make_struct(Module& m, std::initializer_list<const Expr*> fie
 }
 const Expr* get_field(Module& m, const Expr* of, std::size_t index, Loc loc = {});
 const Expr* make_vec(Module& m, const Type* elem, Args elems, Loc loc = {});
+/// `bytes` live as long as the module.
+const Expr* packed_vec(Module& m, const Type* elem, std::string_view bytes, Loc loc = {});
 const Expr* if_(Module& m, const Expr* cond, const Expr* then, const Expr* otherwise, Loc loc = {});
 const Expr* select(Module& m, const Expr* cond, const Expr* then, const Expr* otherwise, Loc loc = {});
 const Expr* iterate(Module& m, const Expr* init, const Expr* body, Loc loc = {});

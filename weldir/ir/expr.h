@@ -76,13 +76,14 @@ struct Function;
 
 /// What `op` needs besides arguments; which member holds is fixed by the kind of node.
 union Attr {
-    std::uint64_t bits;            // Literal: value, zero-extended to 64 bits (floats by bit pattern)
-    const Symbol* symbol;          // Var
-    const Symbol* const* symbols;  // Block, Lambda (count: Expr::num_symbols)
-    std::uint64_t index;           // GetField
-    IterShape iter;                // Iter
-    const KernelRef* kernel;       // Kernel
-    const Function* function;      // Call
+    std::uint64_t bits;             // Literal: value, zero-extended to 64 bits (floats by bit pattern)
+    const Symbol* symbol;           // Var
+    const Symbol* const* symbols;   // Block, Lambda (count: Expr::num_symbols)
+    std::uint64_t index;            // GetField
+    IterShape iter;                 // Iter
+    const KernelRef* kernel;        // Kernel
+    const Function* function;       // Call
+    const std::string_view* bytes;  // PackedVec
 };
 
 /// One node of a program. Never changes once made; lives as long as its Module.
@@ -167,6 +168,11 @@ struct GetField : View<Op::GetField> {
 /// `[a, b, ...]`; strings are vectors of i8 literals.
 struct MakeVec : View<Op::MakeVec> {
     std::span<const Expr* const> elems() const { return node->args(); }
+};
+/// A long vector of scalar literals, which would be too much to keep as nodes: its elements as they lie in
+/// memory. Passes see no more of them than how many there are.
+struct PackedVec : View<Op::PackedVec> {
+    std::string_view bytes() const { return *node->attr.bytes; }
 };
 /// `T(x)`: between scalars, or lane by lane between simd of as many lanes.
 struct Cast : View<Op::Cast> {

@@ -91,6 +91,7 @@ static Traits own_traits(const Expr* e) {
             t.fails = info(e->type->builder).merge_fails;
             break;
         case Op::MakeVec:
+        case Op::PackedVec:
         case Op::Sort:
         case Op::ToVec:
         case Op::Serialize: t.heavy = true; break;
@@ -257,6 +258,8 @@ std::optional<Count> Facts::length_of(const Expr* e) {
         case Op::Var:
         case Op::GetField: return is_path(e) ? length(e) : std::nullopt;
         case Op::MakeVec: return Count{std::int64_t(e->num_args), nullptr};
+        case Op::PackedVec:
+            return Count{std::int64_t(e->attr.bytes->size()) / size_of(e->type->elem()->scalar), nullptr};
         case Op::Sort: return e->as<Sort>().limit() ? std::nullopt : length(e->as<Sort>().of());
         case Op::ToVec: return length(e->as<ToVec>().of());
         case Op::Result: return built(e->as<Result>().builder(), {});

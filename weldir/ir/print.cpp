@@ -10,6 +10,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -90,12 +91,7 @@ static std::size_t visible_character(std::string_view s) {
 }
 
 /// The bytes of a `vec[i8]` literal as a string literal; empty if they would not read well as one.
-static std::string string_literal(MakeVec v) {
-    std::string bytes;
-    for (const Expr* e : v.elems()) {
-        if (e->op != Op::Literal || !e->annotations.empty()) return {};
-        bytes += char(e->attr.bits);
-    }
+static std::string string_literal(std::string_view bytes) {
     std::string out = "\"";
     for (std::size_t i = 0; i < bytes.size();) {
         const char c = bytes[i];
@@ -105,12 +101,21 @@ static std::string string_literal(MakeVec v) {
             ++i;
             continue;
         }
-        const std::size_t n = visible_character(std::string_view(bytes).substr(i));
+        const std::size_t n = visible_character(bytes.substr(i));
         if (n == 0) return {};
         out += bytes.substr(i, n);
         i += n;
     }
     return out + '"';
+}
+
+static std::string string_literal(MakeVec v) {
+    std::string bytes;
+    for (const Expr* e : v.elems()) {
+        if (e->op != Op::Literal || !e->annotations.empty()) return {};
+        bytes += char(e->attr.bits);
+    }
+    return string_literal(bytes);
 }
 
 // ---- names
@@ -470,6 +475,19 @@ class Writer {
         type(v.node->type);
     }
 
+    void packed(PackedVec v) {
+        const Scalar elem = v.node->type->elem()->scalar;
+        const auto size = std::size_t(size_of(elem));
+        std::string out = elem == Scalar::I8 ? string_literal(v.bytes()) : "";
+        if (!out.empty()) return text(out);
+        for (std::size_t at = 0; at < v.bytes().size(); at += size) {
+            std::uint64_t bits = 0;
+            std::memcpy(&bits, v.bytes().data() + at, size);  // little endian
+            out += (at ? ", " : "[") + print_literal(elem, bits);
+        }
+        text(out + "]");
+    }
+
     void loop(For f) {
         text("for(");
         open();
@@ -506,6 +524,7 @@ class Writer {
             case Op::MakeStruct: return enclosed("{", e->args(), "}");
             case Op::GetField: node(e->arg(0), kPostfix); return text(fmt::format(".${}", e->attr.index));
             case Op::MakeVec: return vector(e->as<MakeVec>());
+            case Op::PackedVec: return packed(e->as<PackedVec>());
             case Op::Cast: return call(name_of(e->type->scalar), e->args());
             case Op::Broadcast: return call(fmt::format("broadcast[{}]", e->type->lanes), e->args());
             case Op::OptLanes:

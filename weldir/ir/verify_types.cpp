@@ -177,6 +177,12 @@ void make_vec(Demands& d, const Expr* e) {
     for (const Expr* a : e->args()) d.equal(a->type, e->type->elem(), "an element");
 }
 
+void packed_vec(Demands& d, const Expr* e) {
+    if (!d.that(e->type->is_vec() && e->type->elem()->is_scalar(), "a packed vector of what is no scalar"))
+        return;
+    d.that(e->attr.bytes->size() % std::size_t(size_of(e->type->elem()->scalar)) == 0, "half an element");
+}
+
 void sides(Demands& d, const Expr* e) {
     d.equal(e->arg(1)->type, e->type, "the first side");
     d.equal(e->arg(2)->type, e->type, "the second side");
@@ -493,6 +499,7 @@ void node(Demands& d, const Expr* e) {
         case Op::MakeStruct: return make_struct(d, e);
         case Op::GetField: return get_field(d, e);
         case Op::MakeVec: return make_vec(d, e);
+        case Op::PackedVec: return packed_vec(d, e);
         case Op::Cast: return cast(d, e);
         case Op::Broadcast: return broadcast(d, e);
         case Op::If: return if_(d, e);

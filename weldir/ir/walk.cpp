@@ -158,6 +158,7 @@ struct Comparison {
                 return (at == names.end() ? a->attr.symbol : at->second) == b->attr.symbol;
             }
             case Op::Literal: return a->attr.bits == b->attr.bits;
+            case Op::PackedVec: return *a->attr.bytes == *b->attr.bytes;
             case Op::GetField:
                 if (a->attr.index != b->attr.index) return false;
                 break;

@@ -121,6 +121,7 @@ class Numbering {
         if (e->op == Op::Block) return number_of_block(e->as<Block>(), begin);
         switch (e->op) {
             case Op::Literal: words_.push_back(e->attr.bits); break;
+            case Op::PackedVec: words_.push_back(reinterpret_cast<std::uintptr_t>(e->attr.bytes)); break;
             case Op::GetField: words_.push_back(e->attr.index); break;
             case Op::Iter: {
                 const IterShape s = e->attr.iter;

@@ -113,6 +113,7 @@ class Hoister {
         switch (e->op) {
             case Op::Var:
             case Op::Literal:
+            case Op::PackedVec:
             case Op::Lambda:
             case Op::Iter:
             case Op::Block: return true;

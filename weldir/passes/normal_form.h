@@ -16,7 +16,7 @@ inline bool is_atom(const Expr* e) { return e->op == Op::Var || e->op == Op::Lit
 
 /// A literal of whatever type. It is data: as an element of another it needs no name.
 inline bool is_constant(const Expr* e) {
-    return e->op == Op::Literal || ((e->op == Op::MakeVec || e->op == Op::MakeStruct) &&
+    return e->op == Op::Literal || e->op == Op::PackedVec || ((e->op == Op::MakeVec || e->op == Op::MakeStruct) &&
                                     std::all_of(e->args().begin(), e->args().end(), is_constant));
 }
 
@@ -34,6 +34,7 @@ inline bool stands_alone(Facts& facts, const Expr* e) {
         case Op::Serialize:
         case Op::Deserialize:
         case Op::MakeVec:
+        case Op::PackedVec:
         case Op::Kernel:
         case Op::Call: return true;
         case Op::If:
