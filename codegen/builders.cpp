@@ -159,8 +159,8 @@ Leaves Emitter::emit_new_builder(NewBuilder b) {
             return reform(t, {call_pointer("weld_rt_group_new", {task, at(b.node->loc)})}, {}, lanes);
         case BuilderKind::VecMerger: {
             llvm::Value* copy = alloc(arg[1], size_of(t->elem()), b.node->loc);
-            const auto align = llvm::MaybeAlign(std::uint64_t(align_of(t->elem())));
-            ir.CreateMemCpy(copy, align, arg[0], align, ir.CreateMul(arg[1], c64(size_of(t->elem()))));
+            llvm::Value* bytes = ir.CreateMul(arg[1], c64(size_of(t->elem())));
+            call_checked("weld_rt_copy", {task, copy, arg[0], bytes, at(b.node->loc)});
             return {copy, arg[1]};
         }
     }

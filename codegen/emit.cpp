@@ -520,13 +520,7 @@ void Emitter::stop_check(Loc loc) {
     llvm::Value* flag = ir.CreateAlignedLoad(unit.ptr, task, llvm::Align(8));  // WeldTask::stop
     llvm::LoadInst* stop = ir.CreateAlignedLoad(unit.i32, flag, llvm::Align(4), true);
     stop->setAtomic(llvm::AtomicOrdering::Monotonic);  // others set it while we run
-    auto* stopped = block("stopped");
-    auto* on = block("on");
-    ir.CreateCondBr(ir.CreateIsNotNull(stop), stopped, on, rarely(unit.ctx));
-    ir.SetInsertPoint(stopped);
-    call("weld_rt_stopped", {task, at(loc)});
-    ir.CreateBr(fail_exit());
-    ir.SetInsertPoint(on);
+    unlikely(ir.CreateIsNotNull(stop), [&] { call_checked("weld_rt_stopped", {task, at(loc)}); });
 }
 
 void Emitter::collect_check(const Type* state, const std::function<Leaves()>& value) {
@@ -535,42 +529,76 @@ void Emitter::collect_check(const Type* state, const std::function<Leaves()>& va
              [&] { call("weld_rt_collect", {task, spill(state, value()), unit.describe(state)}); });
 }
 
-Leaves Emitter::counted_loop(llvm::Value* lo, llvm::Value* hi, std::int64_t step, const Leaves& state,
-                             const std::vector<bool>& fixed,
-                             const std::function<Leaves(llvm::Value*, const Leaves&)>& body,
-                             const std::function<llvm::Value*(const Leaves&)>& leave) {
-    auto* before = ir.GetInsertBlock();
-    auto* loop = block("loop");
-    auto* done = block("done");
-    ir.CreateCondBr(ir.CreateICmpSLT(lo, hi), loop, done);
-    ir.SetInsertPoint(loop);
-    llvm::PHINode* i = ir.CreatePHI(unit.i64, 2, "i");
-    i->addIncoming(lo, before);
-    Leaves inside = state;
-    for (std::size_t k = 0; k < state.size(); ++k) {
+/// The numbers and states that a loop begins with, where it comes from `before` and from itself.
+static Leaves loop_phis(Emitter& e, const Leaves& begin, const std::vector<bool>& fixed,
+                        llvm::BasicBlock* before) {
+    Leaves inside = begin;
+    for (std::size_t k = 0; k < begin.size(); ++k) {
         if (fixed[k]) continue;
-        llvm::PHINode* phi = ir.CreatePHI(state[k]->getType(), 2);
-        phi->addIncoming(state[k], before);
+        llvm::PHINode* phi = e.ir.CreatePHI(begin[k]->getType(), 2);
+        phi->addIncoming(begin[k], before);
         inside[k] = phi;
     }
-    const Leaves next = body(i, inside);
-    llvm::Value* i_next = ir.CreateAdd(i, c64(step), "", true, true);
-    llvm::Value* again = ir.CreateICmpSLT(i_next, hi);
-    if (leave) again = ir.CreateAnd(again, ir.CreateNot(leave(next)));
-    auto* latch = ir.GetInsertBlock();
-    i->addIncoming(i_next, latch);
-    ir.CreateCondBr(again, loop, done);
-    ir.SetInsertPoint(done);
-    Leaves after = state;
-    for (std::size_t k = 0; k < state.size(); ++k) {
-        if (fixed[k]) continue;
-        llvm::cast<llvm::PHINode>(inside[k])->addIncoming(next[k], latch);
-        llvm::PHINode* phi = ir.CreatePHI(state[k]->getType(), 2);
-        phi->addIncoming(state[k], before);
-        phi->addIncoming(next[k], latch);
-        after[k] = phi;
+    return inside;
+}
+
+static void go_on_with(const Leaves& phis, const Leaves& next, const std::vector<bool>& fixed,
+                       llvm::BasicBlock* latch) {
+    for (std::size_t k = 0; k < phis.size(); ++k)
+        if (!fixed[k]) llvm::cast<llvm::PHINode>(phis[k])->addIncoming(next[k], latch);
+}
+
+// Without strips:  for (i = lo; i < hi; i += step) body;
+// With them:       for (i = lo; i < hi;) { end = min(hi, i + strip); do body; while (i += step, i < end);
+// look; }
+Leaves Emitter::counted_loop(llvm::Value* lo, llvm::Value* hi, std::int64_t step, const Leaves& state,
+                             const std::vector<bool>& fixed_state,
+                             const std::function<Leaves(llvm::Value*, const Leaves&)>& body,
+                             const std::optional<Strip>& strip,
+                             const std::function<llvm::Value*(const Leaves&)>& leave) {
+    std::vector<bool> fixed = fixed_state;
+    fixed.push_back(false);  // the number
+    Leaves begin = state;
+    begin.push_back(lo);
+    auto *before = ir.GetInsertBlock(), *loop = block("loop"), *done = block("done");
+    auto *outer = strip ? block("strip") : nullptr, *look = strip ? block("look") : done;
+    ir.CreateCondBr(ir.CreateICmpSLT(lo, hi), strip ? outer : loop, done);
+    Leaves outside = begin;
+    llvm::Value* end = hi;
+    if (strip) {
+        ir.SetInsertPoint(outer);
+        outside = loop_phis(*this, begin, fixed, before);
+        llvm::Value *i = outside.back(), *most = c64(strip->iterations * step);
+        llvm::Value* ends = ir.CreateICmpSLE(ir.CreateSub(hi, i), most);
+        end = ir.CreateSelect(ends, hi, ir.CreateAdd(i, most));
+        ir.CreateBr(loop);
     }
-    return after;
+    ir.SetInsertPoint(loop);
+    const Leaves inside = loop_phis(*this, outside, fixed, strip ? outer : before);
+    Leaves next = body(inside.back(), Leaves(inside.begin(), inside.end() - 1));
+    llvm::Value* i_next = ir.CreateAdd(inside.back(), c64(step), "", true, true);
+    next.push_back(i_next);
+    llvm::Value* left = leave ? leave(next) : nullptr;
+    const auto and_stays = [&](llvm::Value* more) {
+        return left ? ir.CreateAnd(more, ir.CreateNot(left)) : more;
+    };
+    llvm::Value* again = and_stays(ir.CreateICmpSLT(i_next, end));
+    auto* latch = ir.GetInsertBlock();
+    go_on_with(inside, next, fixed, latch);
+    ir.CreateCondBr(again, loop, look);
+    if (strip) {
+        auto* more = block("more");
+        ir.SetInsertPoint(look);
+        ir.CreateCondBr(and_stays(ir.CreateICmpSLT(i_next, hi)), more, done);
+        ir.SetInsertPoint(more);
+        stop_check(strip->loc);
+        go_on_with(outside, next, fixed, ir.GetInsertBlock());
+        ir.CreateBr(outer);
+    }
+    ir.SetInsertPoint(done);
+    const Leaves after = loop_phis(*this, begin, fixed, before);
+    go_on_with(after, next, fixed, strip ? look : latch);
+    return Leaves(after.begin(), after.end() - 1);
 }
 
 }  // namespace weld::codegen

@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -104,6 +105,13 @@ struct Walk {
     Leaves nd_shape, nd_strides;    ///< nditer
 };
 
+/// How many iterations a loop may go on without looking whether to stop: so few that it does soon, so many
+/// that looking costs nothing.
+struct Strip {
+    std::int64_t iterations;
+    Loc loc;  ///< of the loop
+};
+
 class Emitter {
   public:
     Emitter(Unit& unit, llvm::Function* fn, llvm::Value* task);
@@ -132,7 +140,7 @@ class Emitter {
     llvm::Value* emit_cast(llvm::Value* v, Scalar from, Scalar to);
     llvm::Value* math_call(Op op, Scalar s, llvm::Value* a, llvm::Value* b);
     llvm::Value* merge_op(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b);
-    llvm::Value* compare_values(Op op, const Type* t, const Leaves& a, const Leaves& b);
+    llvm::Value* compare_values(Op op, const Type* t, const Leaves& a, const Leaves& b, Loc loc);
 
     Leaves emit_block(Block b);  // control.cpp
     /// The lets [from, to) of a block. `dead`: by number of a let, the vectors that are freed after it.
@@ -195,7 +203,7 @@ class Emitter {
     void fail_if(llvm::Value* cond, int code, Loc loc, llvm::Value* a = nullptr, llvm::Value* b = nullptr);
     void unlikely(llvm::Value* cond, const std::function<void()>& then);  ///< a cold detour that comes back
     void leave_if(llvm::Value* cond);  ///< to the error exit: the failure is recorded already
-    void stop_check(Loc loc);          ///< leaves if the run was cancelled
+    void stop_check(Loc loc);          ///< leaves if the run is to stop
     void collect_check(const Type* state, const std::function<Leaves()>& value);  ///< end of an iteration
     llvm::Constant* c64(std::int64_t v) { return llvm::ConstantInt::getSigned(unit.i64, v); }
     llvm::Constant* c32(std::int64_t v) { return llvm::ConstantInt::getSigned(unit.i32, v); }
@@ -204,10 +212,12 @@ class Emitter {
     llvm::BasicBlock* fail_exit();
 
     /// `count` from lo to hi: emits `body(i, state)` as the loop body, which gives the next state.
-    /// Leaves of `state` listed in `fixed` do not change. It ends early if `leave(next state)` holds.
+    /// Leaves of `state` listed in `fixed` do not change. It ends early if `leave(next state)` holds. After
+    /// every strip it looks whether to stop, if that is given.
     Leaves counted_loop(llvm::Value* lo, llvm::Value* hi, std::int64_t step, const Leaves& state,
                         const std::vector<bool>& fixed,
                         const std::function<Leaves(llvm::Value* i, const Leaves& state)>& body,
+                        const std::optional<Strip>& strip = {},
                         const std::function<llvm::Value*(const Leaves& next)>& leave = {});
 
   private:

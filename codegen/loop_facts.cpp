@@ -187,4 +187,9 @@ bool is_worth_a_branch(const Expr* e) { return picoseconds(e) >= 4'000; }
 
 std::int64_t cost_of(const Expr* e) { return 1000 + picoseconds(e); }
 
+std::int64_t strip_of(const Expr* e) {
+    constexpr std::int64_t work = 200'000'000;  // which may take ten times as long as is thought
+    return std::max<std::int64_t>(1, work / cost_of(e));
+}
+
 }  // namespace weld::codegen

@@ -357,7 +357,9 @@ static TailRound tail_round(Emitter& e, llvm::Value* count, std::int64_t lanes) 
 /// Emits the iterations of a loop, on a state that begins and ends in the emitter's present form.
 class RangeEmitter {
   public:
-    RangeEmitter(Emitter& e, const Plan& plan) : e_(e), plan_(plan), type_(plan.f.builder()->type) {}
+    /// `may_be_long`: it has to look whether to stop.
+    RangeEmitter(Emitter& e, const Plan& plan, bool may_be_long)
+        : e_(e), plan_(plan), type_(plan.f.builder()->type), may_be_long_(may_be_long) {}
 
     /// The iterations [lo, hi). `collect`: see Emitter::collect_check.
     Leaves emit(llvm::Value* lo, llvm::Value* hi, const Leaves& state, bool collect) {
@@ -365,7 +367,7 @@ class RangeEmitter {
         ++e_.loop_depth;
         const auto [at, after] = while_groups_fit(lo, hi, state);
         --e_.loop_depth;
-        return RangeEmitter(e_, *plan_.one_by_one).emit(at, hi, after, collect);
+        return RangeEmitter(e_, *plan_.one_by_one, may_be_long_).emit(at, hi, after, collect);
     }
 
   private:
@@ -432,7 +434,7 @@ class RangeEmitter {
             return any;
         };
         const std::vector<bool> fixed(begin.size(), false);
-        const Leaves end = e_.counted_loop(from, to, 1, begin, fixed, round, any_has_more);
+        const Leaves end = e_.counted_loop(from, to, 1, begin, fixed, round, strip(1), any_has_more);
         return {end.back(), into(outer, Leaves(end.begin(), end.end() - 1))};
     }
 
@@ -490,7 +492,14 @@ class RangeEmitter {
         std::vector<bool> fixed(state.size(), false);
         for (int leaf : roomy_appenders(e_, plan_))
             fixed[std::size_t(leaf)] = fixed[std::size_t(leaf) + 2] = true;
-        return e_.counted_loop(lo, hi, step, state, fixed, body);
+        return e_.counted_loop(lo, hi, step, state, fixed, body, strip(step));
+    }
+
+    /// Of rounds with so many iterations each.
+    std::optional<Strip> strip(std::int64_t iterations) const {
+        if (!may_be_long_) return {};
+        const std::int64_t all = strip_of(plan_.f.body().body());
+        return Strip{std::max<std::int64_t>(1, all / iterations), plan_.f.node->loc};
     }
 
     /// As many iterations as are a multiple of the accumulators; `*lo` moves behind them. Short loops pass
@@ -598,12 +607,13 @@ class RangeEmitter {
                 e_.ir.CreateAdd(lo, e_.ir.CreateMul(e_.ir.CreateUDiv(iterations, e_.c64(n)), e_.c64(n)));
             Leaves vectors = {data};
             for (std::int64_t k = 1; k < n; ++k) vectors.push_back(copy(k));
-            e_.counted_loop(lo, end, n, {}, {}, [&](llvm::Value* i, const Leaves&) -> Leaves {
+            const auto round = [&](llvm::Value* i, const Leaves&) -> Leaves {
                 fetch_elements(i);
                 for (std::int64_t k = 0; k < n; ++k)
                     iteration(e_.ir.CreateAdd(i, e_.c64(k), "", true, true), {vectors[std::size_t(k)], len});
                 return {};
-            });
+            };
+            e_.counted_loop(lo, end, n, {}, {}, round, strip(n));
             each(len, [&](llvm::Value* j) {
                 llvm::Value* sum = e_.load(elem, e_.element(data, elem, j))[0];
                 for (std::int64_t k = 1; k < n; ++k)
@@ -631,6 +641,7 @@ class RangeEmitter {
     Emitter& e_;
     const Plan& plan_;
     const Type* type_;
+    bool may_be_long_;
 };
 
 /// Makes room in the appenders of `state` that take a fixed number of values per iteration.
@@ -676,7 +687,7 @@ static llvm::Function* loop_function(Emitter& caller, const Plan& plan,
     const bool region = may_allocate(plan.f.body().body());
     if (region) e.call("weld_rt_region_enter", {e.task});
     const Leaves state =
-        RangeEmitter(e, here).emit(fn->getArg(3), fn->getArg(4), e.load(type, fn->getArg(2)), region);
+        RangeEmitter(e, here, true).emit(fn->getArg(3), fn->getArg(4), e.load(type, fn->getArg(2)), region);
     e.store(type, state, fn->getArg(2));
     if (region) e.call("weld_rt_region_exit", {e.task});
     e.ir.CreateRet(e.c32(0));
@@ -747,7 +758,8 @@ Leaves Emitter::emit_for(For f) {
     const auto in_place = [&]() -> Leaves {
         stop_check(f.node->loc);
         const Plan& short_one = plan.one_by_one ? *plan.one_by_one : plan;
-        return RangeEmitter(*this, short_one).emit(c64(0), plan.count, reserve(*this, plan, state), false);
+        return RangeEmitter(*this, short_one, false)
+            .emit(c64(0), plan.count, reserve(*this, plan, state), false);
     };
     return emit_if(ir.CreateICmpSLE(plan.count, c64(kInPlaceWork / plan.cost)), in_place, outlined);
 }

@@ -24,6 +24,9 @@ Merge conditional_append(If choice);
 /// Estimated picoseconds of one evaluation.
 std::int64_t cost_of(const Expr* e);
 
+/// How often `e` may be evaluated without looking whether to stop (Strip).
+std::int64_t strip_of(const Expr* e);
+
 /// Evaluating `e` on lanes costs more than asking first whether any lane needs it.
 bool is_worth_a_branch(const Expr* e);
 

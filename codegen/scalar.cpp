@@ -166,9 +166,10 @@ llvm::Value* Emitter::emit_cast(llvm::Value* v, Scalar from, Scalar to) {
 }
 
 // Structs and vectors are compared by the runtime; small structs of scalars field by field.
-llvm::Value* Emitter::compare_values(Op op, const Type* t, const Leaves& a, const Leaves& b) {
+llvm::Value* Emitter::compare_values(Op op, const Type* t, const Leaves& a, const Leaves& b, Loc loc) {
     if (t->is_lanes()) return compare(*this, op, t->scalar, a[0], b[0]);
-    llvm::Value* order = call("weld_rt_compare", {unit.describe(t), spill(t, a), spill(t, b)});
+    llvm::Value* order = call("weld_rt_compare", {task, unit.describe(t), spill(t, a), spill(t, b)});
+    if (t->holds_pointer) stop_check(loc);  // it may not have looked at all
     switch (op) {
         case Op::Eq: return ir.CreateICmpEQ(order, c32(0));
         case Op::Ne: return ir.CreateICmpNE(order, c32(0));
@@ -206,7 +207,7 @@ Leaves Emitter::emit_scalar_op(const Expr* e) {
     }
     if (e->num_args == 1) return {scalar_op(e->op, t->scalar, a[0], nullptr, e->loc)};
     const Leaves b = emit(e->arg(1));
-    if (is_comparison(e->op)) return {compare_values(e->op, t, a, b)};
+    if (is_comparison(e->op)) return {compare_values(e->op, t, a, b, e->loc)};
     return {scalar_op(e->op, t->scalar, a[0], b[0], e->loc, e->arg(1))};
 }
 

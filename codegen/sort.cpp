@@ -2,6 +2,7 @@
 // runtime's.
 #include "codegen/captures.h"
 #include "codegen/emit.h"
+#include "codegen/loops.h"
 
 namespace weld::codegen {
 
@@ -27,11 +28,12 @@ static llvm::Value* sort_keys(Emitter& e, Sort s, const Leaves& vec, llvm::Value
     if (by && by.symbol() == s.by().param(0)) return in;
     llvm::Value* keys = e.alloc(vec[1], size_of(key), s.node->loc);
     ++e.loop_depth;
-    e.counted_loop(e.c64(0), vec[1], 1, {}, {}, [&](llvm::Value* i, const Leaves&) -> Leaves {
+    const auto one = [&](llvm::Value* i, const Leaves&) -> Leaves {
         e.names[s.by().param(0)] = e.load(elem, e.element(vec[0], elem, i));
         e.store(key, e.emit(s.by().body()), e.element(keys, key, i));
         return {};
-    });
+    };
+    e.counted_loop(e.c64(0), vec[1], 1, {}, {}, one, Strip{strip_of(s.by().body()), s.node->loc});
     --e.loop_depth;
     llvm::Value* room = e.slot(16, 8);
     e.ir.CreateStore(keys, room);

@@ -21,12 +21,26 @@ namespace {
 
 class Tracer {
   public:
-    explicit Tracer(Task* task) : account_(task->account()), region_(task->region), outside_(task->outside) {}
+    explicit Tracer(Task* task)
+        : task_(task), account_(task->account()), region_(task->region), outside_(task->outside) {}
 
     void value(const WeldType* t, const void* at);
     std::int64_t scanned() const { return scanned_; }
+    /// The run is to stop, and not all was looked at.
+    bool gave_up() const { return gave_up_; }
 
   private:
+    /// Calls f(0)...f(n - 1), as long as the run is not to stop.
+    template <class F>
+    void in_strips(std::int64_t n, const F& f) {
+        constexpr std::int64_t strip = 1 << 14;
+        for (std::int64_t begin = 0; begin < n; begin += strip) {
+            gave_up_ |= task_->should_stop();
+            if (gave_up_) return;
+            for (std::int64_t i = begin, end = std::min(n, begin + strip); i < end; ++i) f(i);
+        }
+    }
+
     struct Seen {
         const char* begin;
         const char* end;
@@ -44,12 +58,14 @@ class Tracer {
     void partitions(const Partitions* p);
     void own_type(const WeldType* t);
 
+    Task* task_;
     MemoryAccount& account_;
     Region* region_;
     Outside* outside_;
     bool in_own_ = false;   ///< what is looked at lies in a block of the region
     Page* last_ = nullptr;  ///< that was found; what lies together was often made together
     std::int64_t scanned_ = 0;
+    bool gave_up_ = false;
     std::unordered_map<const void*, Seen> seen_;  // by the beginning of blocks
 };
 
@@ -73,7 +89,7 @@ Block Tracer::mark(const void* p, bool* fresh) {
 
 void Tracer::run(const WeldType* elem, const char* begin, const char* end) {
     scanned_ += end - begin;
-    for (; begin < end; begin += elem->size) value(elem, begin);
+    in_strips((end - begin) / elem->size, [&](std::int64_t i) { value(elem, begin + i * elem->size); });
 }
 
 /// `work` looks at what lies in `block`.
@@ -177,10 +193,10 @@ void Tracer::dict(const WeldType* t, const WeldDict* d) {
     if (!keys_point && !values_point) return;
     scanned_ += d->count * d->stride;
     inside(block, [&] {
-        for (std::int64_t i = 0; i < d->count; ++i) {
+        in_strips(d->count, [&](std::int64_t i) {
             if (keys_point) this->value(key, d->entry(i));
             if (values_point) this->value(value, d->entry(i) + d->value_at);
-        }
+        });
     });
 }
 
@@ -192,10 +208,12 @@ using namespace weld::runtime;
 
 extern "C" void weld_rt_collect(WeldTask* t, const void* value, const WeldType* type) noexcept {
     Task* task = task_of(t);
+    if (task->should_stop()) return;
     constexpr int most_futile = 6;
     const std::int64_t before = bytes_held(task);
     Tracer tracer(task);
     tracer.value(type, value);
+    if (tracer.gave_up()) return;  // nothing of this run will be used: it fails where it looks next
     const std::int64_t live = sweep(task);
     task->futile = live > before - before / 8 ? std::min(task->futile + 1, most_futile) : 0;
     set_allowance(task, live, tracer.scanned());

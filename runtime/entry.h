@@ -11,10 +11,12 @@ void weld_rt_fail_at(WeldTask* task, std::int32_t code, std::int32_t loc, std::i
                      std::int64_t b) noexcept;
 void weld_rt_fail_bounds(WeldTask* task, std::int32_t loc, std::int64_t start, std::int64_t end,
                          std::int64_t stride, std::int64_t len) noexcept;
-void weld_rt_stopped(WeldTask* task, std::int32_t loc) noexcept;
+std::int32_t weld_rt_stopped(WeldTask* task, std::int32_t loc) noexcept;
 std::int32_t weld_rt_stack_low(WeldTask* task, std::int32_t loc) noexcept;
 
 void* weld_rt_alloc(WeldTask* task, std::int64_t count, std::int64_t size, std::int32_t loc) noexcept;
+std::int32_t weld_rt_copy(WeldTask* task, void* to, const void* from, std::int64_t bytes,
+                          std::int32_t loc) noexcept;
 void weld_rt_free(WeldTask* task, void* data) noexcept;
 void weld_rt_region_enter(WeldTask* task) noexcept;
 void weld_rt_region_exit(WeldTask* task) noexcept;
@@ -53,7 +55,7 @@ std::int32_t weld_rt_dict_settle(WeldTask* task, WeldDict* dict, std::int32_t lo
 std::int32_t weld_rt_dict_entries(WeldTask* task, const WeldDict* dict, const WeldType* pair, WeldVec* out,
                                   std::int32_t loc) noexcept;
 
-std::int32_t weld_rt_compare(const WeldType* type, const void* a, const void* b) noexcept;
+std::int32_t weld_rt_compare(WeldTask* task, const WeldType* type, const void* a, const void* b) noexcept;
 std::int32_t weld_rt_sort(WeldTask* task, const WeldVec* in, const WeldType* elem, WeldCompareFn compare,
                           const void* captures, WeldVec* out, std::int64_t limit, std::int32_t loc) noexcept;
 std::int32_t weld_rt_sort_keys(WeldTask* task, const WeldVec* in, const WeldType* elem, const WeldVec* keys,

@@ -41,9 +41,10 @@ static void set_index(WeldDict* d, std::uint64_t* slots, int bits) {
 }
 
 static std::uint64_t* new_index(Task* task, int bits, std::int32_t loc) {
-    std::uint64_t* index = allocate_array<std::uint64_t>(task, std::int64_t(1) << bits, loc);
-    if (index) std::memset(index, 0, sizeof(std::uint64_t) << bits);
-    return index;
+    const std::int64_t slots = std::int64_t(1) << bits;
+    std::uint64_t* index = allocate_array<std::uint64_t>(task, slots, loc);
+    const auto clear = [&](std::int64_t lo, std::int64_t hi) { std::fill(index + lo, index + hi, 0); };
+    return index && !in_strips(task, 0, slots, loc, clear) ? index : nullptr;
 }
 
 /// A copy of `type` that lives with a table: code, whose data types are, may be gone before the table is.
@@ -135,12 +136,15 @@ static void note_entry(WeldDict* d, std::uint32_t tag, std::int64_t number) {
 
 static std::int32_t grow_index(Task* task, WeldDict* d, int bits, std::int32_t loc) {
     std::uint64_t* old = d->index;
-    const std::uint64_t slots = std::uint64_t(1) << d->bits;
+    const std::int64_t slots = std::int64_t(1) << d->bits;
     std::uint64_t* index = new_index(task, bits, loc);
     if (!index) return kFailed;
     set_index(d, index, bits);
-    for (std::uint64_t i = 0; i < slots; ++i)
-        if (old[i]) note_entry(d, tag_in(old[i]), number_in(old[i]));
+    const auto note = [&](std::int64_t lo, std::int64_t hi) {
+        for (std::int64_t i = lo; i < hi; ++i)
+            if (old[i]) note_entry(d, tag_in(old[i]), number_in(old[i]));
+    };
+    if (in_strips(task, 0, slots, loc, note)) return kFailed;
     release(task, old);
     return kOk;
 }
@@ -151,7 +155,7 @@ std::int32_t reserve(Task* task, WeldDict* d, std::int64_t entries, std::int32_t
         const std::int64_t capacity = std::max({entries, d->capacity * 2, std::int64_t(8)});
         char* grown = static_cast<char*>(allocate_array(task, capacity, d->stride, loc));
         if (!grown) return kFailed;
-        if (d->count && d->stride) std::memcpy(grown, d->entries, std::size_t(d->count * d->stride));
+        if (copy_bytes(task, grown, d->entries, d->count * d->stride, loc)) return kFailed;
         release(task, d->entries);
         d->entries = grown;
         d->capacity = capacity;
@@ -198,7 +202,7 @@ void merge_fields(const WeldDict* d, int op, char* const* into, const char* cons
 
 std::int32_t join_ranges(
     Task* task, WeldDict* d, std::span<const std::int64_t> counts, int bits, std::int32_t loc,
-    const std::function<void(std::int64_t range, std::int64_t first, IndexPart* part)>& fill) {
+    const std::function<std::int32_t(Task*, std::int64_t range, std::int64_t first, IndexPart*)>& fill) {
     std::vector<std::int64_t> firsts;
     std::int64_t total = 0;
     for (const std::int64_t count : counts) {
@@ -215,11 +219,13 @@ std::int32_t join_ranges(
     d->count = d->capacity = total;
     set_index(d, index, index_bits);
     std::vector<std::vector<std::uint64_t>> spilled(counts.size());
-    run_all(task, std::int64_t(counts.size()), [&](Task*, std::int64_t i) {
+    const auto fill_one = [&](Task* t, int, std::int64_t i) -> std::int32_t {
         IndexPart part(d, std::uint64_t(i), bits);
-        fill(i, firsts[std::size_t(i)], &part);
+        if (fill(t, i, firsts[std::size_t(i)], &part)) return kFailed;
         spilled[std::size_t(i)] = std::move(part.spilled);
-    });
+        return kOk;
+    };
+    if (run_parts(task, std::int64_t(counts.size()), true, loc, fill_one)) return kFailed;
     for (const std::vector<std::uint64_t>& slots : spilled)
         for (const std::uint64_t slot : slots) note_entry(d, tag_in(slot), number_in(slot));
     return kOk;
@@ -229,12 +235,14 @@ std::int32_t join_tables(Task* task, WeldDict* d, std::span<WeldDict* const> tab
                          std::int32_t loc) {
     std::vector<std::int64_t> counts;
     for (const WeldDict* table : tables) counts.push_back(table->count);
-    const auto fill = [&](std::int64_t i, std::int64_t first, IndexPart* part) {
+    const auto fill = [&](Task* t, std::int64_t i, std::int64_t first, IndexPart* part) -> std::int32_t {
         const WeldDict* table = tables[std::size_t(i)];
-        if (table->count)
-            std::memcpy(d->entry(first), table->entries, std::size_t(table->count * table->stride));
-        for (std::uint64_t at = 0; at <= table->mask; ++at)
-            if (const std::uint64_t slot = table->index[at]) part->add(tag_in(slot), first + number_in(slot));
+        if (copy_bytes(t, d->entry(first), table->entries, table->count * table->stride, loc)) return kFailed;
+        return in_strips(t, 0, std::int64_t(table->mask) + 1, loc, [&](std::int64_t lo, std::int64_t hi) {
+            for (std::int64_t at = lo; at < hi; ++at)
+                if (const std::uint64_t slot = table->index[at])
+                    part->add(tag_in(slot), first + number_in(slot));
+        });
     };
     if (join_ranges(task, d, counts, bits, loc, fill)) return kFailed;
     for (WeldDict* table : tables) release_range(task, table);

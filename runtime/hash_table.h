@@ -121,10 +121,10 @@ class IndexPart {
 };
 
 /// Gives `d`, which has none, room for entries and index, and lets `fill` add those of each range, of which
-/// there are 1 << bits: counts[r] entries, from number `first` on. Status.
+/// there are 1 << bits: counts[r] entries, from number `first` on; status. Status.
 std::int32_t join_ranges(
     Task* task, WeldDict* d, std::span<const std::int64_t> counts, int bits, std::int32_t loc,
-    const std::function<void(std::int64_t range, std::int64_t first, IndexPart* part)>& fill);
+    const std::function<std::int32_t(Task*, std::int64_t range, std::int64_t first, IndexPart*)>& fill);
 /// The same with the entries of a table for each range, which are released. Status.
 std::int32_t join_tables(Task* task, WeldDict* d, std::span<WeldDict* const> tables, int bits,
                          std::int32_t loc);

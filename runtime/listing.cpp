@@ -28,17 +28,22 @@ static std::vector<Tagged<std::int64_t>> entries_of(const WeldDict* d, std::uint
 }
 
 static std::uint64_t* order_by_tag(Task* task, const WeldDict* d, std::int32_t loc) {
-    constexpr std::uint64_t kParts = 256;
+    constexpr std::uint64_t part_slots = 1 << 14, least = 256, most = 1 << 14;
     std::uint64_t* order = allocate_array<std::uint64_t>(task, d->count, loc);
     if (!order) return nullptr;
-    const std::uint64_t each = (d->mask + 1) / kParts;
-    std::vector<std::vector<Tagged<std::int64_t>>> parts(kParts);
-    run_all(task, kParts, [&](Task*, std::int64_t i) {
+    const std::uint64_t num_parts = std::clamp((d->mask + 1) / part_slots, least, most);
+    const std::uint64_t each = (d->mask + 1) / num_parts;
+    std::vector<std::vector<Tagged<std::int64_t>>> parts(num_parts);
+    const auto list = [&](Task*, int, std::int64_t i) {
         parts[std::size_t(i)] = entries_of(d, std::uint64_t(i) * each, std::uint64_t(i + 1) * each);
-    });
+        return kOk;
+    };
+    if (run_parts(task, std::int64_t(num_parts), true, loc, list)) return nullptr;
     std::uint64_t* to = order;
-    for (const auto& part : parts)
+    for (const auto& part : parts) {
+        if (task->check_stop(loc)) return nullptr;
         for (const auto& [tag, number] : part) *to++ = std::uint64_t(number);
+    }
     return order;
 }
 
@@ -61,7 +66,7 @@ extern "C" std::int32_t weld_rt_dict_entries(WeldTask* t, const WeldDict* d, con
     char* data = static_cast<char*>(allocate_array(task, d->count, d->stride, loc));
     std::uint64_t* order = data ? order_of_entries(task, d, pair->args[0], loc) : nullptr;
     if (!order) return kFailed;
-    gather(task, data, d->entries, order, d->count, d->stride);
+    if (gather(task, data, d->entries, order, d->count, d->stride, loc)) return kFailed;
     release(task, order);
     *out = {data, d->count};
     return kOk;

@@ -109,7 +109,7 @@ class ChunkedLoop {
   private:
     void plan();
     std::int32_t narrow_counters();
-    void widen_counters();
+    std::int32_t widen_counters();
     std::int32_t run_serial(Watched& watched);
     std::int32_t run_on_workers(Watched& watched);
     std::int32_t run_part(Task* t, int worker, std::int64_t chunk);
@@ -179,9 +179,12 @@ std::int32_t ChunkedLoop::narrow_counters() {
     return kOk;
 }
 
-void ChunkedLoop::widen_counters() {
-    for (const Part& part : parts_)
-        if (part.wide.data) widen(task_, reinterpret_cast<WeldVec*>(state_ + part.offset), part.wide);
+std::int32_t ChunkedLoop::widen_counters() {
+    for (const Part& part : parts_) {
+        auto* vec = reinterpret_cast<WeldVec*>(state_ + part.offset);
+        if (part.wide.data && widen(task_, vec, part.wide, loop_->loc)) return kFailed;
+    }
+    return kOk;
 }
 
 /// Gives a chunk new states for what is combined by chunk, and its place in what is placed.
@@ -371,8 +374,7 @@ std::int32_t ChunkedLoop::run() {
     if (const std::int32_t status = narrow_counters()) return status;
     Watched watched(task_->run->progress, chunks_);
     const std::int32_t status = serial_ ? run_serial(watched) : run_on_workers(watched);
-    if (!status) widen_counters();
-    return status;
+    return status ? status : widen_counters();
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/entry.h"
+#include "runtime/parallel.h"
 #include "runtime/task.h"
 
 namespace weld::runtime {
@@ -81,6 +82,11 @@ extern "C" {
 
 void* weld_rt_alloc(WeldTask* task, std::int64_t count, std::int64_t size, std::int32_t loc) noexcept {
     return allocate_array(task_of(task), count, size, loc);
+}
+
+std::int32_t weld_rt_copy(WeldTask* task, void* to, const void* from, std::int64_t bytes,
+                          std::int32_t loc) noexcept {
+    return copy_bytes(task_of(task), to, from, bytes, loc);
 }
 
 void weld_rt_free(WeldTask* t, void* block) noexcept {

@@ -3,9 +3,6 @@
 // be found in any way and on any threads. Runs are sorted by Highway's vectorised quicksort, then merged.
 #include "runtime/order.h"
 
-#include <dlfcn.h>
-#include <hwy/contrib/sort/vqsort.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -21,6 +18,7 @@
 #include "runtime/merge.h"
 #include "runtime/parallel.h"
 #include "runtime/sort.h"
+#include "runtime/vector_sort.h"
 
 namespace weld::runtime {
 
@@ -28,48 +26,6 @@ namespace {
 
 /// The first 64 bits of a key (hi) and its number (lo).
 using Item = hwy::uint128_t;
-
-/// The name of `hwy::Sorter::operator()(T*, std::size_t, hwy::SortAscending) const`.
-template <class T>
-constexpr const char* kSorter = nullptr;
-template <>
-constexpr const char* kSorter<std::uint16_t> = "_ZNK3hwy6SorterclEPtmNS_13SortAscendingE";
-template <>
-constexpr const char* kSorter<std::uint32_t> = "_ZNK3hwy6SorterclEPjmNS_13SortAscendingE";
-template <>
-constexpr const char* kSorter<std::uint64_t> = "_ZNK3hwy6SorterclEPmmNS_13SortAscendingE";
-template <>
-constexpr const char* kSorter<std::int16_t> = "_ZNK3hwy6SorterclEPsmNS_13SortAscendingE";
-template <>
-constexpr const char* kSorter<std::int32_t> = "_ZNK3hwy6SorterclEPimNS_13SortAscendingE";
-template <>
-constexpr const char* kSorter<std::int64_t> = "_ZNK3hwy6SorterclEPlmNS_13SortAscendingE";
-template <>
-constexpr const char* kSorter<float> = "_ZNK3hwy6SorterclEPfmNS_13SortAscendingE";
-template <>
-constexpr const char* kSorter<double> = "_ZNK3hwy6SorterclEPdmNS_13SortAscendingE";
-template <>
-constexpr const char* kSorter<Item> = "_ZNK3hwy6SorterclEPNS_9uint128_tEmNS_13SortAscendingE";
-
-void* find_sorter(const char* name) {
-    static void* const library = ::dlopen("libhwy_contrib.so.1", RTLD_NOW | RTLD_LOCAL);
-    return library ? ::dlsym(library, name) : nullptr;
-}
-
-/// Sorts with Highway. That is loaded when there is enough to sort: it measures the clock for 3 ms then.
-template <class T>
-void vector_sort(T* data, std::int64_t n) {
-    constexpr std::int64_t few = 100, worth_loading = 50'000;
-    static std::atomic<std::int64_t> sorted = 0;  // elements until now
-    if (n <= few || sorted.fetch_add(n, std::memory_order_relaxed) < worth_loading - n)
-        return std::sort(data, data + n);
-    using Sorter = void (*)(const void* self, T*, std::size_t, hwy::SortAscending);
-    static const void* const self =
-        nullptr;  // a Sorter consists of a pointer to memory that it does not need
-    static const auto sort = reinterpret_cast<Sorter>(find_sorter(kSorter<T>));
-    if (sort) return sort(&self, data, std::size_t(n), {});
-    std::sort(data, data + n);
-}
 
 /// Bits of a value, the most significant ones first, that compare as unsigned numbers as the values do.
 template <class T>
@@ -152,8 +108,8 @@ std::int64_t key_width(const WeldType* t) {
 
 class Ordering {
   public:
-    Ordering(const WeldType* key, const char* keys, std::int64_t stride)
-        : key_(key), keys_(keys), stride_(stride), width_(key_width(key)) {}
+    Ordering(const Task* task, const WeldType* key, const char* keys, std::int64_t stride)
+        : task_(task), key_(key), keys_(keys), stride_(stride), width_(key_width(key)) {}
 
     bool operator()(const Item& a, const Item& b) const {
         if (a.hi != b.hi) return a.hi < b.hi;
@@ -162,15 +118,17 @@ class Ordering {
     bool prefix_decides() const { return width_ <= 64; }
 
     void fill(Item* items, std::int64_t from, std::int64_t to) const;
-    void sort(Item* items, Item* scratch, std::int64_t n) const;
+    std::int32_t sort(Task* task, Item* items, Item* scratch, std::int64_t n, std::int32_t loc) const;
+    /// Sorts items with equal bits, which lie side by side. Status.
+    std::int32_t settle_ties(Task* task, Item* items, Item* scratch, std::int64_t n, std::int32_t loc) const;
 
   private:
     bool whole_less(const Item& a, const Item& b) const {
-        return compare_totally(key_, keys_ + std::int64_t(a.lo) * stride_,
+        return compare_totally(task_, key_, keys_ + std::int64_t(a.lo) * stride_,
                                keys_ + std::int64_t(b.lo) * stride_) < 0;
     }
-    void settle_ties(Item* items, Item* scratch, std::int64_t n) const;
 
+    const Task* task_;
     const WeldType* key_;
     const char* keys_;
     std::int64_t stride_;
@@ -192,20 +150,32 @@ void Ordering::fill(Item* items, std::int64_t from, std::int64_t to) const {
     }
 }
 
-void Ordering::settle_ties(Item* items, Item* scratch, std::int64_t n) const {
-    for (std::int64_t begin = 0, end; begin < n; begin = end) {
-        for (end = begin + 1; end < n && items[end].hi == items[begin].hi;) ++end;
-        if (end - begin < 2) continue;
-        sort_run(items + begin, scratch + begin, end - begin,
-                 [this](const Item& a, const Item& b) { return whole_less(a, b); });
-    }
+std::int32_t Ordering::settle_ties(Task* task, Item* items, Item* scratch, std::int64_t n,
+                                   std::int32_t loc) const {
+    if (prefix_decides()) return kOk;
+    const auto less = [this](const Item& a, const Item& b) { return whole_less(a, b); };
+    std::int64_t begin = 0;  // of the ties that have not been settled
+    const auto settle = [&](std::int64_t end) {
+        if (end - begin > 1)
+            sort_run(items + begin, scratch + begin, end - begin, less, [=] { return task->should_stop(); });
+        begin = end;
+    };
+    const auto find_ties = [&](std::int64_t lo, std::int64_t hi) {
+        for (std::int64_t i = lo; i < hi; ++i)
+            if (items[i].hi != items[begin].hi) settle(i);
+    };
+    if (in_strips(task, 0, n, loc, find_ties)) return kFailed;
+    settle(n);
+    return task->check_stop(loc);
 }
 
-void Ordering::sort(Item* items, Item* scratch, std::int64_t n) const {
+std::int32_t Ordering::sort(Task* task, Item* items, Item* scratch, std::int64_t n, std::int32_t loc) const {
     constexpr std::int64_t few = 100;
-    if (n <= few) return sort_run(items, scratch, n, *this);
-    vector_sort(items, n);
-    if (!prefix_decides()) settle_ties(items, scratch, n);
+    if (n <= few) {
+        sort_run(items, scratch, n, *this, [=] { return task->should_stop(); });
+        return task->check_stop(loc);
+    }
+    return stoppable_sort(task, items, n, loc) ? kFailed : settle_ties(task, items, scratch, n, loc);
 }
 
 /// The length of the runs that are sorted by themselves: about one run for each worker.
@@ -216,10 +186,10 @@ std::int64_t run_length(Task* task, std::int64_t n) {
     return (n + runs - 1) / runs;
 }
 
-/// Merges the sorted runs of `width` items, in parallel; the two may be exchanged.
+/// Merges the sorted runs of `width` items, in parallel; the two may be exchanged. Status.
 template <class T, class Less>
-void merge_all(Task* task, const Less& less, std::int64_t n, std::int64_t width, T** items, T** scratch) {
-    constexpr std::int64_t piece_size = 1 << 15;
+std::int32_t merge_all(Task* task, const Less& less, std::int64_t n, std::int64_t width, T** items,
+                       T** scratch, std::int32_t loc) {
     for (; width < n; width *= 2, std::swap(*items, *scratch)) {
         std::vector<Piece> pieces;
         std::vector<std::int64_t> begins;
@@ -227,26 +197,34 @@ void merge_all(Task* task, const Less& less, std::int64_t n, std::int64_t width,
             return TwoRuns<T>{*items + begin, std::min(width, n - begin), std::min(2 * width, n - begin)};
         };
         for (std::int64_t begin = 0; begin < n; begin += 2 * width) {
-            cut(runs_at(begin), piece_size, &pieces, less);
+            cut(runs_at(begin), kPieceItems, &pieces, less);
             begins.resize(pieces.size(), begin);
         }
-        run_all(task, std::int64_t(pieces.size()), [&](Task*, std::int64_t i) {
+        const auto merge = [&](Task*, int, std::int64_t i) {
             const std::int64_t begin = begins[std::size_t(i)];
             merge_piece(runs_at(begin), pieces[std::size_t(i)], *scratch + begin, less);
-        });
+            return kOk;
+        };
+        if (run_parts(task, std::int64_t(pieces.size()), true, loc, merge)) return kFailed;
     }
+    return kOk;
 }
 
-/// Sorts numbers of one byte by counting them.
-void sort_numbers(std::uint8_t* data, std::int64_t n) {
+/// The same for numbers of one byte, by counting them.
+template <class At>
+std::int32_t sort_copies(Task* task, std::uint8_t* data, std::int64_t begin, std::int64_t end, const At& at,
+                         std::int32_t loc) {
     std::array<std::int64_t, 256> counts = {};
-    for (std::int64_t i = 0; i < n; ++i) ++counts[data[i]];
-    for (unsigned b = 0; b < 256; ++b) data = std::fill_n(data, counts[b], std::uint8_t(b));
-}
-
-template <class T>
-void sort_numbers(T* data, std::int64_t n) {
-    vector_sort(data, n);
+    const auto count = [&](std::int64_t lo, std::int64_t hi) {
+        for (std::int64_t i = lo; i < hi; ++i) ++counts[at(i)];
+    };
+    if (in_strips(task, begin, end, loc, count)) return kFailed;
+    for (unsigned b = 0; b < 256; ++b) {
+        const auto write = [&](std::int64_t lo, std::int64_t hi) { std::fill(data + lo, data + hi, b); };
+        if (in_strips(task, 0, counts[b], loc, write)) return kFailed;
+        data += counts[b];
+    }
+    return kOk;
 }
 
 /// The numbers at(0) ... at(n - 1), sorted. Null after recording the failure.
@@ -257,41 +235,49 @@ T* sorted_numbers(Task* task, std::int64_t n, const At& at, std::int32_t loc) {
     T* scratch = numbers && width < n ? allocate_array<T>(task, n, loc) : nullptr;
     if (!numbers || (width < n && !scratch)) return nullptr;
     const std::int32_t status =
-        run_parts(task, (n + width - 1) / width, true, loc, [&](Task*, int, std::int64_t run) {
+        run_parts(task, (n + width - 1) / width, true, loc, [&](Task* t, int, std::int64_t run) {
             const std::int64_t begin = run * width, end = std::min(begin + width, n);
-            for (std::int64_t i = begin; i < end; ++i) numbers[i] = at(i);
-            sort_numbers(numbers + begin, end - begin);
-            return kOk;
+            return sort_copies(t, numbers + begin, begin, end, at, loc);
         });
-    if (status) return nullptr;
-    merge_all(task, std::less<T>(), n, width, &numbers, &scratch);
+    if (status || merge_all(task, std::less<T>(), n, width, &numbers, &scratch, loc)) return nullptr;
     if (scratch) release(task, scratch);
     return numbers;
 }
 
-/// There are floats whose order does not tell which they are: -0.0, which equals 0.0, or NaNs.
+/// Bytes that are asked for early where memory is read once: the processor does so up to the end of a page.
+constexpr std::int64_t kAhead = 2048;
+
+/// Whether there are floats whose order does not tell which they are: -0.0, which equals 0.0, or NaNs.
+/// Status.
 template <class T>
-bool any_ambiguous(Task* task, const T* in, std::int64_t n) {
+std::int32_t find_ambiguous(Task* task, const T* in, std::int64_t n, bool* any_found, std::int32_t loc) {
     using Bits = decltype(key_bits(T()));
-    const Bits minus_zero = std::bit_cast<Bits>(T(-0.0));
+    constexpr Bits sign = Bits(1) << (sizeof(T) * 8 - 1);
     std::atomic<bool> found = false;
-    for_pieces(task, n, 1 << 16, [&](std::int64_t lo, std::int64_t hi) {
-        bool any = false;
-        for (std::int64_t i = lo; i < hi; ++i)
-            any |= (in[i] != in[i]) | (std::bit_cast<Bits>(in[i]) == minus_zero);
-        if (any) found = true;
-    });
-    return found;
+    const auto look = [&](std::int64_t lo, std::int64_t hi) {
+        Bits any = 0;
+        for (std::int64_t i = lo; i < hi; ++i) {
+            __builtin_prefetch(in + i + kAhead / std::int64_t(sizeof(T)));
+            any |= (-Bits(in[i] == 0) & std::bit_cast<Bits>(in[i])) | (-Bits(in[i] != in[i]) & sign);
+        }
+        if (any & sign) found = true;
+    };
+    const std::int32_t status = for_pieces(task, n, 1 << 16, loc, look);
+    *any_found = found;
+    return status;
 }
 
 /// Puts the zeros and NaNs of `in` where `sorted` has zeros and NaNs, in the order of `in`.
+/// Status.
 template <class T>
-void restore_ambiguous(const T* in, T* sorted, std::int64_t n) {
+std::int32_t restore_ambiguous(Task* task, const T* in, T* sorted, std::int64_t n, std::int32_t loc) {
     T* zero = std::partition_point(sorted, sorted + n, [](T x) { return x < 0; });
     T* nan = std::partition_point(zero, sorted + n, [](T x) { return x == x; });
-    for (std::int64_t i = 0; i < n; ++i)
-        if (in[i] != in[i]) *nan++ = in[i];
-        else if (in[i] == 0) *zero++ = in[i];
+    return in_strips(task, 0, n, loc, [&](std::int64_t lo, std::int64_t hi) {
+        for (std::int64_t i = lo; i < hi; ++i)
+            if (in[i] != in[i]) *nan++ = in[i];
+            else if (in[i] == 0) *zero++ = in[i];
+    });
 }
 
 /// Sorts scalars by bits that are in the order of their values.
@@ -301,13 +287,15 @@ T* sorted_by_bits(Task* task, const T* in, std::int64_t n, std::int32_t loc) {
     Bits* bits = sorted_numbers<Bits>(task, n, [&](std::int64_t i) { return ordered_bits(in[i]); }, loc);
     if (!bits) return nullptr;
     T* out = reinterpret_cast<T*>(bits);
-    for_pieces(task, n, 1 << 16, [&](std::int64_t lo, std::int64_t hi) {
+    const auto to_values = [&](std::int64_t lo, std::int64_t hi) {
         for (std::int64_t i = lo; i < hi; ++i) {
             const T x = from_ordered_bits<T>(load<Bits>(bits + i));
             std::memcpy(out + i, &x, sizeof x);
         }
-    });
-    if constexpr (std::is_floating_point_v<T>) restore_ambiguous(in, out, n);
+    };
+    if (for_pieces(task, n, 1 << 16, loc, to_values)) return nullptr;
+    if constexpr (std::is_floating_point_v<T>)
+        if (restore_ambiguous(task, in, out, n, loc)) return nullptr;
     return out;
 }
 
@@ -315,9 +303,16 @@ T* sorted_by_bits(Task* task, const T* in, std::int64_t n, std::int32_t loc) {
 template <class T>
 T* sorted_scalars(Task* task, const T* in, std::int64_t n, std::int32_t loc) {
     if constexpr (sizeof(T) == 1) return sorted_by_bits(task, in, n, loc);
-    if constexpr (std::is_floating_point_v<T>)
-        if (any_ambiguous(task, in, n)) return sorted_by_bits(task, in, n, loc);
-    return sorted_numbers<T>(task, n, [&](std::int64_t i) { return in[i]; }, loc);
+    if constexpr (std::is_floating_point_v<T>) {
+        bool ambiguous;
+        if (find_ambiguous(task, in, n, &ambiguous, loc)) return nullptr;
+        if (ambiguous) return sorted_by_bits(task, in, n, loc);
+    }
+    const auto at = [=](std::int64_t i) {
+        __builtin_prefetch(in + i + kAhead / std::int64_t(sizeof(T)));
+        return in[i];
+    };
+    return sorted_numbers<T>(task, n, at, loc);
 }
 
 }  // namespace
@@ -333,19 +328,17 @@ std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, s
     Item* items = allocate_array<Item>(task, n, loc);
     Item* scratch = items ? allocate_array<Item>(task, n, loc) : nullptr;
     if (!scratch) return nullptr;
-    const Ordering ordering(key, keys, stride);
+    const Ordering ordering(task, key, keys, stride);
     const std::int64_t width = run_length(task, n), runs = (n + width - 1) / width;
     std::mutex mutex;
     std::uint64_t least = ~std::uint64_t(0), greatest = 0;
-    std::int32_t status = run_parts(task, runs, true, loc, [&](Task*, int, std::int64_t run) {
-        const std::int64_t begin = run * width, end = std::min(begin + width, n);
+    std::int32_t status = for_pieces(task, n, 1 << 16, loc, [&](std::int64_t begin, std::int64_t end) {
         ordering.fill(items, begin, end);
         const auto [low, high] = std::minmax_element(
             items + begin, items + end, [](const Item& a, const Item& b) { return a.hi < b.hi; });
         const std::lock_guard lock(mutex);
         least = std::min<std::uint64_t>(least, low->hi);
         greatest = std::max<std::uint64_t>(greatest, high->hi);
-        return kOk;
     });
     if (status) return nullptr;
     const int number_bits = std::bit_width(std::uint64_t(n - 1));
@@ -353,34 +346,43 @@ std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, s
         // A prefix and the number fit one word, which sorts faster.
         std::uint64_t* words = reinterpret_cast<std::uint64_t*>(scratch);
         std::uint64_t* others = words + n;
-        status = run_parts(task, runs, true, loc, [&](Task*, int, std::int64_t run) {
+        status = run_parts(task, runs, true, loc, [&](Task* t, int, std::int64_t run) {
             const std::int64_t begin = run * width, end = std::min(begin + width, n);
-            for (std::int64_t i = begin; i < end; ++i)
-                words[i] = (items[i].hi - least) << number_bits | items[i].lo;
-            vector_sort(words + begin, end - begin);
-            return kOk;
+            const auto word = [=](std::int64_t i) {
+                __builtin_prefetch(items + i + kAhead / std::int64_t(sizeof(Item)));
+                return (items[i].hi - least) << number_bits | items[i].lo;
+            };
+            return sort_copies(t, words + begin, begin, end, word, loc);
         });
-        if (status) return nullptr;
-        merge_all(task, std::less<std::uint64_t>(), n, width, &words, &others);
+        if (status || merge_all(task, std::less<std::uint64_t>(), n, width, &words, &others, loc))
+            return nullptr;
         const std::uint64_t mask = (std::uint64_t(1) << number_bits) - 1;
         std::uint64_t* order = reinterpret_cast<std::uint64_t*>(items);
-        for_pieces(task, n, 1 << 16, [&](std::int64_t lo, std::int64_t hi) {
+        const auto number = [&](std::int64_t lo, std::int64_t hi) {
             for (std::int64_t i = lo; i < hi; ++i) order[i] = words[i] & mask;
-        });
+        };
+        if (for_pieces(task, n, 1 << 16, loc, number)) return nullptr;
         release(task, scratch);
         return order;
     }
-    status = run_parts(task, runs, true, loc, [&](Task*, int, std::int64_t run) {
+    const bool copied = width > kAtOnceBytes / std::int64_t(sizeof(Item));
+    if (copied) std::swap(items, scratch);
+    status = run_parts(task, runs, true, loc, [&](Task* t, int, std::int64_t run) -> std::int32_t {
         const std::int64_t begin = run * width, end = std::min(begin + width, n);
-        ordering.sort(items + begin, scratch + begin, end - begin);
-        return kOk;
+        if (!copied) return ordering.sort(t, items + begin, scratch + begin, end - begin, loc);
+        const auto at = [=](std::int64_t i) {
+            __builtin_prefetch(scratch + i + kAhead / std::int64_t(sizeof(Item)));
+            return scratch[i];
+        };
+        if (sort_copies(t, items + begin, begin, end, at, loc)) return kFailed;
+        return ordering.settle_ties(t, items + begin, scratch + begin, end - begin, loc);
     });
-    if (status) return nullptr;
-    merge_all(task, ordering, n, width, &items, &scratch);
+    if (status || merge_all(task, ordering, n, width, &items, &scratch, loc)) return nullptr;
     std::uint64_t* order = reinterpret_cast<std::uint64_t*>(scratch);
-    for_pieces(task, n, 1 << 16, [&](std::int64_t lo, std::int64_t hi) {
+    const auto number = [&](std::int64_t lo, std::int64_t hi) {
         for (std::int64_t i = lo; i < hi; ++i) order[i] = items[i].lo;
-    });
+    };
+    if (for_pieces(task, n, 1 << 16, loc, number)) return nullptr;
     release(task, items);
     return order;
 }
@@ -388,7 +390,7 @@ std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, s
 std::int32_t find_first(Task* task, const WeldType* key, const char* keys, std::int64_t stride,
                         std::int64_t n, std::int64_t limit, std::vector<std::uint64_t>* found,
                         std::int32_t loc) {
-    const Ordering ordering(key, keys, stride);
+    const Ordering ordering(task, key, keys, stride);
     const std::int64_t width = std::max<std::int64_t>(1 << 14, 4 * limit), parts = (n + width - 1) / width;
     // What has more than this in its first 64 bits has `limit` keys before it.
     std::atomic<std::uint64_t> bound = ~std::uint64_t(0);
@@ -396,16 +398,19 @@ std::int32_t find_first(Task* task, const WeldType* key, const char* keys, std::
     const auto keep = [&](std::vector<Item>* items) {
         std::erase_if(*items, [most = bound.load()](const Item& one) { return one.hi > most; });
     };
-    const std::int32_t status = run_parts(task, parts, true, loc, [&](Task*, int, std::int64_t part) {
+    const std::int32_t status = run_parts(task, parts, true, loc, [&](Task* t, int, std::int64_t part) {
         const std::int64_t begin = part * width, count = std::min(width, n - begin);
         std::vector<Item> items(static_cast<std::size_t>(count));
-        ordering.fill(items.data() - begin, begin, begin + count);
+        const auto fill = [&](std::int64_t lo, std::int64_t hi) {
+            ordering.fill(items.data() - begin, lo, hi);
+        };
+        if (in_strips(t, begin, begin + count, loc, fill)) return kFailed;
         keep(&items);
         if (std::int64_t(items.size()) > limit) {
             std::vector<std::uint64_t> bits;
             for (const Item& one : items) bits.push_back(one.hi);
-            std::nth_element(bits.begin(), bits.begin() + (limit - 1), bits.end());
-            const std::uint64_t most = bits[std::size_t(limit - 1)];
+            std::uint64_t most;
+            if (find_nth(t, bits.data(), std::int64_t(bits.size()), limit - 1, &most, loc)) return kFailed;
             for (std::uint64_t now = bound; most < now && !bound.compare_exchange_weak(now, most);) {}
             keep(&items);
             // Of those that are equal the first ones come first.
@@ -425,21 +430,24 @@ std::int32_t find_first(Task* task, const WeldType* key, const char* keys, std::
     return kOk;
 }
 
-void gather(Task* task, char* out, const char* data, const std::uint64_t* order, std::int64_t n,
-            std::int64_t size) {
+std::int32_t gather(Task* task, char* out, const char* data, const std::uint64_t* order, std::int64_t n,
+                    std::int64_t size, std::int32_t loc) {
+    constexpr std::int64_t ahead = 32;
     auto copy = [&]<std::size_t Size>(std::integral_constant<std::size_t, Size>) {
-        for_pieces(task, n, 1 << 14, [&](std::int64_t lo, std::int64_t hi) {
-            for (std::int64_t i = lo; i < hi; ++i)
+        return for_pieces(task, n, 1 << 14, loc, [&](std::int64_t lo, std::int64_t hi) {
+            for (std::int64_t i = lo; i < hi; ++i) {
+                __builtin_prefetch(data + std::int64_t(order[std::min(i + ahead, hi - 1)] * Size));
                 std::memcpy(out + i * std::int64_t(Size), data + std::int64_t(order[i] * Size), Size);
+            }
         });
     };
     switch (size) {
-        case 0: return;
+        case 0: return kOk;
         case 4: return copy(std::integral_constant<std::size_t, 4>());
         case 8: return copy(std::integral_constant<std::size_t, 8>());
         case 16: return copy(std::integral_constant<std::size_t, 16>());
     }
-    for_pieces(task, n, 1 << 14, [&](std::int64_t lo, std::int64_t hi) {
+    return for_pieces(task, n, 1 << 14, loc, [&](std::int64_t lo, std::int64_t hi) {
         for (std::int64_t i = lo; i < hi; ++i)
             std::memcpy(out + i * size, data + std::int64_t(order[i]) * size, std::size_t(size));
     });

@@ -8,8 +8,9 @@
 
 namespace weld::runtime {
 
-/// -1, 0 or 1 in a total order: 0.0 equals -0.0, and all NaNs are equal and come last.
-int compare_totally(const WeldType* t, const void* a, const void* b);
+/// -1, 0 or 1 in a total order: 0.0 equals -0.0, and all NaNs are equal and come last; 0 once the run is to
+/// stop.
+int compare_totally(const Task* task, const WeldType* t, const void* a, const void* b);
 
 /// The numbers 0...n-1 of `n` keys at `keys`, `stride` bytes apart, in ascending order; equal keys keep
 /// theirs. Null after recording the failure; release it.
@@ -25,8 +26,8 @@ std::int32_t find_first(Task* task, const WeldType* key, const char* keys, std::
 /// recording the failure.
 void* sorted_by_value(Task* task, const WeldType* t, const void* in, std::int64_t n, std::int32_t loc);
 
-/// Copies `n` elements of `size` bytes, out[i] = data[order[i]].
-void gather(Task* task, char* out, const char* data, const std::uint64_t* order, std::int64_t n,
-            std::int64_t size);
+/// Copies `n` elements of `size` bytes, out[i] = data[order[i]]. Status.
+std::int32_t gather(Task* task, char* out, const char* data, const std::uint64_t* order, std::int64_t n,
+                    std::int64_t size, std::int32_t loc);
 
 }  // namespace weld::runtime

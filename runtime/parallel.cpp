@@ -102,16 +102,13 @@ int workers_for(const Task* task, std::int64_t parts, bool parallel) {
     return parallel ? int(std::min<std::int64_t>(parts, task->run->threads)) : 1;
 }
 
-namespace {
-
 /// Parts that several workers share.
 struct Crew {
-    Task* task;
+    Task* task;  ///< that they are part of
     std::int64_t parts;
     std::int32_t loc;
     PartFn part;
     void* context;
-    bool can_stop = true;
     std::atomic<std::int64_t> next{0};
     std::atomic<std::int64_t> lowest_failed{INT64_MAX};
     struct Member {
@@ -122,7 +119,7 @@ struct Crew {
 
     void work(int worker);
     std::int32_t run_one(Task* t, int worker, std::int64_t i) {
-        const std::int32_t stopped = can_stop ? t->check_stop(loc) : kOk;
+        const std::int32_t stopped = t->check_stop(loc);
         return stopped ? stopped : part(context, t, worker, i);
     }
 };
@@ -131,24 +128,35 @@ void Crew::work(int worker) {
     Member& me = members[std::size_t(worker)];
     if (next.load(std::memory_order_relaxed) >= parts) return;
     me.task = std::make_unique<Task>(task->run, task->stop);  // before a part is claimed: it may throw
-    me.task->on_arena = true;
+    me.task->crew = this;
     for (;;) {
         const std::int64_t i = next.fetch_add(1, std::memory_order_relaxed);
         if (i >= parts || i > lowest_failed.load(std::memory_order_relaxed)) return;
+        me.task->part = i;
         if (!run_one(me.task.get(), worker, i)) continue;
         me.failed_part = i;
         std::int64_t lowest = lowest_failed.load(std::memory_order_relaxed);
         while (i < lowest && !lowest_failed.compare_exchange_weak(lowest, i)) {}
+        task->stop->fetch_or(kPartFailed, std::memory_order_relaxed);
         return;  // what this worker would claim next is higher
     }
 }
+
+bool Task::is_stopped() const {
+    if (stop->load(std::memory_order_relaxed) & kCancelled) return true;
+    for (const Task* t = this; t->crew; t = t->crew->task)
+        if (t->part > t->crew->lowest_failed.load(std::memory_order_relaxed)) return true;
+    return false;
+}
+
+namespace {
 
 /// Calls f(0)...f(count-1) on the threads of the run.
 template <class F>
 void on_threads(Task* task, int count, const F& f) {
     auto all = [&]() WELD_CALLED_BY_TBB { tbb::parallel_for(0, count, f, tbb::simple_partitioner()); };
     // While it waits for its inner loop, a worker must not begin another chunk of the outer one on top of it.
-    if (task->on_arena) return tbb::this_task_arena::isolate(all);
+    if (task->crew) return tbb::this_task_arena::isolate(all);
     arena_of(task->run).execute(all);
 }
 
@@ -193,17 +201,12 @@ std::int32_t run_parts(Task* task, std::int64_t parts, bool parallel, std::int32
     return kOk;
 }
 
-void run_all_parts(Task* task, std::int64_t parts, PartFn part, void* context) {
-    Crew crew{task, parts, 0, part, context, false};
-    const int workers = workers_for(task, parts, true);
-    if (workers > 1) {
-        try {
-            run_crew(task, &crew, workers);
-        } catch (...) {  // no memory for threads: what is left is done without
-        }
-    }
-    for (std::int64_t i; (i = crew.next++) < parts;) part(context, task, 0, i);
-    dismiss(task, &crew);
+std::int32_t copy_many_bytes(Task* task, void* to, const void* from, std::int64_t bytes, std::int32_t loc) {
+    constexpr std::int64_t block = 64;
+    return in_strips(task, 0, (bytes - 1) / block + 1, loc, [&](std::int64_t lo, std::int64_t hi) {
+        std::memcpy(static_cast<char*>(to) + lo * block, static_cast<const char*>(from) + lo * block,
+                    std::size_t(std::min(hi * block, bytes) - lo * block));
+    });
 }
 
 }  // namespace weld::runtime

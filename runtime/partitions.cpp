@@ -146,7 +146,7 @@ class Rows {
                              const Known& known, const AfterSome& after_some) {
         for (std::int64_t done = 0; done < count;) {
             const std::int64_t end = std::min(count, done + kRowsAtOnce);
-            if (reserve(task, table_.count + end - done, loc)) return kFailed;
+            if (task->check_stop(loc) || reserve(task, table_.count + end - done, loc)) return kFailed;
             const Places places = this->places();
             std::int64_t added = 0;
             for (; done < end; ++done) {
@@ -488,8 +488,8 @@ std::int32_t join_partitions(Task* task, WeldDict* d, std::int32_t loc) {
     release(task, d->index);
     std::vector<std::int64_t> counts;
     for (const RowTable& table : p->tables) counts.push_back(table.count);
-    const auto fill = [&](std::int64_t partition, std::int64_t number, IndexPart* part) {
-        with_rows(d, partition, [&](const auto& rows) {
+    const auto fill = [&](Task*, std::int64_t partition, std::int64_t number, IndexPart* part) {
+        return with_rows(d, partition, [&](const auto& rows) {
             rows.each([&](const char* row) {
                 std::memcpy(d->entry(number), row, std::size_t(d->stride));
                 part->add(rows.tag(row), number++);

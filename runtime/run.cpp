@@ -15,8 +15,6 @@
 
 namespace weld::runtime {
 
-static std::atomic<std::int32_t> never_stop = 0;
-
 Task::Task(WeldRun* r, std::atomic<std::int32_t>* stop_flag) {
     stop = stop_flag;
     run = r;
@@ -52,10 +50,6 @@ std::int32_t Task::fail_memory(std::int32_t loc, Shortage why) {
                 why == Shortage::Machine || limit == MemoryAccount::kUnlimited
                     ? "the machine has no more memory"
                     : fmt::format("memory limit of {} exceeded", in_words(limit)));
-}
-
-std::int32_t Task::check_stop(std::int32_t loc) {
-    return stop->load(std::memory_order_relaxed) ? fail(kWeldCancelled, loc, "cancelled") : kOk;
 }
 
 // ---- what is left behind ----------------------------------------------------------------------------------
@@ -106,22 +100,23 @@ bool execute(EntryFn entry, const void* args, void* result, const WeldType* resu
     run.threads = std::max(1, options.threads);
     run.serialize_header = options.serialize_header;
     run.progress = options.progress;
+    const bool goes_on = any_part(result_type, is_builder);
     bool good;
     {
-        Task task(&run, options.stop ? options.stop : &never_stop);
+        Task task(&run, options.stop ? options.stop : &run.stop);
         if (options.adopted)
             for (Blocks& adopted : *options.adopted) BlocksAccess::give(std::move(adopted), &task);
         good = entry(&task, args, result) == kOk;
         if (good) {
             while (task.region->outer) exit_region(&task, task.region);
             // A builder that goes from run to run is not looked through each time.
-            const bool goes_on = any_part(result_type, is_builder);
             if (!goes_on) task.outside = options.outside;
             if (!goes_on || task.debt > 0) weld_rt_collect(&task, result, result_type);
-            BlocksAccess::take(&task, goes_on, blocks);
+            good = task.check_stop(0) == kOk;  // collecting may have given up
         } else if (!task.failed()) {
             task.fail(kWeldUnknown, 0, "the program failed");
         }
+        if (good) BlocksAccess::take(&task, goes_on, blocks);
         *failure = std::move(task.failure);
     }
     close_arena(&run);
@@ -209,11 +204,12 @@ void weld_rt_fail_bounds(WeldTask* t, std::int32_t loc, std::int64_t start, std:
                     stride, range ? "" : fmt::format(" over a vector of length {}", len), rule));
 }
 
-void weld_rt_stopped(WeldTask* task, std::int32_t loc) noexcept {
-    task_of(task)->fail(kWeldCancelled, loc, "cancelled");
+std::int32_t weld_rt_stopped(WeldTask* task, std::int32_t loc) noexcept {
+    return task_of(task)->check_stop(loc);
 }
 
 std::int32_t weld_rt_stack_low(WeldTask* task, std::int32_t loc) noexcept {
+    if (const std::int32_t status = task_of(task)->check_stop(loc)) return status;
     constexpr std::ptrdiff_t margin = 256 << 10;  // for what emitted code calls
     const char* end = end_of_stack();
     const char* here = static_cast<const char*>(__builtin_frame_address(0));

@@ -66,10 +66,16 @@ class Outside {
     ~Outside() = default;
 };
 
+/// Bits of the word that has the tasks of a run look up.
+enum StopBit : std::int32_t {
+    kCancelled = 1,   ///< all stop
+    kPartFailed = 2,  ///< of a loop: its later parts stop. Set by the run itself
+};
+
 struct RunOptions {
     int threads = 1;
     std::shared_ptr<MemoryAccount> account;     ///< null: an account of its own without limit
-    std::atomic<std::int32_t>* stop = nullptr;  ///< set it to 1 to cancel the run
+    std::atomic<std::int32_t>* stop = nullptr;  ///< set kCancelled in it to cancel the run
     /// Memory of the same account, of results that hold builders: the run takes it over and goes on in it.
     /// Afterwards or some runs later, what the result does not reach is freed.
     std::vector<Blocks>* adopted = nullptr;

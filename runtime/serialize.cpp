@@ -8,12 +8,14 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "runtime/entry.h"
 #include "runtime/listing.h"
 #include "runtime/merge.h"
+#include "runtime/parallel.h"
 
 namespace weld::runtime {
 
@@ -61,42 +63,57 @@ std::uint64_t hash_of(const WeldType* t, std::uint64_t hash = 0xcbf29ce484222325
 
 // ---- writing ----------------------------------------------------------------------------------------------
 
-std::int64_t bytes_of(const WeldType* t, const void* value);
+/// Adds up the bytes of values.
+class Counter {
+  public:
+    Counter(Task* task, std::int32_t loc) : task_(task), loc_(loc) {}
 
-std::int64_t bytes_of_elements(const WeldType* elem, const char* data, std::int64_t count) {
-    bool fixed = true;
-    const std::int64_t each = least_bytes(elem, &fixed);
-    if (fixed) return count * each;
-    std::int64_t sum = 0;
-    for (std::int64_t i = 0; i < count; ++i) sum += bytes_of(elem, data + i * elem->size);
-    return sum;
-}
-
-std::int64_t bytes_of(const WeldType* t, const void* value) {
-    switch (t->kind) {
-        case kWeldVec: {
-            const WeldVec v = load<WeldVec>(value);
-            return 8 + bytes_of_elements(t->args[0], static_cast<const char*>(v.data), v.len);
-        }
-        case kWeldDict: {
-            const WeldDict* d = load<const WeldDict*>(value);
-            std::int64_t sum = 8;
-            for (std::int64_t i = 0; d && i < d->count; ++i)
-                sum += bytes_of(t->args[0], d->entry(i)) + bytes_of(t->args[1], d->entry(i) + d->value_at);
-            return sum;
-        }
-        case kWeldStruct: {
-            std::int64_t sum = 0;
-            for (std::uint32_t i = 0; i < t->num_args; ++i)
-                sum += bytes_of(t->args[i], static_cast<const char*>(value) + t->offsets[i]);
-            return sum;
-        }
-        default: {
-            bool fixed = true;
-            return least_bytes(t, &fixed);
+    std::int64_t bytes = 0;
+    /// Status.
+    std::int32_t add(const WeldType* t, const char* value) {
+        switch (t->kind) {
+            case kWeldVec: {
+                const WeldVec v = load<WeldVec>(value);
+                bytes += 8;
+                return add_elements(t->args[0], static_cast<const char*>(v.data), v.len);
+            }
+            case kWeldDict: {
+                const WeldDict* d = load<const WeldDict*>(value);
+                bytes += 8;
+                return in_strips(task_, 0, d ? d->count : 0, loc_, [&](std::int64_t lo, std::int64_t hi) {
+                    for (std::int64_t i = lo; i < hi; ++i)
+                        if (add(t->args[0], d->entry(i)) || add(t->args[1], d->entry(i) + d->value_at))
+                            return kFailed;
+                    return kOk;
+                });
+            }
+            case kWeldStruct:
+                for (std::uint32_t i = 0; i < t->num_args; ++i)
+                    if (add(t->args[i], value + t->offsets[i])) return kFailed;
+                return kOk;
+            default: {
+                bool fixed = true;
+                bytes += least_bytes(t, &fixed);
+                return kOk;
+            }
         }
     }
-}
+
+  private:
+    std::int32_t add_elements(const WeldType* elem, const char* data, std::int64_t count) {
+        bool fixed = true;
+        const std::int64_t each = least_bytes(elem, &fixed);
+        if (fixed) return bytes += count * each, kOk;
+        return in_strips(task_, 0, count, loc_, [&](std::int64_t lo, std::int64_t hi) {
+            for (std::int64_t i = lo; i < hi; ++i)
+                if (add(elem, data + i * elem->size)) return kFailed;
+            return kOk;
+        });
+    }
+
+    Task* task_;
+    std::int32_t loc_;
+};
 
 class Writer {
   public:
@@ -136,17 +153,19 @@ void Writer::scalar(const WeldType* t, const char* value) {
 std::int32_t Writer::elements(const WeldType* elem, const char* data, std::int64_t count) {
     if (!elem->size || count <= 0) return kOk;
     if (copies(elem)) {
-        std::memcpy(to_, data, std::size_t(count * elem->size));
+        if (copy_bytes(task_, to_, data, count * elem->size, loc_)) return kFailed;
         to_ += count * elem->size;
         return kOk;
     }
-    if (elem->kind == kWeldF64) {
-        for (std::int64_t i = 0; i < count; ++i) put(canonical(load<double>(data + i * 8)));
+    return in_strips(task_, 0, count, loc_, [&](std::int64_t lo, std::int64_t hi) {
+        if (elem->kind == kWeldF64) {
+            for (std::int64_t i = lo; i < hi; ++i) put(canonical(load<double>(data + i * 8)));
+            return kOk;
+        }
+        for (std::int64_t i = lo; i < hi; ++i)
+            if (write(elem, data + i * elem->size)) return kFailed;
         return kOk;
-    }
-    for (std::int64_t i = 0; i < count; ++i)
-        if (write(elem, data + i * elem->size)) return kFailed;
-    return kOk;
+    });
 }
 
 std::int32_t Writer::dict(const WeldType* t, const WeldDict* d) {
@@ -154,11 +173,14 @@ std::int32_t Writer::dict(const WeldType* t, const WeldDict* d) {
     if (!d || !d->count) return kOk;
     std::uint64_t* order = order_of_entries(task_, d, t->args[0], loc_);
     if (!order) return kFailed;
-    std::int32_t status = kOk;
-    for (std::int64_t i = 0; i < d->count && !status; ++i) {
-        const char* entry = d->entry(std::int64_t(order[i]));
-        status = write(t->args[0], entry) || write(t->args[1], entry + d->value_at) ? kFailed : kOk;
-    }
+    const auto write_strip = [&](std::int64_t lo, std::int64_t hi) {
+        for (std::int64_t i = lo; i < hi; ++i) {
+            const char* entry = d->entry(std::int64_t(order[i]));
+            if (write(t->args[0], entry) || write(t->args[1], entry + d->value_at)) return kFailed;
+        }
+        return kOk;
+    };
+    const std::int32_t status = in_strips(task_, 0, d->count, loc_, write_strip);
     release(task_, order);
     return status;
 }
@@ -201,10 +223,9 @@ class Reader {
         if (bytes > left_)
             return fail(
                 fmt::format("deserialize: the bytes end early: {} are needed, {} are left", bytes, left_));
-        if (bytes) std::memcpy(out, at_, std::size_t(bytes));
-        at_ += bytes;
+        const char* const from = std::exchange(at_, at_ + bytes);
         left_ -= bytes;
-        return kOk;
+        return copy_bytes(task_, out, from, bytes, loc_);
     }
     std::int32_t count(std::int64_t least, std::int64_t* out);
     std::int32_t boolean(char* out);
@@ -249,9 +270,11 @@ std::int32_t Reader::boolean(char* out) {
 std::int32_t Reader::elements(const WeldType* elem, char* out, std::int64_t count) {
     if (!elem->size) return kOk;
     if (copies(elem) || is_float(elem)) return take(out, count * elem->size);
-    for (std::int64_t i = 0; i < count; ++i)
-        if (read(elem, out + i * elem->size)) return kFailed;
-    return kOk;
+    return in_strips(task_, 0, count, loc_, [&](std::int64_t lo, std::int64_t hi) {
+        for (std::int64_t i = lo; i < hi; ++i)
+            if (read(elem, out + i * elem->size)) return kFailed;
+        return kOk;
+    });
 }
 
 std::int32_t Reader::vec(const WeldType* elem, char* out) {
@@ -288,8 +311,12 @@ std::int32_t Reader::dict(const WeldType* t, char* out) {
     if (!d || reserve(task_, d, entries, loc_)) return kFailed;
     char* pair = static_cast<char*>(allocate_array(task_, 1, d->stride, loc_));
     if (!pair) return kFailed;
-    for (std::int64_t i = 0; i < entries; ++i)
-        if (entry(t, d, pair)) return kFailed;
+    const auto read_strip = [&](std::int64_t lo, std::int64_t hi) {
+        for (std::int64_t i = lo; i < hi; ++i)
+            if (entry(t, d, pair)) return kFailed;
+        return kOk;
+    };
+    if (in_strips(task_, 0, entries, loc_, read_strip)) return kFailed;
     release(task_, pair);
     std::memcpy(out, &d, sizeof d);
     return kOk;
@@ -321,7 +348,9 @@ std::int32_t weld_rt_serialize(WeldTask* t, const WeldType* type, const void* va
                                std::int32_t loc) noexcept {
     Task* task = task_of(t);
     const std::int64_t begin = task->run->serialize_header ? sizeof(Header) : 0;
-    const std::int64_t bytes = begin + bytes_of(type, value);
+    Counter counter(task, loc);
+    if (counter.add(type, static_cast<const char*>(value))) return kFailed;
+    const std::int64_t bytes = begin + counter.bytes;
     char* data = static_cast<char*>(allocate_array(task, bytes, 1, loc));
     if (!data) return kFailed;
     *out = {data, bytes};

@@ -37,7 +37,7 @@ class Comparison {
         std::int32_t order = 0;
         status_ = compare_(task_, captures_, a, b, &order);
         if (task_->debt > 0) clear_region(task_);  // nothing that a comparison makes outlives it
-        if (*task_->stop && !status_) status_ = task_->check_stop(loc_);
+        if (!status_) status_ = task_->check_stop(loc_);
         return order < 0 && !status_;
     }
     std::int32_t status() const { return status_; }
@@ -84,7 +84,8 @@ class PartSort {
             run_parts(task_, (n_ + kRun - 1) / kRun, true, loc_, [&](Task* t, int, std::int64_t run) {
                 Comparison comparison(t, compare_, captures_, loc_);
                 const std::int64_t begin = run * kRun, count = std::min(kRun, n_ - begin);
-                sort_run(*items + begin, *scratch + begin, count, ByComparison<Item>{&comparison});
+                sort_run(*items + begin, *scratch + begin, count, ByComparison<Item>{&comparison},
+                         [&] { return comparison.status() != kOk; });
                 return comparison.status();
             });
         for (; !status && width < n_; width *= 2) {
@@ -96,7 +97,6 @@ class PartSort {
 
   private:
     static constexpr std::int64_t kRun = 1 << 14;
-    static constexpr std::int64_t kPiece = 1 << 15;  // of the output of a merge
 
     /// Merges pairs of runs of `width` items from `from` to `to`.
     std::int32_t merge_runs(const Item* from, Item* to, std::int64_t width) {
@@ -105,7 +105,7 @@ class PartSort {
         {
             Comparison comparison(task_, compare_, captures_, loc_);
             for (std::int64_t begin = 0; begin < n_; begin += 2 * width) {
-                cut(runs_at(from, begin, width), kPiece, &pieces, ByComparison<Item>{&comparison});
+                cut(runs_at(from, begin, width), kPieceItems, &pieces, ByComparison<Item>{&comparison});
                 pair_of.resize(pieces.size(), begin);
             }
             if (comparison.status()) return comparison.status();
@@ -136,7 +136,7 @@ std::int32_t sort_moved(Task* task, const WeldVec* in, WeldCompareFn compare, co
     Item* items = allocate_array<Item>(task, in->len, loc);
     Item* scratch = items ? allocate_array<Item>(task, in->len, loc) : nullptr;
     if (!scratch) return kFailed;
-    std::memcpy(static_cast<void*>(items), in->data, sizeof(Item) * std::size_t(in->len));
+    if (copy_bytes(task, items, in->data, std::int64_t(sizeof(Item)) * in->len, loc)) return kFailed;
     const std::int32_t status = PartSort<Item>(task, in->len, compare, captures, loc).sort(&items, &scratch);
     release(task, scratch);
     *out = {items, in->len};
@@ -150,11 +150,15 @@ std::int32_t sort_referred(Task* task, const WeldVec* in, std::int64_t size, Wel
     Referred* items = sorted ? allocate_array<Referred>(task, in->len, loc) : nullptr;
     Referred* scratch = items ? allocate_array<Referred>(task, in->len, loc) : nullptr;
     if (!scratch) return kFailed;
-    for (std::int64_t i = 0; i < in->len; ++i) items[i].at = data + i * size;
+    const auto refer = [&](std::int64_t lo, std::int64_t hi) {
+        for (std::int64_t i = lo; i < hi; ++i) items[i].at = data + i * size;
+    };
+    if (for_pieces(task, in->len, 1 << 14, loc, refer)) return kFailed;
     if (PartSort<Referred>(task, in->len, compare, captures, loc).sort(&items, &scratch)) return kFailed;
-    for_pieces(task, in->len, 1 << 14, [&](std::int64_t lo, std::int64_t hi) {
+    const auto move = [&](std::int64_t lo, std::int64_t hi) {
         for (std::int64_t i = lo; i < hi; ++i) std::memcpy(sorted + i * size, items[i].at, std::size_t(size));
-    });
+    };
+    if (for_pieces(task, in->len, 1 << 14, loc, move)) return kFailed;
     release(task, items);
     release(task, scratch);
     *out = {sorted, in->len};
@@ -170,11 +174,15 @@ std::int32_t sort_first(Task* task, const WeldVec* in, const WeldType* elem, con
     char* theirs = static_cast<char*>(allocate_array(task, count, key->size, loc));
     char* sorted = theirs ? static_cast<char*>(allocate_array(task, limit, elem->size, loc)) : nullptr;
     if (!sorted) return kFailed;
-    gather(task, theirs, keys, found.data(), count, key->size);
+    if (gather(task, theirs, keys, found.data(), count, key->size, loc)) return kFailed;
     std::uint64_t* order = stable_order(task, key, theirs, key->size, count, loc);
     if (!order) return kFailed;
-    for (std::int64_t i = 0; i < limit; ++i) order[i] = found[std::size_t(order[i])];
-    gather(task, sorted, static_cast<const char*>(in->data), order, limit, elem->size);
+    const auto renumber = [&](std::int64_t lo, std::int64_t hi) {
+        for (std::int64_t i = lo; i < hi; ++i) order[i] = found[std::size_t(order[i])];
+    };
+    if (in_strips(task, 0, limit, loc, renumber)) return kFailed;
+    if (gather(task, sorted, static_cast<const char*>(in->data), order, limit, elem->size, loc))
+        return kFailed;
     release(task, order);
     release(task, theirs);
     *out = {sorted, limit};
@@ -193,7 +201,8 @@ std::int32_t sort_all(Task* task, const WeldVec* in, const WeldType* elem, const
     const char* data = static_cast<const char*>(keys->data);
     std::uint64_t* order = stable_order(task, key, data, key->size, in->len, loc);
     if (!order) return kFailed;
-    gather(task, sorted, static_cast<const char*>(in->data), order, in->len, elem->size);
+    if (gather(task, sorted, static_cast<const char*>(in->data), order, in->len, elem->size, loc))
+        return kFailed;
     release(task, order);
     *out = {sorted, in->len};
     return kOk;

@@ -66,26 +66,44 @@ void merge_piece(const TwoRuns<Item>& runs, const Piece& piece, Item* out, const
     std::copy(b, b_end, std::copy(a, a_end, to));
 }
 
-/// Sorts `n` items by merging in place of `items`, using `scratch`.
-template <class Item, class Less>
-void sort_run(Item* items, Item* scratch, std::int64_t n, const Less& less) {
+/// Items that are merged at a time.
+constexpr std::int64_t kPieceItems = 1 << 15;
+
+/// Merges two sorted runs to `out`, as long as `stops()`, which is asked now and then, is false.
+template <class Item, class Less, class Stops>
+void merge_two(const TwoRuns<Item>& runs, Item* out, const Less& less, const Stops& stops) {
+    if (runs.all < 2 * kPieceItems) return merge_piece(runs, {0, runs.all, 0, runs.first}, out, less);
+    std::vector<Piece> pieces;
+    cut(runs, kPieceItems, &pieces, less);
+    for (const Piece& piece : pieces) {
+        if (stops()) return;
+        merge_piece(runs, piece, out, less);
+    }
+}
+
+/// Sorts `n` items by merging in place of `items`, using `scratch`. Leaves some undone if `stops()`.
+template <class Item, class Less, class Stops>
+void sort_run(Item* items, Item* scratch, std::int64_t n, const Less& less, const Stops& stops) {
     constexpr std::int64_t few = 12;
-    for (std::int64_t begin = 0; begin < n; begin += few)
+    for (std::int64_t begin = 0; begin < n; begin += few) {
+        if (stops()) return;
         for (std::int64_t i = begin + 1, end = std::min(begin + few, n); i < end; ++i) {
             const Item x = items[i];
             std::int64_t at = i;
             for (; at > begin && less(x, items[at - 1]); --at) items[at] = items[at - 1];
             items[at] = x;
         }
+    }
     Item* from = items;
     Item* to = scratch;
     for (std::int64_t width = few; width < n; width *= 2, std::swap(from, to))
         for (std::int64_t begin = 0; begin < n; begin += 2 * width) {
+            if (stops()) return;
             const std::int64_t size = std::min(2 * width, n - begin), first = std::min(width, size);
             const TwoRuns<Item> runs{from + begin, first, size};
             if (first == size || !less(from[begin + first], from[begin + first - 1]))
                 std::copy(from + begin, from + begin + size, to + begin);
-            else merge_piece(runs, {0, size, 0, first}, to + begin, less);
+            else merge_two(runs, to + begin, less, stops);
         }
     if (from != items) std::copy(from, from + n, items);
 }

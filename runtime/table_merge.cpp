@@ -110,17 +110,21 @@ WeldDict* merge_into_first(Task* task, const TableMerge& merge, std::int32_t loc
     WeldDict* whole = merge.parts[0];
     for (std::int64_t p = 1; p < merge.num_parts; ++p) {
         const WeldDict* d = merge.parts[p];
-        for (std::int64_t i = 0; i < d->count; ++i) {
-            const char* entry = d->entry(i);
-            bool added;
-            const std::uint32_t tag = tag_of(hash_key<K>(d->key, entry));
-            const std::int64_t number = find_or_add<K>(task, whole, entry, tag, &added, loc);
-            if (number < 0) return nullptr;
-            char* const into = whole->entry(number) + d->value_at;
-            const char* const from = entry + d->value_at;
-            if (added) std::memcpy(into, from, std::size_t(d->value_size));
-            else merge_fields(whole, merge.op, &into, &from, 1);
-        }
+        const auto merge_strip = [&](std::int64_t lo, std::int64_t hi) -> std::int32_t {
+            for (std::int64_t i = lo; i < hi; ++i) {
+                const char* entry = d->entry(i);
+                bool added;
+                const std::uint32_t tag = tag_of(hash_key<K>(d->key, entry));
+                const std::int64_t number = find_or_add<K>(task, whole, entry, tag, &added, loc);
+                if (number < 0) return kFailed;
+                char* const into = whole->entry(number) + d->value_at;
+                const char* const from = entry + d->value_at;
+                if (added) std::memcpy(into, from, std::size_t(d->value_size));
+                else merge_fields(whole, merge.op, &into, &from, 1);
+            }
+            return kOk;
+        };
+        if (in_strips(task, 0, d->count, loc, merge_strip)) return nullptr;
     }
     return whole;
 }

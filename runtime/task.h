@@ -1,6 +1,7 @@
 // What stands behind WeldTask and WeldRun: seen by the runtime only.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,21 +13,27 @@
 
 namespace weld::runtime {
 class Arena;
-}
+struct Crew;
+}  // namespace weld::runtime
 
 struct WeldRun {
     std::shared_ptr<weld::runtime::MemoryAccount> account;
     int threads = 1;
     bool serialize_header = false;
+    std::atomic<std::int32_t> stop = 0;  ///< unless the caller has a word for that
     weld::runtime::LoopProgress* progress = nullptr;
     weld::runtime::Arena* arena = nullptr;  ///< made by the first parallel loop
 };
 
 namespace weld::runtime {
 
+constexpr std::int32_t kOk = 0;
+constexpr std::int32_t kFailed = 1;
+
 /// A place in a run that code works on: the main program, or one worker's part of a loop.
 struct Task : WeldTask {
-    bool on_arena = false;            ///< runs as part of a parallel loop
+    const Crew* crew = nullptr;       ///< it is a member of: runs as part of a parallel loop
+    std::int64_t part = 0;            ///< that it works on there
     std::int64_t scanned = 0;         ///< bytes that the last collection looked at
     int futile = 0;                   ///< collections in a row that freed next to nothing
     int spared = 0;                   ///< chunks since then that ended without one
@@ -45,14 +52,19 @@ struct Task : WeldTask {
     /// Records a failure unless there is one, and returns the status to leave with.
     std::int32_t fail(std::int64_t code, std::int32_t loc, std::string message);
     std::int32_t fail_memory(std::int32_t loc, Shortage why);
-    /// Status: cancelled or not.
-    std::int32_t check_stop(std::int32_t loc);
+    /// To be asked every few ms: the run was cancelled, or something failed that comes earlier in a loop
+    /// around this place. Stays true.
+    bool should_stop() const { return stop->load(std::memory_order_relaxed) && is_stopped(); }
+    /// The same, recorded as a failure. Status.
+    std::int32_t check_stop(std::int32_t loc) {
+        return should_stop() ? fail(kWeldCancelled, loc, "cancelled") : kOk;
+    }
+
+  private:
+    bool is_stopped() const;
 };
 
 inline Task* task_of(WeldTask* t) { return static_cast<Task*>(t); }
-
-constexpr std::int32_t kOk = 0;
-constexpr std::int32_t kFailed = 1;
 
 /// Taking `bytes` that one could do without leaves enough memory for all else.
 inline bool has_room(const Task* task, std::int64_t bytes) {

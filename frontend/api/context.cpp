@@ -72,6 +72,31 @@ Context::Context(const RunSettings& settings)
                                                                               : default_memory_limit())),
       threads_(settings.threads ? settings.threads : default_threads()) {}
 
+/// A run is going on, and can be cancelled.
+class Context::Running {
+  public:
+    explicit Running(Context& context) : context_(context) {
+        const std::lock_guard lock(context_.mutex_);
+        context_.running_.push_back(&stop_);
+    }
+    ~Running() {
+        const std::lock_guard lock(context_.mutex_);
+        std::erase(context_.running_, &stop_);
+    }
+    Running(const Running&) = delete;
+
+    std::atomic<std::int32_t>* stop() { return &stop_; }
+
+  private:
+    Context& context_;
+    std::atomic<std::int32_t> stop_ = 0;
+};
+
+void Context::cancel() {
+    const std::lock_guard lock(mutex_);
+    for (std::atomic<std::int32_t>* stop : running_) *stop |= runtime::kCancelled;
+}
+
 RunReport Context::run(const std::shared_ptr<const Program>& program, const void* args, int most_threads) {
     Arguments given;
     Taken taken;
@@ -83,16 +108,16 @@ RunReport Context::run(const std::shared_ptr<const Program>& program, const void
     given.holds.insert(taken.shares.begin(), taken.shares.end());
     given.holds.merge(taken.holds);
     PointsTo points_to;
-    begin_run();
+    free_retired();
+    Running running(*this);
     static std::atomic<std::int64_t> runs{0};
     auto result = std::make_unique<RunResult>();
     result->run = runs++;
     result->outcome = program->run(args, {.threads = std::min(threads_, most_threads),
                                           .account = account_,
-                                          .stop = &stop_,
+                                          .stop = running.stop(),
                                           .adopted = &taken.memory,
                                           .outside = given.holds.empty() ? nullptr : &points_to});
-    end_run();
     if (!result->outcome.ok()) {
         RunReport report;
         report.failure = result->outcome.failure();
@@ -199,12 +224,14 @@ void Context::retire(std::unique_ptr<RunResult> result) {
     retired_.push_back(std::move(result));
 }
 
+void Context::free_retired() {
+    std::vector<std::unique_ptr<RunResult>> retired;  // is freed without the lock
+    std::lock_guard lock(mutex_);
+    retired.swap(retired_);
+}
+
 void Context::trim() {
-    {
-        std::vector<std::unique_ptr<RunResult>> retired;  // is freed without the lock
-        std::lock_guard lock(mutex_);
-        retired.swap(retired_);
-    }
+    free_retired();
     account_->trim();
 }
 
@@ -213,18 +240,6 @@ std::int64_t Context::memory_used() const {
     std::int64_t used = account_->used();
     for (const std::unique_ptr<RunResult>& result : retired_) used -= result->outcome.bytes();
     return used;
-}
-
-void Context::begin_run() {
-    std::vector<std::unique_ptr<RunResult>> retired;
-    std::lock_guard lock(mutex_);
-    retired.swap(retired_);
-    if (running_++ == 0) stop_ = 0;
-}
-
-void Context::end_run() {
-    std::lock_guard lock(mutex_);
-    --running_;
 }
 
 }  // namespace weld

@@ -41,7 +41,7 @@ class Context : public std::enable_shared_from_this<Context> {
     /// Runs the program, which has code. `args` points to its arguments, if it has any.
     RunReport run(const std::shared_ptr<const Program>& program, const void* args, int most_threads);
     /// Stops the runs that are going on.
-    void cancel() { stop_ = 1; }
+    void cancel();
     /// Gives memory that waits for the next run back to the machine.
     void trim();
 
@@ -72,16 +72,15 @@ class Context : public std::enable_shared_from_this<Context> {
                      PointsTo* points_to);
     void retire(std::unique_ptr<RunResult> result);
     void take_memory(const std::shared_ptr<RunResult>& source, Taken* taken);
+    class Running;
     void enter_builders(const std::shared_ptr<RunResult>& result);
-    void begin_run();
-    void end_run();
+    void free_retired();
 
     std::shared_ptr<runtime::MemoryAccount> account_;
     int threads_;
-    std::atomic<std::int32_t> stop_ = 0;
 
     mutable std::mutex mutex_;
-    int running_ = 0;
+    std::vector<std::atomic<std::int32_t>*> running_;        ///< RunOptions::stop of each run
     std::vector<std::unique_ptr<RunResult>> retired_;        ///< wait for the next run
     std::unordered_map<const void*, LiveBuilder> builders_;  ///< by their memory
 };

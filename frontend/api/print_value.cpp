@@ -73,7 +73,7 @@ class Printer {
     void list(char open, char close, std::int64_t n, const Item& item) {
         const bool elided = style_.elide && n > kLong;
         out_.put(open);
-        for (std::int64_t i = 0; i < n; ++i) {
+        for (std::int64_t i = 0; i < n && !out_.failed(); ++i) {
             if (i) out_.put(", ");
             if (elided && i == kShown) {
                 out_.put(fmt::format("... {} more ..., ", n - 2 * kShown));

@@ -9,6 +9,7 @@
 namespace weld {
 
 int Writer::flush() {
+    if (stop_ && *stop_ && !error_) error_ = ECANCELED;
     if (text_) text_->append(buffer_.data(), buffer_.size());
     for (std::size_t done = text_ ? buffer_.size() : 0; done < buffer_.size() && !error_;) {
         const ssize_t n = ::write(fd_, buffer_.data() + done, buffer_.size() - done);

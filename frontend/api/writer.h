@@ -1,6 +1,8 @@
 // Buffered output to a file descriptor, or into a string; all that results go through.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,7 +14,8 @@ namespace weld {
 /// Collects text and writes it in large pieces. Errors are kept: nothing is written after the first.
 class Writer {
   public:
-    explicit Writer(int fd) : fd_(fd) {}
+    /// Fails with ECANCELED once `*stop` is not 0.
+    explicit Writer(int fd, const std::atomic<std::int32_t>* stop = nullptr) : fd_(fd), stop_(stop) {}
     explicit Writer(std::string* text) : text_(text) {}  ///< appends
     Writer(const Writer&) = delete;
     Writer& operator=(const Writer&) = delete;
@@ -35,6 +38,8 @@ class Writer {
     void number(float value) { floating(value); }
     void number(double value) { floating(value); }
 
+    /// Writing more is in vain.
+    bool failed() const { return error_ != 0; }
     /// Writes what is left. The error number of the first write that failed, 0 if none did.
     int flush();
 
@@ -45,6 +50,7 @@ class Writer {
 
     fmt::memory_buffer buffer_;
     int fd_ = -1;
+    const std::atomic<std::int32_t>* stop_ = nullptr;
     std::string* text_ = nullptr;
     int error_ = 0;
 };

@@ -42,9 +42,15 @@ int wrong_usage(const std::string& what) {
 }
 
 /// Writes what `out` still holds.
+static int interrupted() {
+    complain("weld-cli: interrupted\n");
+    return kInterrupted;
+}
+
 static int finish(Writer& out) {
     const int error = out.flush();
     if (!error) return kRan;
+    if (error == ECANCELED) return interrupted();
     complain(fmt::format("error: cannot write the result: {}\n", std::strerror(error)));
     return kFailed;
 }
@@ -261,17 +267,14 @@ class Command {
         run.progress = bar.watched();
         run.threads = settings_.threads;
         run.account = settings_.account;
-        run.stop = interruptible.stop_flag();
+        run.stop = Interruptible::stop_flag();
         for (std::int64_t i = 0; i < options_.repeat; ++i) {
             const double start = wall_ms(), start_cpu = process_ms();
             outcome_ = {};  // freeing the result before belongs to the run
             outcome_ = program_->run(args_, run);
             run_times_.cpu_ms.push_back(process_ms() - start_cpu);
             run_times_.run_ms.push_back(wall_ms() - start);
-            if (interruptible.interrupted()) {
-                complain("weld-cli: interrupted\n");
-                return kInterrupted;
-            }
+            if (Interruptible::interrupted()) return interrupted();
             if (!outcome_.ok()) return fail(program_->describe(outcome_.failure()));
         }
         return kRan;
@@ -287,10 +290,11 @@ class Command {
     int deliver() {
         if (!options_.out.empty()) {
             const std::string error = ResultFile(options_.out).write(program_->result(), outcome_.value());
-            return error.empty() ? kRan : fail(fmt::format("error: {}\n", error));
+            if (error.empty()) return kRan;
+            return Interruptible::interrupted() ? interrupted() : fail(fmt::format("error: {}\n", error));
         }
         if (options_.quiet) return kRan;
-        Writer out(STDOUT_FILENO);
+        Writer out(STDOUT_FILENO, Interruptible::stop_flag());
         const PrintStyle style{options_.json, !options_.json && ::isatty(STDOUT_FILENO)};
         print_value(program_->result(), outcome_.value(), style, out);
         out.put('\n');
@@ -342,6 +346,7 @@ int run_command(const Options& options) {
 }
 
 int run_program(const Options& options, Settings& settings, std::string text) {
+    const Interruptible interruptible;
     return guarded([&] { return Command(options, settings).execute(std::move(text)); });
 }
 

@@ -369,7 +369,7 @@ std::string write_csv(const WeldType* type, const void* value, Writer& out) {
         out.put(fmt::format("{}c{}", i ? "," : "", i));
     }
     out.put('\n');
-    for (std::int64_t row = 0; row < columns[0].count; ++row) {
+    for (std::int64_t row = 0; row < columns[0].count && !out.failed(); ++row) {
         for (std::size_t i = 0; i < columns.size(); ++i) {
             if (i) out.put(',');
             write_cell(columns[i].type, columns[i].first + row * columns[i].stride, out);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "frontend/cli/new_files.h"
+#include "runtime/run.h"
 
 namespace weld {
 
@@ -28,13 +29,13 @@ static void set_timer(int milliseconds) {
 }
 
 static void on_interrupt(int) {
-    if (!run_is_on || stop) leave();
-    stop = 1;
-    if (!wait_for_run) set_timer(100);
+    if (!run_is_on || stop & runtime::kCancelled) leave();
+    stop |= runtime::kCancelled;
+    if (!wait_for_run) set_timer(50);
 }
 
 static void on_alarm(int) {
-    if (stop) leave();
+    if (stop & runtime::kCancelled) leave();
 }
 
 /// Other signals that end the process by themselves.
@@ -59,17 +60,21 @@ void catch_interrupts(bool patient) {
     ::sigaction(SIGINT, &action, nullptr);
 }
 
-Interruptible::Interruptible() {
+Interruptible::Interruptible() : inside_another_(run_is_on) {
+    if (inside_another_) return;
     stop = 0;
     run_is_on = 1;
 }
 
 Interruptible::~Interruptible() {
+    if (inside_another_) return;
     run_is_on = 0;
     set_timer(0);
     stop = 0;
 }
 
-std::atomic<std::int32_t>* Interruptible::stop_flag() const { return &stop; }
+std::atomic<std::int32_t>* Interruptible::stop_flag() { return &stop; }
+
+bool Interruptible::interrupted() { return stop & runtime::kCancelled; }
 
 }  // namespace weld

@@ -1,4 +1,5 @@
-// Ctrl-C: a run is asked to stop, and given 100 ms for it; anything else ends at once, with exit code 130.
+// Ctrl-C: a run is asked to stop, and given 50 ms for it; anything else ends at once, with exit code 130. In
+// the interactive mode all that is done for an input stops, and the next is asked for.
 #pragma once
 
 #include <atomic>
@@ -19,8 +20,11 @@ class Interruptible {
     Interruptible(const Interruptible&) = delete;
     Interruptible& operator=(const Interruptible&) = delete;
 
-    std::atomic<std::int32_t>* stop_flag() const;
-    bool interrupted() const { return *stop_flag() != 0; }
+    static std::atomic<std::int32_t>* stop_flag();  ///< RunOptions::stop; 0 while none exists
+    static bool interrupted();
+
+  private:
+    bool inside_another_;
 };
 
 }  // namespace weld

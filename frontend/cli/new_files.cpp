@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "frontend/cli/interrupt.h"
 #include "frontend/cli/signal_list.h"
 #include "weldir/support/visible.h"
 
@@ -192,7 +193,7 @@ std::string NewFiles::write(const std::string& path, const std::function<std::st
     if (const int number = find_place(path, &file.place)) return complaint(path, number);
     const int fd = file.place.special ? open_special(file.place) : file.make();
     if (fd < 0) return complaint(path, errno);
-    Writer out(fd);
+    Writer out(fd, Interruptible::stop_flag());
     std::string error = fill(out);
     const int number = out.flush();
     if (error.empty() && number) error = std::strerror(number);

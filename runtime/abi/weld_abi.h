@@ -101,7 +101,7 @@ struct WeldRegion;
 
 // The beginning of a task, which emitted code reads. The rest is the runtime's.
 typedef struct WeldTask {
-    std::atomic<int32_t>* stop;  // not 0: cancelled, leave with weld_rt_stopped
+    std::atomic<int32_t>* stop;  // not 0: weld_rt_stopped says whether to leave
     int64_t debt;                // bytes allocated in the innermost region since it was last collected;
                                  // above 0 (it starts at minus the allowance) weld_rt_collect is due
     struct WeldRun* run;

@@ -2,7 +2,6 @@
 // are arrays of their own, copied to their places when all sizes are known; where each iteration appends the
 // same number, loop.cpp makes chunks write to their places at once.
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "runtime/builders/parts.h"
@@ -37,16 +36,12 @@ static std::int32_t combine(Task* task, const WeldType* type, void* state, std::
     }
     if (const std::int32_t status = weld_rt_appender_grow(task, whole, total, size, loc)) return status;
     constexpr std::int64_t much = 1 << 18;  // bytes that are worth waking others for
-    auto place = [&](Task*, std::int64_t i) {
+    const auto place = [&](Task* t, int, std::int64_t i) {
         const WeldAppender* piece = piece_of(std::size_t(i));
-        if (!piece->size || !size) return;
-        std::memcpy(static_cast<char*>(whole->data) + places[std::size_t(i)] * size, piece->data,
-                    std::size_t(piece->size * size));
+        return copy_bytes(t, static_cast<char*>(whole->data) + places[std::size_t(i)] * size, piece->data,
+                          piece->size * size, loc);
     };
-    const std::int64_t count = std::int64_t(pieces.size());
-    if (total * size > much) run_all(task, count, place);
-    else
-        for (std::int64_t i = 0; i < count; ++i) place(task, i);
+    if (run_parts(task, std::int64_t(pieces.size()), total * size > much, loc, place)) return kFailed;
     for (std::size_t i = 0; i < pieces.size(); ++i) release(task, piece_of(i)->data);
     whole->size += total;
     return kOk;
@@ -81,7 +76,7 @@ extern "C" std::int32_t weld_rt_appender_grow(WeldTask* t, WeldAppender* a, std:
     }
     void* data = allocate_array(task, capacity, size, loc);
     if (!data) return kFailed;
-    if (a->size && size) std::memcpy(data, a->data, std::size_t(a->size * size));
+    if (copy_bytes(task, data, a->data, a->size * size, loc)) return kFailed;
     if (a->data) release(task, a->data);
     a->data = data;
     a->capacity = capacity;

@@ -77,19 +77,24 @@ class Grouping {
     std::int32_t count_values(Task* t, Share* share, std::int64_t most) const {
         share->numbers = allocate_array<std::uint32_t>(t, share->rows.count, loc_);
         if (!share->numbers) return kFailed;
-        const char* row = share->rows.data;
-        for (std::int64_t i = 0; i < share->rows.count; ++i, row += stride_) {
-            bool added;
-            const std::uint32_t tag = tag_of(hash_key<K>(share->keys->key, row));
-            const std::int64_t number = find_or_add<K>(t, share->keys, row, tag, &added, loc_);
-            if (number < 0) return kFailed;
-            WeldVec& values = vector_of(share->keys, number);
-            if (added) values = {nullptr, 0};
-            ++values.len;
-            share->numbers[i] = std::uint32_t(number);
-            if (added && share->keys->count > most) return kOk;
-        }
-        return kOk;
+        bool too_many = false;
+        const auto count = [&](std::int64_t lo, std::int64_t hi) -> std::int32_t {
+            if (too_many) return kOk;
+            const char* row = share->rows.data + lo * stride_;
+            for (std::int64_t i = lo; i < hi; ++i, row += stride_) {
+                bool added;
+                const std::uint32_t tag = tag_of(hash_key<K>(share->keys->key, row));
+                const std::int64_t number = find_or_add<K>(t, share->keys, row, tag, &added, loc_);
+                if (number < 0) return kFailed;
+                WeldVec& values = vector_of(share->keys, number);
+                if (added) values = {nullptr, 0};
+                ++values.len;
+                share->numbers[i] = std::uint32_t(number);
+                if (added && share->keys->count > most) return too_many = true, kOk;
+            }
+            return kOk;
+        };
+        return in_strips(t, 0, share->rows.count, loc_, count);
     }
 
     /// Gives each key its slice of what is at `values`.
@@ -102,21 +107,24 @@ class Grouping {
     }
 
     template <std::int64_t Size>
-    void place_sized(const Share& share) const {
+    std::int32_t place_sized(Task* t, const Share& share) const {
         const std::int64_t size = Size ? Size : value_size_;
-        const char* value = share.rows.data + value_at_;
-        for (std::int64_t i = 0; i < share.rows.count; ++i, value += stride_) {
-            WeldVec& v = vector_of(share.keys, share.numbers[i]);
-            std::memcpy(static_cast<char*>(v.data) + v.len++ * size, value, std::size_t(size));
-        }
+        return in_strips<kStripOfNewPages>(
+            t, 0, share.rows.count, loc_, [&](std::int64_t lo, std::int64_t hi) {
+                const char* value = share.rows.data + value_at_ + lo * stride_;
+                for (std::int64_t i = lo; i < hi; ++i, value += stride_) {
+                    WeldVec& v = vector_of(share.keys, share.numbers[i]);
+                    std::memcpy(static_cast<char*>(v.data) + v.len++ * size, value, std::size_t(size));
+                }
+            });
     }
-    void place_values(const Share& share) const {
+    std::int32_t place_values(Task* t, const Share& share) const {
         switch (value_size_) {
-            case 1: return place_sized<1>(share);
-            case 4: return place_sized<4>(share);
-            case 8: return place_sized<8>(share);
-            case 16: return place_sized<16>(share);
-            default: return place_sized<0>(share);
+            case 1: return place_sized<1>(t, share);
+            case 4: return place_sized<4>(t, share);
+            case 8: return place_sized<8>(t, share);
+            case 16: return place_sized<16>(t, share);
+            default: return place_sized<0>(t, share);
         }
     }
 
@@ -147,9 +155,10 @@ class Grouping {
         if (run_parts(task_, std::int64_t(shares.size()), true, loc_, count)) return kFailed;
         *many = std::ranges::any_of(shares, [](const Share& s) { return s.keys->count > kMostKeys; });
         if (!*many && (alone ? cut_alone() : cut_between<K>(shares, many))) return kFailed;
-        if (!*many)
-            run_all(task_, std::int64_t(shares.size()),
-                    [&](Task*, std::int64_t s) { place_values(shares[std::size_t(s)]); });
+        const auto place = [&](Task* t, int, std::int64_t s) {
+            return place_values(t, shares[std::size_t(s)]);
+        };
+        if (!*many && run_parts(task_, std::int64_t(shares.size()), true, loc_, place)) return kFailed;
         for (Share& share : shares) {
             release(task_, share.numbers);
             if (!alone) release_range(task_, share.keys);
@@ -229,7 +238,7 @@ class Grouping {
             if (count_values<K>(t, &share, INT64_MAX)) return kFailed;
             largest = share.keys->count;
             cut_vectors(share.keys, values + begin * value_size_);
-            place_values(share);
+            if (place_values(t, share)) return kFailed;
             release(t, share.numbers);
             return kOk;
         };
@@ -253,25 +262,29 @@ class Grouping {
         if (!ordered) return nullptr;
         std::vector<std::vector<std::int64_t>> next(shares.size(), std::vector<std::int64_t>(ranges));
         const auto first = [&](std::size_t s) { return (shares[s].rows.data - rows_.data) / stride_; };
-        run_all(task_, std::int64_t(shares.size()), [&](Task*, std::int64_t s) {
+        const auto find_ranges = [&](Task* t, int, std::int64_t s) {
             const Rows& rows = shares[std::size_t(s)].rows;
             std::uint16_t* to = range_of + first(std::size_t(s));
             std::int64_t* counts = next[std::size_t(s)].data();
-            for (std::int64_t i = 0; i < rows.count; ++i) {
-                to[i] = std::uint16_t(hash_key<K>(whole_->key, rows.data + i * stride_) >> (64 - bits));
-                ++counts[to[i]];
-            }
-        });
+            return in_strips(t, 0, rows.count, loc_, [&](std::int64_t lo, std::int64_t hi) {
+                for (std::int64_t i = lo; i < hi; ++i) {
+                    to[i] = std::uint16_t(hash_key<K>(whole_->key, rows.data + i * stride_) >> (64 - bits));
+                    ++counts[to[i]];
+                }
+            });
+        };
+        if (run_parts(task_, std::int64_t(shares.size()), true, loc_, find_ranges)) return nullptr;
         std::int64_t at = 0;
         for (std::size_t r = 0; r < ranges; ++r) {
             begins->push_back(at);
             for (std::vector<std::int64_t>& counts : next) at += std::exchange(counts[r], at);
         }
         begins->push_back(at);
-        run_all(task_, std::int64_t(shares.size()), [&](Task*, std::int64_t s) {
-            scatter(shares[std::size_t(s)].rows, range_of + first(std::size_t(s)), ordered,
-                    next[std::size_t(s)]);
-        });
+        const auto scatter_share = [&](Task* t, int, std::int64_t s) {
+            return scatter(t, shares[std::size_t(s)].rows, range_of + first(std::size_t(s)), ordered,
+                           next[std::size_t(s)]);
+        };
+        if (run_parts(task_, std::int64_t(shares.size()), true, loc_, scatter_share)) return nullptr;
         release(task_, range_of);
         return ordered;
     }
@@ -279,8 +292,8 @@ class Grouping {
     /// Writes each row to the next place of its range, through a buffer for the line of the cache that this
     /// lies in.
     template <std::int64_t Stride>
-    void scatter_lines(const Rows& rows, const std::uint16_t* range_of, char* ordered,
-                       const std::vector<std::int64_t>& next) const {
+    std::int32_t scatter_lines(Task* t, const Rows& rows, const std::uint16_t* range_of, char* ordered,
+                               const std::vector<std::int64_t>& next) const {
         static_assert(kLine % Stride == 0);
         struct alignas(kLine) Line {
             char bytes[kLine];
@@ -296,35 +309,43 @@ class Grouping {
                 to[r] - begins[r] < std::ptrdiff_t(filled) ? in_line(begins[r]) : std::size_t(0);
             std::memcpy(to[r] - (filled - first), lines[r].bytes + first, filled - first);
         };
-        const char* row = rows.data;
-        for (std::int64_t i = 0; i < rows.count; ++i, row += Stride) {
-            const std::size_t r = range_of[i];
-            std::memcpy(lines[r].bytes + in_line(to[r]), row, Stride);
-            to[r] += Stride;
-            if (in_line(to[r])) continue;
-            if (to[r] - begins[r] >= std::ptrdiff_t(kLine)) stream(to[r] - kLine, lines[r].bytes, kLine);
-            else write(r, kLine);
-        }
+        const auto scatter_strip = [&, range_of, line = lines.data(), next_row = to.data()](std::int64_t lo,
+                                                                                            std::int64_t hi) {
+            const char* row = rows.data + lo * Stride;
+            for (std::int64_t i = lo; i < hi; ++i, row += Stride) {
+                const std::size_t r = range_of[i];
+                char* at = next_row[r];
+                std::memcpy(line[r].bytes + in_line(at), row, Stride);
+                next_row[r] = at += Stride;
+                if (in_line(at)) continue;
+                if (at - begins[r] >= std::ptrdiff_t(kLine)) stream(at - kLine, line[r].bytes, kLine);
+                else write(r, kLine);
+            }
+        };
+        if (in_strips<kStripOfNewPages>(t, 0, rows.count, loc_, scatter_strip)) return kFailed;
         for (std::size_t r = 0; r < next.size(); ++r) write(r, in_line(to[r]));
+        return kOk;
     }
 
-    void scatter_rows(const Rows& rows, const std::uint16_t* range_of, char* ordered,
-                      const std::vector<std::int64_t>& next) const {
+    std::int32_t scatter_rows(Task* t, const Rows& rows, const std::uint16_t* range_of, char* ordered,
+                              const std::vector<std::int64_t>& next) const {
         std::vector<char*> to;
         for (const std::int64_t n : next) to.push_back(ordered + n * stride_);
-        for (std::int64_t i = 0; i < rows.count; ++i) {
-            std::memcpy(to[range_of[i]], rows.data + i * stride_, std::size_t(stride_));
-            to[range_of[i]] += stride_;
-        }
+        return in_strips<kStripOfNewPages>(t, 0, rows.count, loc_, [&](std::int64_t lo, std::int64_t hi) {
+            for (std::int64_t i = lo; i < hi; ++i) {
+                std::memcpy(to[range_of[i]], rows.data + i * stride_, std::size_t(stride_));
+                to[range_of[i]] += stride_;
+            }
+        });
     }
 
-    void scatter(const Rows& rows, const std::uint16_t* range_of, char* ordered,
-                 const std::vector<std::int64_t>& next) const {
+    std::int32_t scatter(Task* t, const Rows& rows, const std::uint16_t* range_of, char* ordered,
+                         const std::vector<std::int64_t>& next) const {
         switch (stride_) {
-            case 8: return scatter_lines<8>(rows, range_of, ordered, next);
-            case 16: return scatter_lines<16>(rows, range_of, ordered, next);
-            case 32: return scatter_lines<32>(rows, range_of, ordered, next);
-            default: return scatter_rows(rows, range_of, ordered, next);
+            case 8: return scatter_lines<8>(t, rows, range_of, ordered, next);
+            case 16: return scatter_lines<16>(t, rows, range_of, ordered, next);
+            case 32: return scatter_lines<32>(t, rows, range_of, ordered, next);
+            default: return scatter_rows(t, rows, range_of, ordered, next);
         }
     }
 

@@ -48,9 +48,10 @@ static std::int32_t* counters(const WeldVec& v) {
 static std::int32_t start_narrow(Task* task, std::int64_t len, WeldVec* piece, std::int32_t loc) {
     void* data = allocate_array(task, len, sizeof(std::int32_t), loc);
     if (!data) return kFailed;
-    std::memset(data, 0, std::size_t(len) * sizeof(std::int32_t));
     *piece = {static_cast<char*>(data) + 1, len};
-    return kOk;
+    return in_strips(task, 0, len, loc, [&](std::int64_t lo, std::int64_t hi) {
+        std::fill(static_cast<std::int32_t*>(data) + lo, static_cast<std::int32_t*>(data) + hi, 0);
+    });
 }
 
 /// Adds elements [lo, hi) of narrow counters to those of a vector.
@@ -71,12 +72,13 @@ std::int32_t narrow(Task* task, WeldVec* state, std::int32_t loc) {
     return start_narrow(task, state->len, state, loc);
 }
 
-void widen(Task* task, WeldVec* state, const WeldVec& wide) {
+std::int32_t widen(Task* task, WeldVec* state, const WeldVec& wide, std::int32_t loc) {
     auto* to = static_cast<std::int64_t*>(wide.data);
-    for_pieces(task, wide.len, 1 << 14,
-               [&](std::int64_t lo, std::int64_t hi) { add_counters(to, counters(*state), lo, hi); });
+    const auto add = [&](std::int64_t lo, std::int64_t hi) { add_counters(to, counters(*state), lo, hi); };
+    if (for_pieces(task, wide.len, 1 << 14, loc, add)) return kFailed;
     release(task, counters(*state));
     *state = wide;
+    return kOk;
 }
 
 // ---- pieces ----------------------------------------------------------------------------------------------
@@ -89,12 +91,14 @@ static std::int32_t start(Task* task, const WeldType* type, const void* whole, v
         return start_narrow(task, len, static_cast<WeldVec*>(piece), loc);
     char* data = static_cast<char*>(allocate_array(task, len, elem->size, loc));
     if (!data) return kFailed;
-    const std::int64_t bytes = len * elem->size;
-    if (len) set_neutral(elem, WeldMergeOp(type->op), data);
-    for (std::int64_t filled = elem->size; filled < bytes; filled *= 2)
-        std::memcpy(data + filled, data, std::size_t(std::min(filled, bytes - filled)));
     *static_cast<WeldVec*>(piece) = {data, len};
-    return kOk;
+    return in_strips(task, 0, len, loc, [&](std::int64_t lo, std::int64_t hi) {
+        char* const begin = data + lo * elem->size;
+        const std::int64_t bytes = (hi - lo) * elem->size;
+        set_neutral(elem, WeldMergeOp(type->op), begin);
+        for (std::int64_t filled = elem->size; filled < bytes; filled *= 2)
+            std::memcpy(begin + filled, begin, std::size_t(std::min(filled, bytes - filled)));
+    });
 }
 
 /// Merges elements [lo, hi) of `piece` into those of `whole`.
@@ -121,9 +125,9 @@ static void merge_range(const WeldType* elem, WeldMergeOp op, char* whole, const
 }
 
 static std::int32_t combine(Task* task, const WeldType* type, void* whole, std::span<void* const> pieces,
-                            std::int32_t) {
+                            std::int32_t loc) {
     const WeldVec* to = static_cast<const WeldVec*>(whole);
-    for_pieces(task, to->len, 1 << 14, [&](std::int64_t lo, std::int64_t hi) {
+    const auto merge_strip = [&](std::int64_t lo, std::int64_t hi) {
         for (const void* piece : pieces) {
             const WeldVec& from = *static_cast<const WeldVec*>(piece);
             if (is_narrow(*to)) add_counters(counters(*to), counters(from), lo, hi);
@@ -131,7 +135,8 @@ static std::int32_t combine(Task* task, const WeldType* type, void* whole, std::
                 merge_range(type->args[0], WeldMergeOp(type->op), static_cast<char*>(to->data),
                             static_cast<const char*>(from.data), lo, hi);
         }
-    });
+    };
+    if (for_pieces(task, to->len, 1 << 14, loc, merge_strip)) return kFailed;
     for (void* piece : pieces) {
         const WeldVec& from = *static_cast<const WeldVec*>(piece);
         release(task, is_narrow(from) ? counters(from) : from.data);

@@ -4,7 +4,8 @@
 // gives, `loc` the place of the call. It returns a status, and after Task::fail that of a failure. What its
 // result points to is allocated with `loc` in the memory of `task`; arguments are read-only. Work that may be
 // long is cut into parts by the size of the arguments, never by the number of threads, and given to
-// `run_parts`.
+// `run_parts`, which looks whether to stop before each; a part that may be longer than some ms asks
+// Task::should_stop as well, or uses `in_strips`.
 #pragma once
 
 #include <cstdint>

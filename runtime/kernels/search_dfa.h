@@ -27,15 +27,14 @@ class SearchDfa {
     bool matches_empty() const { return matches_empty_; }
     std::uint8_t next(std::uint8_t state, std::uint8_t byte) const { return next_[state][byte]; }
 
-    /// Goes on from `at` until a match ends (true), or the text, or no match is under way (false). Moves `at`
-    /// behind the last byte that it has seen.
-    bool finds(const std::uint8_t*& at, const std::uint8_t* end) const {
-        std::uint8_t state = kStart;
+    /// Goes on from `at` until a match ends, or the text, or no match is under way; gives the state. Moves
+    /// `at` behind the last byte that it has seen.
+    std::uint8_t follow(std::uint8_t state, const std::uint8_t*& at, const std::uint8_t* end) const {
         while (at < end) {
             state = next_[state][*at++];
             if (state <= kAccept) break;
         }
-        return state == kAccept;
+        return state;
     }
 
     /// The bytes that a match may begin with, and those that may come next if a match has two bytes or more;

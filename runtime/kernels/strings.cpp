@@ -35,14 +35,17 @@ std::string_view text_of(const WeldVec& v) { return {static_cast<const char*>(v.
 // ---- what is looked for
 //
 // A finder says whether a text holds what is looked for: `search`. If it has a `scan`, that marks all places
-// where it may begin, and `check` looks at one of them: is it there, or where may the next one be.
+// where it may begin, and `check` looks at one of them: is it there, or where may the next one be. Both give
+// up when the run is to stop; that isn't looked at in texts up to kLongText.
+
+constexpr std::ptrdiff_t kLongText = 1 << 20;
 
 /// Every text has it, or none.
 struct Always {
     bool found;
     static constexpr const PairScan* scan() { return nullptr; }
-    bool search(const Byte*, const Byte*) const { return found; }
-    bool check(const Byte*, const Byte*, const Byte**) const { return found; }
+    bool search(const Task*, const Byte*, const Byte*) const { return found; }
+    bool check(const Task*, const Byte*, const Byte*, const Byte**) const { return found; }
 };
 
 /// A text that is not empty.
@@ -51,21 +54,28 @@ class Needle {
     explicit Needle(std::string_view text) : text_(text), scan_(one(text[0]), second(text)) {}
 
     const PairScan* scan() const { return &scan_; }
-    bool search(const Byte* begin, const Byte* end) const {
-        const auto size = std::size_t(end - begin);
-        return size >= text_.size() && memmem(begin, size, text_.data(), text_.size()) != nullptr;
+    bool search(const Task* task, const Byte* begin, const Byte* end) const {
+        const std::ptrdiff_t size = std::ptrdiff_t(text_.size()), piece = std::max(kLongText, 4 * size);
+        for (; end - begin > piece; begin += piece - (size - 1))
+            if (task->should_stop() || is_in(begin, begin + piece)) return !task->should_stop();
+        return is_in(begin, end);
     }
-    bool check(const Byte* at, const Byte* end, const Byte** next) const {
+    bool check(const Task* task, const Byte* at, const Byte* end, const Byte** next) const {
         *next = at + 1;
         if (std::size_t(end - at) < text_.size()) return false;
         if (text_.size() <= 2) return true;  // marked for both bytes
         if (std::memcmp(at, text_.data(), std::min(text_.size(), kCompared)) != 0) return false;
         if (text_.size() <= kCompared) return true;
         *next = end;  // comparing long texts at place after place could take their product; memmem does not
-        return search(at, end);
+        return search(task, at, end);
     }
 
   private:
+    bool is_in(const Byte* begin, const Byte* end) const {
+        const auto size = std::size_t(end - begin);
+        return size >= text_.size() && memmem(begin, size, text_.data(), text_.size()) != nullptr;
+    }
+
     static constexpr std::size_t kCompared = 64;
     static ByteSet one(char c) { return ByteSet().set(Byte(c)); }
     static ByteSet second(std::string_view text) { return text.size() > 1 ? one(text[1]) : ~ByteSet(); }
@@ -84,15 +94,23 @@ class Automaton {
     }
 
     const PairScan* scan() const { return scan_ ? &*scan_ : nullptr; }
-    bool search(const Byte* begin, const Byte* end) const {
-        while (begin < end)
-            if (dfa_.finds(begin, end)) return true;
+    bool search(const Task* task, const Byte* begin, const Byte* end) const {
+        for (const Byte* next = begin; next < end;) {
+            if (next - begin > kLongText) {
+                if (task->should_stop()) return false;
+                begin = next;
+            }
+            if (check(task, next, end, &next)) return true;
+        }
         return false;
     }
-    bool check(const Byte* at, const Byte* end, const Byte** next) const {
-        const bool found = dfa_.finds(at, end);
+    bool check(const Task* task, const Byte* at, const Byte* end, const Byte** next) const {
+        std::uint8_t state = SearchDfa::kStart;
+        do {
+            state = dfa_.follow(state, at, end - at > kLongText ? at + kLongText : end);
+        } while (state > SearchDfa::kAccept && at < end && !task->should_stop());
         *next = at;
-        return found;
+        return state == SearchDfa::kAccept;
     }
 
   private:
@@ -102,16 +120,18 @@ class Automaton {
     std::optional<PairScan> scan_;
 };
 
-/// A match of any pattern.
+/// A match of any pattern. RE2 is not to be stopped: it goes through a text at once.
 struct Regex {
     const RE2& pattern;
     static constexpr const PairScan* scan() { return nullptr; }
-    bool search(const Byte* begin, const Byte* end) const {
+    bool search(const Task*, const Byte* begin, const Byte* end) const {
         const auto size = std::size_t(end - begin);
         const re2::StringPiece text(reinterpret_cast<const char*>(begin), size);
         return pattern.Match(text, 0, size, RE2::UNANCHORED, nullptr, 0);
     }
-    bool check(const Byte* at, const Byte* end, const Byte**) const { return search(at, end); }
+    bool check(const Task* task, const Byte* at, const Byte* end, const Byte**) const {
+        return search(task, at, end);
+    }
 };
 
 /// Calls `use` with a finder of `text`.
@@ -136,14 +156,14 @@ std::int32_t with_pattern(Task* task, std::string_view pattern, std::int32_t loc
 
 // ---- where it is looked for
 
-/// Calls `candidate(place)` for the marked places in [begin, end), in order, until it gives true. Bytes up to
-/// `readable` may be read.
+/// Calls `candidate(place)` for the marked places in [begin, end), in order, until it gives true or the run
+/// is to stop. Bytes up to `readable` may be read.
 template <class F>
-bool any_candidate(const PairScan& scan, const Byte* begin, const Byte* end, const Byte* readable,
-                   const F& candidate) {
+bool any_candidate(const Task* task, const PairScan& scan, const Byte* begin, const Byte* end,
+                   const Byte* readable, const F& candidate) {
     constexpr std::size_t kBlock = PairScan::kBlock, kBlocks = 32;
     std::uint64_t marks[kBlocks];
-    while (begin < end) {
+    while (begin < end && !task->should_stop()) {
         const auto left = std::size_t(end - begin), can_read = std::size_t(readable - begin);
         const std::size_t blocks = std::min(kBlocks, (left + kBlock - 1) / kBlock);
         const std::size_t whole = std::min(blocks, (can_read - 1) / kBlock);
@@ -163,12 +183,12 @@ bool any_candidate(const PairScan& scan, const Byte* begin, const Byte* end, con
 }
 
 template <class Finder>
-bool found_in(const Finder& finder, const WeldVec& text) {
+bool found_in(const Task* task, const Finder& finder, const WeldVec& text) {
     const Byte *begin = static_cast<const Byte*>(text.data), *end = begin + text.len, *next = begin;
     const PairScan* scan = finder.scan();
-    if (!scan || std::size_t(text.len) <= PairScan::kBlock) return finder.search(begin, end);
-    return any_candidate(*scan, begin, end, end,
-                         [&](const Byte* at) { return at >= next && finder.check(at, end, &next); });
+    if (!scan || std::size_t(text.len) <= PairScan::kBlock) return finder.search(task, begin, end);
+    return any_candidate(task, *scan, begin, end, end,
+                         [&](const Byte* at) { return at >= next && finder.check(task, at, end, &next); });
 }
 
 struct Flat {
@@ -195,25 +215,26 @@ std::int32_t check_offsets(Task* task, const Flat& s, std::int64_t lo, std::int6
 
 /// Sets found[i] for the strings in [lo, hi), whose offsets are right.
 template <class Finder>
-void find_in(const Finder& finder, const Flat& s, std::int64_t lo, std::int64_t hi, bool* found) {
+void find_in(const Task* task, const Finder& finder, const Flat& s, std::int64_t lo, std::int64_t hi,
+             bool* found) {
     const std::int64_t* at = s.ends();
     const Byte* text = s.text();
     const PairScan* scan = finder.scan();
     if (!scan) {
-        for (std::int64_t i = lo; i < hi; ++i) found[i] = finder.search(text + at[i], text + at[i + 1]);
+        for (std::int64_t i = lo; i < hi; ++i) found[i] = finder.search(task, text + at[i], text + at[i + 1]);
         return;
     }
     std::memset(found + lo, 0, std::size_t(hi - lo));
     std::int64_t i = lo;
     const Byte* next = text;
-    any_candidate(*scan, text + at[lo], text + at[hi], text + s.bytes.len, [&](const Byte* place) {
+    any_candidate(task, *scan, text + at[lo], text + at[hi], text + s.bytes.len, [&](const Byte* place) {
         if (place < next) return false;
         const std::int64_t where = place - text;
         while (i + 8 <= hi && at[i + 8] <= where) i += 8;
         const std::int64_t from = i, last = std::min(i + 8, hi - 1);
         for (std::int64_t k = from + 1; k <= last; ++k) i += at[k] <= where;  // without a jump
         const Byte* end = text + at[i + 1];
-        found[i] = finder.check(place, end, &next);
+        found[i] = finder.check(task, place, end, &next);
         if (found[i]) next = end;
         return false;
     });
@@ -243,9 +264,9 @@ std::int32_t find_flat(Task* task, const Finder& finder, const Flat& s, WeldVec*
                         for (std::int64_t end; lo < hi; lo = end) {
                             end = std::min(hi, lo + step);
                             if (check_offsets(t, s, lo, end, loc)) return kFailed;
-                            find_in(finder, s, lo, end, found);
+                            find_in(t, finder, s, lo, end, found);
                         }
-                        return kOk;
+                        return t->check_stop(loc);
                     });
 }
 
@@ -258,10 +279,13 @@ std::int32_t find_nested(Task* task, const Finder& finder, const WeldVec& string
     *result = {found, n};
     const auto* texts = static_cast<const WeldVec*>(strings.data);
     std::int64_t bytes = 0;
-    for (std::int64_t i = 0; i < n; ++i) bytes += texts[i].len;
-    return in_parts(task, n, bytes, loc, [&](Task*, std::int64_t lo, std::int64_t hi) -> std::int32_t {
-        for (std::int64_t i = lo; i < hi; ++i) found[i] = found_in(finder, texts[i]);
-        return kOk;
+    const auto count = [&](std::int64_t lo, std::int64_t hi) {
+        for (std::int64_t i = lo; i < hi; ++i) bytes += texts[i].len;
+    };
+    if (in_strips(task, 0, n, loc, count)) return kFailed;
+    return in_parts(task, n, bytes, loc, [&](Task* t, std::int64_t lo, std::int64_t hi) -> std::int32_t {
+        for (std::int64_t i = lo; i < hi; ++i) found[i] = found_in(t, finder, texts[i]);
+        return t->check_stop(loc);
     });
 }
 
@@ -293,10 +317,12 @@ std::int32_t weld_kernel_contains_nested(WeldTask* t, const void* const* args, v
     });
 }
 
-std::int32_t weld_kernel_contains(WeldTask*, const void* const* args, void* result, std::int32_t) noexcept {
+std::int32_t weld_kernel_contains(WeldTask* t, const void* const* args, void* result,
+                                  std::int32_t loc) noexcept {
+    Task* task = task_of(t);
     return with_needle(text_of(argument<WeldVec>(args, 1)), [&](const auto& finder) {
-        *static_cast<bool*>(result) = found_in(finder, argument<WeldVec>(args, 0));
-        return kOk;
+        *static_cast<bool*>(result) = found_in(task, finder, argument<WeldVec>(args, 0));
+        return task->check_stop(loc);
     });
 }
 

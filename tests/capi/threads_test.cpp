@@ -3,9 +3,22 @@
 
 #include <atomic>
 #include <chrono>
+#include <ctime>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 using namespace test;
+
+static std::atomic<int> began{0}, waiting{0};
+
+/// Goes on when the test has gone on to the next.
+extern "C" void test_wait(const std::int64_t* n, std::int64_t* result) {
+    const int number = began++;
+    while (waiting <= number) std::this_thread::yield();
+    *result = *n;
+}
 
 namespace {
 
@@ -168,6 +181,99 @@ TEST_CASE("a run can be stopped") {
         CHECK(weld_context_memory_usage(c.get()) == 0);
         // and the context goes on
         CHECK(as<std::int32_t>(run(compile("1 + 1"), c)) == 2);
+    }
+}
+
+TEST_CASE("a cancel stops the runs that are going on, and no other") {
+    const Module waits = compile(
+        "|n: i64| let a = cudf[test_wait,i64](n); sum(result(for(rangeiter(0L, a, 1L), "
+        "appender[i64], |b, i, x| merge(b, x))))");
+    const Module sums =
+        compile("|n: i64| result(for(rangeiter(0L, n, 1L), merger[i64,+], |b, i, x| merge(b, x)))");
+    const Context c = context({{"weld.threads", "2"}});
+    const std::int64_t n = 3'000'000;  // enough for several chunks
+    const auto run_waiting = [&](std::int64_t* code) {
+        const Error e = error();
+        const Value input(weld_value_new(&n));
+        const Value out(weld_module_run(waits.get(), c.get(), input.get(), e.get()));
+        *code = out ? 0 : std::int64_t(weld_error_code(e.get()));
+    };
+    // There is always a run going on: a cancelled one that goes on waits until the next has begun.
+    constexpr int rounds = 20;
+    std::int64_t codes[rounds + 1];
+    std::vector<std::thread> runners;
+    std::atomic<int> good{0}, runs{0};
+    for (int i = 0; i <= rounds; ++i) {
+        waiting = i;
+        runners.emplace_back([&, i] { run_waiting(&codes[i]); });
+        while (began <= i) std::this_thread::yield();
+        if (i > 0) runners[std::size_t(i - 1)].join();  // after `waiting` let it go on
+        if (i < rounds) weld_context_cancel(c.get());
+        on_threads(8, [&](int) {
+            ++runs;
+            const Value out(run_quietly(sums.get(), c.get(), n));
+            if (out && as<std::int64_t>(out) == n * (n - 1) / 2) ++good;
+        });
+    }
+    waiting = rounds + 1;
+    runners.back().join();
+    CHECK(good == runs);
+    for (int i = 0; i < rounds; ++i) CHECK(codes[i] == WELD_CANCELLED);
+    CHECK(codes[rounds] == 0);
+}
+
+TEST_CASE("whatever goes on for long can be stopped") {
+    const std::string range = "for(rangeiter(0L, n, 1L), ";
+    const std::string vector =
+        "let v = result(" + range + "appender[i64], |b, i, x| merge(b, x * 7919L % 1000003L))); ";
+    const std::pair<std::string, std::int64_t> programs[] = {
+        {"|n: i64| result(" + range + "merger[f64,+], |b, i, x| merge(b, sin(f64(x)))))", 1'000'000'000'000},
+        {"|n: i64| result(" + range + "merger[i64,+], |b, i, x| merge(b, x ^ 5L)))", 100'000'000'000'000},
+        {"|n: i64| result(@(parallel:false) " + range + "merger[f64,+], |b, i, x| merge(b, f64(x))))",
+         1'000'000'000'000},
+        {"|n: i64| let s = " + range +
+             "{merger[f64,+], vecmerger[i64,+]([0L, 0L])}, |b, i, x| {merge(b.$0, "
+             "f64(x)), merge(b.$1, {x & 1L, 1L})}); {result(s.$0), result(s.$1)}",
+         1'000'000'000'000},
+        {"|n: i64| result(" + range + "vecmerger[f64,+]([0.0, 0.0]), |b, i, x| merge(b, {x & 1L, 1.5})))",
+         1'000'000'000'000},
+        {"|n: i64| result(" + range + "dictmerger[i64,i64,+], |b, i, x| merge(b, {x % 100L, x})))",
+         1'000'000'000'000},
+        {"|n: i64| result(" + range + "dictmerger[i64,f64,+], |b, i, x| merge(b, {x & 3L, f64(x)})))",
+         1'000'000'000'000},
+        {"|n: i64| result(for([1L, 2L, 3L], merger[i64,+], |b, i, x| merge(b, result(" + range +
+             "merger[i64,+], |c, j, y| merge(c, x ^ y))))))",
+         100'000'000'000'000},
+        {"|n: i64| result(" + range + "merger[i64,+], |b, i, x| " + range + "b, |c, j, y| merge(c, x ^ y))))",
+         100'000'000},
+        {"|n: i64| iterate(0L, |x| {x + n & 255L, x >= 0L})", 1},
+        {"def fib(k: i64): i64 = if(k < 2L, k, fib(k - 1L) + fib(k - 2L)); |n: i64| fib(n)", 90},
+        // these end by themselves, after some seconds
+        {"|n: i64| " + vector + "lookup(sort(v, |x| sin(f64(x))), 5L)", 20'000'000},
+        {"|n: i64| " + vector + "len(result(for(v, groupmerger[i64,i64], |b, i, x| merge(b, {x, i}))))",
+         20'000'000},
+    };
+    for (const auto& [text, n] : programs) {
+        CAPTURE(text);
+        const Module m = compile(text.c_str());
+        for (const char* threads : {"1", "3"}) {
+            const Context c = context({{"weld.threads", threads}});
+            const Error e = error();
+            Value out;
+            std::thread runner([&] {
+                const Value input(weld_value_new(&n));
+                out.reset(weld_module_run(m.get(), c.get(), input.get(), e.get()));
+            });
+            std::this_thread::sleep_for(std::chrono::milliseconds(200));
+            const std::clock_t begin = std::clock();
+            weld_context_cancel(c.get());
+            runner.join();
+            // Of the processors, since others may have them. bench/latency.cpp measures it in ms.
+            CHECK(double(std::clock() - begin) / CLOCKS_PER_SEC < 1);
+            CHECK_FALSE(out);
+            CHECK(weld_error_code(e.get()) == WELD_CANCELLED);
+            CHECK(weld_context_memory_usage(c.get()) == 0);
+        }
     }
 }
 

@@ -5,6 +5,7 @@ import os
 import pathlib
 import pty
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -16,6 +17,7 @@ import unittest
 CLI = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "weld-cli"
 SUM = "|v: vec[i64]| result(for(v, merger[i64,+], |b, i, x| merge(b, x)))"
 FOREVER = "|n: i64| iterate(n, |x| {x + 1L, x >= 0L})"
+LONG_COUNTS = "|n: i64| result(for(rangeiter(0L, n, 1L), vecmerger[i64,+]([0L, 0L]), |b, i, x| merge(b, {x & 1L, 1L})))"
 LONG_LOOP = "|n: i64| result(for(rangeiter(0L, n, 1L), merger[f64,+], |b, i, x| merge(b, sin(f64(x)))))"
 
 
@@ -587,7 +589,7 @@ class CliTest(Case):
         return p.returncode, out, err, time.monotonic() - start
 
     def test_interrupts_stop_runs(self):
-        for program, argument in ((LONG_LOOP, "1000000000000"), (FOREVER, "0")):
+        for program, argument in ((LONG_LOOP, "1000000000000"), (LONG_COUNTS, "1000000000000"), (FOREVER, "0")):
             code, out, err, seconds = self.interrupted("-e", program, argument)
             self.assertEqual((code, out), (130, b""), err)
             self.assertIn(b"interrupted", err)
@@ -626,6 +628,40 @@ class CliTest(Case):
         self.assertRegex(shown, r"(?m)^LLVM emit")
         self.assertIn("there is no command `:nonsense`", shown)
         self.assertIn("# after typed", shown)
+
+    def test_interrupts_lead_back_to_the_prompt(self):
+        """Whatever is interrupted: runs, and the output of long results."""
+        numbers = "result(for(rangeiter(0L, 50000000L, 1L), appender[i64], |b, i, x| merge(b, x)))"
+        few = "result(for(rangeiter(0L, 1000000000000L, 1L), vecmerger[f64,+]([0.0, 0.0]), |b, i, x| merge(b, {x & 1L, 1.5})))"
+        for options, line in (([], few), (["--json"], numbers)):
+            pid, terminal = pty.fork()
+            if pid == 0:
+                os.environ.update(HOME=self.folder.name, TERM="dumb")
+                os.execv(CLI, [CLI, *options])
+            shown = b""
+
+            def read_until(ends):
+                nonlocal shown
+                begin = time.monotonic()
+                while not shown.rstrip().endswith(ends):
+                    shown = shown[-4096:] + os.read(terminal, 65536)
+                return time.monotonic() - begin
+
+            read_until(b"weld>")
+            os.write(terminal, line.encode() + b"\n")
+            began = time.monotonic()
+            while time.monotonic() - began < 1.5:  # what it prints must be taken
+                if select.select([terminal], [], [], 0.1)[0]:
+                    shown = shown[-4096:] + os.read(terminal, 65536)
+            os.write(terminal, b"\x03")
+            self.assertLess(read_until(b"weld>"), 2)  # was 24 s
+            self.assertIn(b"interrupted", shown)
+            shown = b""
+            os.write(terminal, b"40 + 2\n")
+            read_until(b"weld>")
+            self.assertIn(b"42", shown)
+            os.write(terminal, b":quit\n")
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
 
     def test_long_results_are_elided_on_terminals_only(self):
         program = "result(for(rangeiter(0L, 2000L, 1L), appender[i64], |b, i, x| merge(b, x)))"

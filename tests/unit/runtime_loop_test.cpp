@@ -507,6 +507,54 @@ TEST_CASE("a run can be cancelled") {
     }
 }
 
+TEST_CASE("when a chunk fails, those after it stop, and those before go on") {
+    Types types;
+    constexpr std::int64_t failing = 1;  // of two chunks that run at the same time
+    const auto outlasts = [](WeldTask* t) {
+        for (int i = 0; i < 100'000 && !task_of(t)->should_stop(); ++i)
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+        return !task_of(t)->should_stop();
+    };
+    for (const bool nested : {false, true}) {
+        std::atomic<bool> failed = false, stopped = false;
+        std::atomic<std::int64_t> fails_at = -1;
+        std::atomic<int> before = 0, chunks = 0;
+        const WeldType* sum = types.merger(types.f64(), kWeldAdd);
+        Loop loop(sum, 1'000'000, [&](WeldTask* t, void*, std::int64_t lo, std::int64_t hi) -> std::int32_t {
+            const std::int64_t chunk = lo / (hi - lo);
+            ++chunks;
+            while (chunk <= failing + 1 && chunks < 3) std::this_thread::yield();
+            if (chunk == failing) {
+                fails_at = lo;
+                failed = true;
+                weld_rt_fail_at(t, kWeldKeyNotFound, std::int32_t(lo), 0, 0);
+                return 1;
+            }
+            if (chunk < failing) {
+                while (!failed) std::this_thread::yield();
+                std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                before += !task_of(t)->should_stop();
+                return 0;
+            }
+            if (!nested) return stopped = !outlasts(t), task_of(t)->check_stop(7);
+            Loop inner(sum, 1'000'000, [&](WeldTask* part, void*, std::int64_t, std::int64_t) {
+                stopped = !outlasts(part);
+                return task_of(part)->check_stop(7);
+            });
+            double state = 0;
+            return inner(t, &state, 1000);
+        });
+        double state = 0;
+        const Ran ran = run(4, [&](WeldTask* t) { return loop(t, &state, 1000); });
+        CHECK_FALSE(ran.good);
+        CHECK(ran.failure.code == kWeldKeyNotFound);
+        CHECK(ran.failure.loc == fails_at);
+        CHECK(before == 1);
+        CHECK(stopped);
+        CHECK(ran.account->used() == 0);
+    }
+}
+
 TEST_CASE("loops nest, and inner ones are cut the same way everywhere") {
     Types types;
     const std::int64_t rows = 60, n = 20'000;

@@ -242,27 +242,30 @@ TEST_CASE("values compare by numbers, structs and vectors lexicographically, and
     const std::vector<double> one{1.0}, one_nan{1.0, nan}, two{1.0, 2.0};
     const WeldVec a = view(one), b = view(one_nan), c = view(two);
     const WeldType* vec = types.vec(types.f64());
-    CHECK(weld_rt_compare(vec, &a, &b) == -1);
-    CHECK(weld_rt_compare(vec, &c, &a) == 1);
-    CHECK(weld_rt_compare(vec, &b, &c) == 2);
-    CHECK(weld_rt_compare(vec, &b, &b) == 2);
-    CHECK(weld_rt_compare(vec, &c, &c) == 0);
-    CHECK(compare_totally(vec, &b, &b) == 0);
-    CHECK(compare_totally(vec, &c, &b) == -1);
-    const std::string minus("\xff", 1), plus("\x01", 1);
-    const WeldVec m = view(minus), p = view(plus);
-    CHECK(weld_rt_compare(types.vec(types.scalar(kWeldI8)), &m, &p) == -1);
-    CHECK(weld_rt_compare(types.vec(types.scalar(kWeldU8)), &m, &p) == 1);
-    CHECK(weld_rt_compare(types.vec(types.scalar(kWeldBool)), &m, &p) == 0);
-    struct Pair {
-        std::int8_t first;
-        double second;
-    };
-    const WeldType* pair = types.tuple({types.scalar(kWeldI8), types.f64()});
-    auto compare = [&](Pair x, Pair y) { return weld_rt_compare(pair, &x, &y); };
-    CHECK(compare({1, nan}, {2, nan}) == -1);
-    CHECK(compare({1, nan}, {1, 0}) == 2);
-    CHECK(compare({1, -0.0}, {1, 0.0}) == 0);
-    CHECK(compare({3, 0}, {-3, 0}) == 1);
-    CHECK(weld_rt_compare(types.tuple({}), nullptr, nullptr) == 0);
+    run(1, [&](WeldTask* t) {
+        CHECK(weld_rt_compare(t, vec, &a, &b) == -1);
+        CHECK(weld_rt_compare(t, vec, &c, &a) == 1);
+        CHECK(weld_rt_compare(t, vec, &b, &c) == 2);
+        CHECK(weld_rt_compare(t, vec, &b, &b) == 2);
+        CHECK(weld_rt_compare(t, vec, &c, &c) == 0);
+        CHECK(compare_totally(task_of(t), vec, &b, &b) == 0);
+        CHECK(compare_totally(task_of(t), vec, &c, &b) == -1);
+        const std::string minus("\xff", 1), plus("\x01", 1);
+        const WeldVec m = view(minus), p = view(plus);
+        CHECK(weld_rt_compare(t, types.vec(types.scalar(kWeldI8)), &m, &p) == -1);
+        CHECK(weld_rt_compare(t, types.vec(types.scalar(kWeldU8)), &m, &p) == 1);
+        CHECK(weld_rt_compare(t, types.vec(types.scalar(kWeldBool)), &m, &p) == 0);
+        struct Pair {
+            std::int8_t first;
+            double second;
+        };
+        const WeldType* pair = types.tuple({types.scalar(kWeldI8), types.f64()});
+        auto compare = [&](Pair x, Pair y) { return weld_rt_compare(t, pair, &x, &y); };
+        CHECK(compare({1, nan}, {2, nan}) == -1);
+        CHECK(compare({1, nan}, {1, 0}) == 2);
+        CHECK(compare({1, -0.0}, {1, 0.0}) == 0);
+        CHECK(compare({3, 0}, {-3, 0}) == 1);
+        CHECK(weld_rt_compare(t, types.tuple({}), nullptr, nullptr) == 0);
+        return 0;
+    });
 }

@@ -68,7 +68,7 @@ bool found(const SearchDfa& dfa, const std::string& text) {
     while (at < end) {
         const bool last = at + 1 == end;
         if (!first[*at] || (last ? !second.all() : !second[at[1]])) ++at;
-        else if (dfa.finds(at, end)) return true;
+        else if (dfa.follow(SearchDfa::kStart, at, end) == SearchDfa::kAccept) return true;
     }
     return false;
 }

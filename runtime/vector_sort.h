@@ -1,0 +1,215 @@
+// Sorting numbers with Highway's vectorised quicksort, in pieces so small that a run which is to stop needn't
+// wait for it: nothing stops it in the middle.
+//
+// What is large is cut before. Where numbers are copied anyway, they go to one of many buckets, between
+// neighbouring numbers of a sample, in one pass; where they are in place, or a bucket is too large because
+// many are equal, they are split by quicksort.
+#pragma once
+
+#include <dlfcn.h>
+#include <hwy/contrib/sort/vqsort.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "runtime/parallel.h"
+
+namespace weld::runtime {
+
+/// What is sorted, or split, at once takes some 20 ms.
+constexpr std::int64_t kAtOnceBytes = 16 << 20;
+
+/// The name of `hwy::Sorter::operator()(T*, std::size_t, hwy::SortAscending) const`.
+template <class T>
+constexpr const char* kSorter = nullptr;
+template <>
+constexpr const char* kSorter<std::uint16_t> = "_ZNK3hwy6SorterclEPtmNS_13SortAscendingE";
+template <>
+constexpr const char* kSorter<std::uint32_t> = "_ZNK3hwy6SorterclEPjmNS_13SortAscendingE";
+template <>
+constexpr const char* kSorter<std::uint64_t> = "_ZNK3hwy6SorterclEPmmNS_13SortAscendingE";
+template <>
+constexpr const char* kSorter<std::int16_t> = "_ZNK3hwy6SorterclEPsmNS_13SortAscendingE";
+template <>
+constexpr const char* kSorter<std::int32_t> = "_ZNK3hwy6SorterclEPimNS_13SortAscendingE";
+template <>
+constexpr const char* kSorter<std::int64_t> = "_ZNK3hwy6SorterclEPlmNS_13SortAscendingE";
+template <>
+constexpr const char* kSorter<float> = "_ZNK3hwy6SorterclEPfmNS_13SortAscendingE";
+template <>
+constexpr const char* kSorter<double> = "_ZNK3hwy6SorterclEPdmNS_13SortAscendingE";
+template <>
+constexpr const char* kSorter<hwy::uint128_t> = "_ZNK3hwy6SorterclEPNS_9uint128_tEmNS_13SortAscendingE";
+
+inline void* find_sorter(const char* name) {
+    static void* const library = ::dlopen("libhwy_contrib.so.1", RTLD_NOW | RTLD_LOCAL);
+    return library ? ::dlsym(library, name) : nullptr;
+}
+
+/// Sorts with Highway. That is loaded when there is enough to sort: it measures the clock for 3 ms then.
+template <class T>
+void vector_sort(T* data, std::int64_t n) {
+    constexpr std::int64_t few = 100, worth_loading = 50'000;
+    static std::atomic<std::int64_t> sorted = 0;  // elements until now
+    if (n <= few || sorted.fetch_add(n, std::memory_order_relaxed) < worth_loading - n)
+        return std::sort(data, data + n);
+    using Sorter = void (*)(const void* self, T*, std::size_t, hwy::SortAscending);
+    static const void* const self =
+        nullptr;  // a Sorter consists of a pointer to memory that it does not need
+    static const auto sort = reinterpret_cast<Sorter>(find_sorter(kSorter<T>));
+    if (sort) return sort(&self, data, std::size_t(n), {});
+    std::sort(data, data + n);
+}
+
+// ---- in place
+
+/// Moves the items for which `belongs` holds to the front; `*count` of them. Status.
+template <class T, class F>
+std::int32_t move_to_front(Task* task, T* data, std::int64_t n, std::int64_t* count, std::int32_t loc,
+                           const F& belongs) {
+    *count = 0;
+    return in_strips(task, 0, n, loc, [&](std::int64_t lo, std::int64_t hi) {
+        std::int64_t to = *count;
+        for (std::int64_t i = lo; i < hi; ++i) {  // no branch: it could not be predicted
+            const T one = data[i];
+            data[i] = data[to];
+            data[to] = one;
+            to += belongs(one);
+        }
+        *count = to;
+    });
+}
+
+template <class T>
+T about_median(const T* data, std::int64_t n) {
+    std::array<T, 101> some;
+    for (std::size_t k = 0; k < some.size(); ++k)
+        some[k] = data[n / std::int64_t(some.size()) * std::int64_t(k)];
+    std::nth_element(some.begin(), some.begin() + some.size() / 2, some.end());
+    return some[some.size() / 2];
+}
+
+/// Sorts in place. Status.
+template <class T>
+std::int32_t stoppable_sort(Task* task, T* data, std::int64_t n, std::int32_t loc, int most_splits = 64) {
+    for (; n > kAtOnceBytes / std::int64_t(sizeof(T)) && most_splits > 0; --most_splits) {
+        const T middle = about_median(data, n);
+        std::int64_t first;
+        if (move_to_front(task, data, n, &first, loc, [=](const T& x) { return x < middle; })) return kFailed;
+        if (first > 0) {
+            if (stoppable_sort(task, data, first, loc, most_splits - 1)) return kFailed;
+        } else {  // nothing is less, so those that are equal are where they belong
+            if (move_to_front(task, data, n, &first, loc, [=](const T& x) { return !(middle < x); }))
+                return kFailed;
+        }
+        data += first;
+        n -= first;
+    }
+    if (task->check_stop(loc)) return kFailed;
+    vector_sort(data, n);
+    return kOk;
+}
+
+/// The item that would stand at `at` if all were sorted. They change places. Status.
+template <class T>
+std::int32_t find_nth(Task* task, T* data, std::int64_t n, std::int64_t at, T* found, std::int32_t loc) {
+    while (n > kAtOnceBytes / std::int64_t(sizeof(T))) {
+        const T middle = about_median(data, n);
+        std::int64_t first;
+        if (move_to_front(task, data, n, &first, loc, [=](const T& x) { return x < middle; })) return kFailed;
+        if (first == 0) {
+            if (move_to_front(task, data, n, &first, loc, [=](const T& x) { return !(middle < x); }))
+                return kFailed;
+            if (at < first) return *found = middle, kOk;
+        }
+        if (at < first) {
+            n = first;
+        } else {
+            data += first;
+            n -= first;
+            at -= first;
+        }
+    }
+    std::nth_element(data, data + at, data + n);
+    *found = data[at];
+    return kOk;
+}
+
+// ---- while they are copied
+
+/// Between which of some numbers another one lies.
+template <class T>
+class Buckets {
+  public:
+    /// So many for `n` numbers that few get more than kAtOnceBytes, unless they are equal.
+    static int bits_for(std::int64_t n) {
+        constexpr std::int64_t each = kAtOnceBytes / 2 / std::int64_t(sizeof(T));
+        return std::min(kMostBits, int(std::bit_width(std::uint64_t(n / each))));
+    }
+    /// The numbers are at(begin) ... at(end - 1).
+    template <class At>
+    Buckets(int bits, std::int64_t begin, std::int64_t end, const At& at) : bits_(bits) {
+        constexpr std::int64_t for_each = 64;
+        const std::int64_t count = for_each << bits;
+        std::vector<T> sample;
+        for (std::int64_t k = 0; k < count; ++k) sample.push_back(at(begin + (end - begin) / count * k));
+        std::sort(sample.begin(), sample.end());
+        // As a search tree: the children of node i are nodes 2 * i and 2 * i + 1.
+        for (std::int64_t level = 0, node = 1; level < bits; ++level)
+            for (std::int64_t k = 0; k < std::int64_t(1) << level; ++k)
+                tree_[std::size_t(node++)] = sample[std::size_t((2 * k + 1) * (count >> (level + 1)))];
+    }
+    unsigned of(T x) const {
+        unsigned node = 1;
+        for (int level = 0; level < bits_; ++level) node = 2 * node + !(x < tree_[node]);
+        return node - (1U << bits_);
+    }
+
+    static constexpr int kMostBits = 8;
+
+  private:
+    int bits_;
+    std::array<T, 1 << kMostBits> tree_;
+};
+
+/// Copies at(begin) ... at(end - 1) to `to` and sorts them there. Status.
+template <class T, class At>
+std::int32_t sort_copies(Task* task, T* to, std::int64_t begin, std::int64_t end, const At& at,
+                         std::int32_t loc) {
+    const std::int64_t n = end - begin;
+    if (n <= kAtOnceBytes / std::int64_t(sizeof(T))) {
+        const auto copy = [&](std::int64_t lo, std::int64_t hi) {
+            for (std::int64_t i = lo; i < hi; ++i) to[i - begin] = at(i);
+        };
+        return in_strips(task, begin, end, loc, copy) ? kFailed : stoppable_sort(task, to, n, loc);
+    }
+    const int bits = Buckets<T>::bits_for(n);
+    const Buckets<T> buckets(bits, begin, end, at);
+    auto* const bucket_of = allocate_array<std::uint8_t>(task, n, loc);
+    if (!bucket_of) return kFailed;
+    std::array<std::int64_t, 1 << Buckets<T>::kMostBits> next = {};
+    const auto count = [&](std::int64_t lo, std::int64_t hi) {
+        for (std::int64_t i = lo; i < hi; ++i) {
+            const unsigned b = buckets.of(at(i));
+            bucket_of[i - begin] = std::uint8_t(b);
+            ++next[b];
+        }
+    };
+    if (in_strips(task, begin, end, loc, count)) return kFailed;
+    std::int64_t sum = 0;
+    for (std::int64_t& first : next) sum += std::exchange(first, sum);
+    const auto scatter = [&](std::int64_t lo, std::int64_t hi) {
+        for (std::int64_t i = lo; i < hi; ++i) to[next[bucket_of[i - begin]]++] = at(i);
+    };
+    if (in_strips<kStripOfNewPages>(task, begin, end, loc, scatter)) return kFailed;
+    release(task, bucket_of);
+    for (std::int64_t b = 0, first = 0; b < std::int64_t(1) << bits; first = next[std::size_t(b++)])
+        if (stoppable_sort(task, to + first, next[std::size_t(b)] - first, loc)) return kFailed;
+    return kOk;
+}
+
+}  // namespace weld::runtime
