@@ -59,7 +59,8 @@ inline constexpr std::string_view kUserFunction = "udf.";
 /// The address of a runtime entry (runtime/abi/entry.def), vector routine or user function; null if unknown.
 using Resolve = std::function<void*(std::string_view name)>;
 
-/// Constants that code refers to by name. The bytes belong to the Module, or to who read the code from a file.
+/// Constants that code refers to by name. The bytes belong to the Module, or to who read the code from a
+/// file.
 struct CodeData {
     std::string name;
     std::string_view bytes;

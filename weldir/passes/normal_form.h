@@ -16,8 +16,9 @@ inline bool is_atom(const Expr* e) { return e->op == Op::Var || e->op == Op::Lit
 
 /// A literal of whatever type. It is data: as an element of another it needs no name.
 inline bool is_constant(const Expr* e) {
-    return e->op == Op::Literal || e->op == Op::PackedVec || ((e->op == Op::MakeVec || e->op == Op::MakeStruct) &&
-                                    std::all_of(e->args().begin(), e->args().end(), is_constant));
+    return e->op == Op::Literal || e->op == Op::PackedVec ||
+           ((e->op == Op::MakeVec || e->op == Op::MakeStruct) &&
+            std::all_of(e->args().begin(), e->args().end(), is_constant));
 }
 
 /// `e` is to be the value of a `let` (or the result of a block), not an argument. Chains of builders nest;
