@@ -70,14 +70,14 @@ class FreeRanges {
 
 }  // namespace
 
-struct Arena {
-    Arena(char* base, std::size_t code_bytes, std::size_t data_bytes)
+struct CodeArena {
+    CodeArena(char* base, std::size_t code_bytes, std::size_t data_bytes)
         : base(base),
           bytes(code_bytes + data_bytes),
           fresh(base),
           code(base, code_bytes),
           data(base + code_bytes, data_bytes) {}
-    ~Arena() { ::munmap(base, bytes); }
+    ~CodeArena() { ::munmap(base, bytes); }
 
     bool is_empty() const { return code.is_whole() && data.is_whole(); }
 
@@ -92,25 +92,25 @@ namespace {
 /// All arenas of the process.
 struct Arenas {
     std::mutex mutex;
-    std::vector<std::unique_ptr<Arena>> list;
+    std::vector<std::unique_ptr<CodeArena>> list;
 
     static Arenas& all() {
         static Arenas& arenas = *new Arenas;  // programs may end after static objects
         return arenas;
     }
 
-    Arena* add(std::size_t code_bytes, std::size_t data_bytes) {
+    CodeArena* add(std::size_t code_bytes, std::size_t data_bytes) {
         void* base = ::mmap(nullptr, code_bytes + data_bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (base == MAP_FAILED) throw std::bad_alloc();
         // Pages become one mapping again only if they were one when the first of them was used.
         *static_cast<volatile char*>(base) = 0;
-        list.push_back(std::make_unique<Arena>(static_cast<char*>(base), code_bytes, data_bytes));
+        list.push_back(std::make_unique<CodeArena>(static_cast<char*>(base), code_bytes, data_bytes));
         return list.back().get();
     }
 
     /// One that is empty stays, for the next program.
-    void drop_if_empty(const Arena* arena) {
+    void drop_if_empty(const CodeArena* arena) {
         if (!arena->is_empty() || (list.size() == 1 && arena->bytes == kCodeBytes + kDataBytes)) return;
         std::erase_if(list, [arena](const auto& one) { return one.get() == arena; });
     }
@@ -143,7 +143,7 @@ CodeMemory::~CodeMemory() {
     give_back();
 }
 
-bool CodeMemory::take_from(Arena* arena) {
+bool CodeMemory::take_from(CodeArena* arena) {
     code_ = arena->code.take(code_bytes_);
     if (!code_) return false;
     data_taken_ = arena->data.take(data_bytes_);

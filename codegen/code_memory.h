@@ -13,7 +13,7 @@
 
 namespace weld {
 
-struct Arena;
+struct CodeArena;
 
 /// Room for one program.
 class CodeMemory {
@@ -30,10 +30,10 @@ class CodeMemory {
     void make_executable();
 
   private:
-    bool take_from(Arena* arena);
+    bool take_from(CodeArena* arena);
     void give_back();
 
-    Arena* arena_ = nullptr;
+    CodeArena* arena_ = nullptr;
     char *code_ = nullptr, *data_ = nullptr;
     std::size_t code_bytes_, data_bytes_;
     char* data_taken_ = nullptr;  ///< where the room begins that `data_` lies aligned in

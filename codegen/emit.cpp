@@ -549,8 +549,7 @@ static void go_on_with(const Leaves& phis, const Leaves& next, const std::vector
 }
 
 // Without strips:  for (i = lo; i < hi; i += step) body;
-// With them:       for (i = lo; i < hi;) { end = min(hi, i + strip); do body; while (i += step, i < end);
-// look; }
+// With them:       for (i = lo; i < hi;) { end = min(hi, i + strip); for (; i < end; i += step) body; look; }
 Leaves Emitter::counted_loop(llvm::Value* lo, llvm::Value* hi, std::int64_t step, const Leaves& state,
                              const std::vector<bool>& fixed_state,
                              const std::function<Leaves(llvm::Value*, const Leaves&)>& body,

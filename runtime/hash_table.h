@@ -121,7 +121,7 @@ class IndexPart {
 };
 
 /// Gives `d`, which has none, room for entries and index, and lets `fill` add those of each range, of which
-/// there are 1 << bits: counts[r] entries, from number `first` on; status. Status.
+/// there are 1 << bits: counts[r] entries, from number `first` on. It gives a status, and so does this.
 std::int32_t join_ranges(
     Task* task, WeldDict* d, std::span<const std::int64_t> counts, int bits, std::int32_t loc,
     const std::function<std::int32_t(Task*, std::int64_t range, std::int64_t first, IndexPart*)>& fill);

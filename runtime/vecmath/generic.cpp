@@ -1,4 +1,4 @@
-// Vector math for machines other than x86-64: aarch64 has the bits of AVX2, since it fuses as well.
+// Vector math for machines other than x86-64: aarch64 fuses, as AVX2 does.
 #include "runtime/vecmath/lanes_portable.h"
 //
 #include "runtime/vecmath/kernels.h"

@@ -213,9 +213,8 @@ struct For : View<Op::For> {
 /// One datum of a For. Its type is `vec[what it yields]`. Arguments: the vector (absent for a range); then,
 /// if bounded, start, end, stride; for nditer also shape and strides (vec[i64] each), and its end and stride
 /// say nothing. A range is always bounded. `simd` yields simd[T,N] for the first floor(n/N)*N elements of the
-/// walk, `fringe` yields T for the rest; N is `lanes()` (of a fringe kept as its `size` annotation, printed
-/// as
-/// `[N]`).
+/// walk, `fringe` yields T for the rest; N is `lanes()`
+/// (of a fringe kept as its `size` annotation, printed as `[N]`).
 struct Iter : View<Op::Iter> {
     IterShape shape() const { return node->attr.iter; }
     const Expr* data() const { return shape().range ? nullptr : node->arg(0); }
