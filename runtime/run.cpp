@@ -246,7 +246,7 @@ std::int32_t weld_rt_stopped(WeldTask* task, std::int32_t loc) noexcept {
     return task_of(task)->check_stop(loc);
 }
 
-std::int32_t weld_rt_stack_low(WeldTask* task, std::int32_t loc) noexcept {
+std::int32_t weld_rt_stack_low(WeldTask* task, std::int32_t loc) {
     if (const std::int32_t status = task_of(task)->check_stop(loc)) return status;
     constexpr std::ptrdiff_t margin = 256 << 10;  // for what emitted code calls
     const char* end = end_of_stack();

@@ -8,6 +8,7 @@ they were or as they were to be.
 import errno
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -139,6 +140,29 @@ def try_all(command, folder):
                 again(command, folder, what)
 
 
+def many_loops():
+    """A program whose compiling takes some tens of MiB, in several threads."""
+    loops = ','.join(f'result(for(v,merger[f64,+],|b,i,x| if(x > {k}.0,merge(b,x*{k}.0),b)))' for k in range(40))
+    return '|v: vec[f64]| {len(v),' + loops + '}'
+
+
+def try_small_machines():
+    """Less address space each time: the tool runs, or says that there is not enough memory, at every size."""
+    arguments = [CLI, '--threads', '4', '--quiet', '-e', many_loops(), '[1, 2, 3]']
+    codes = []
+    for mib in range(60, 700, 4 if EVERY else 20):
+        limit = mib << 20
+        out = subprocess.run(arguments, capture_output=True, timeout=600,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        told = out.stderr.decode(errors='replace')
+        codes.append(out.returncode)
+        if out.returncode not in (0, 3) or out.returncode == 3 and 'memory' not in told:
+            complain('many loops', f'{mib} MiB', f'exit code {out.returncode}: {told[:300]}')
+    if codes[0] != 3 or codes[-1] != 0:
+        complain('many loops', 'address space', f'the exit codes are {codes}')
+
+
+try_small_machines()
 for command in COMMANDS:
     with tempfile.TemporaryDirectory() as folder:
         try_all(command, pathlib.Path(folder))
