@@ -229,7 +229,7 @@ static Leaves append_lanes(Emitter& e, const Type* t, Leaves s, const Leaves& v,
         llvm::Value* to = e.element(s[0], elem, s[1]);
         if (!plain) store_first(e, elem, v, e.tail.count, to);
         else if (mask) e.store_tail(elem->scalar, v[0], to);
-        else e.store(const_cast<Module&>(e.m).types.simd(elem->scalar, n), v, to);
+        else e.store(new_type(e.m, [&](Types& types) { return types.simd(elem->scalar, n); }), v, to);
         s[1] = ir.CreateAdd(s[1], mask ? e.tail.count : e.c64(n), "", true, true);
         return s;
     }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -25,20 +24,24 @@ std::size_t aligned(std::size_t n, std::size_t to) { return (n + to - 1) / to * 
 /// The free parts of a range.
 class FreeRanges {
   public:
-    FreeRanges(char* begin, std::size_t bytes) : all_(bytes), most_(bytes) { ranges_[begin] = bytes; }
+    FreeRanges(char* begin, std::size_t bytes) : all_(bytes), most_(bytes), ranges_{{begin, bytes}} {}
 
-    bool is_whole() const { return ranges_.size() == 1 && ranges_.begin()->second == all_; }
+    bool is_whole() const { return ranges_.size() == 1 && ranges_[0].bytes == all_; }
+
+    /// Makes room to note what one `take` more may bring, so that neither it nor its `give` needs memory.
+    void prepare_to_take() { ranges_.reserve(takes_ + 2); }
 
     /// The first `bytes` that are free; null if there are none.
     char* take(std::size_t bytes) {
         if (bytes > most_) return nullptr;
         std::size_t most = 0;
         for (auto r = ranges_.begin(); r != ranges_.end(); ++r) {
-            const auto [at, free] = *r;
-            most = std::max(most, free);
-            if (free < bytes) continue;
-            ranges_.erase(r);
-            if (free > bytes) ranges_[at + bytes] = free - bytes;
+            most = std::max(most, r->bytes);
+            if (r->bytes < bytes) continue;
+            char* const at = r->begin;
+            *r = {at + bytes, r->bytes - bytes};
+            if (!r->bytes) ranges_.erase(r);
+            ++takes_;
             return at;
         }
         most_ = most;
@@ -46,43 +49,58 @@ class FreeRanges {
     }
 
     void give(char* at, std::size_t bytes) {
-        auto next = ranges_.lower_bound(at);
-        if (next != ranges_.end() && next->first == at + bytes) {
-            bytes += next->second;
-            next = ranges_.erase(next);
-        }
-        if (next != ranges_.begin()) {
-            const auto before = std::prev(next);
-            if (before->first + before->second == at) {
-                at = before->first;
-                bytes += before->second;
-            }
-        }
-        ranges_[at] = bytes;
-        most_ = std::max(most_, bytes);
+        --takes_;
+        auto next = std::ranges::lower_bound(ranges_, at, {}, &Range::begin);
+        if (next != ranges_.end() && next->begin == at + bytes) *next = {at, bytes + next->bytes};
+        else next = ranges_.insert(next, {at, bytes});
+        most_ = std::max(most_, next->bytes);
+        if (next == ranges_.begin()) return;
+        const auto before = std::prev(next);
+        if (before->begin + before->bytes != next->begin) return;
+        before->bytes += next->bytes;
+        most_ = std::max(most_, before->bytes);
+        ranges_.erase(next);
     }
 
   private:
+    struct Range {
+        char* begin;
+        std::size_t bytes;
+    };
     std::size_t all_;
     std::size_t most_;  ///< no free part is larger
-    std::map<char*, std::size_t> ranges_;
+    std::size_t takes_ = 0;
+    std::vector<Range> ranges_;  ///< by address; one more than takes at most
 };
 
 }  // namespace
 
 struct CodeArena {
-    CodeArena(char* base, std::size_t code_bytes, std::size_t data_bytes)
-        : base(base),
-          bytes(code_bytes + data_bytes),
-          fresh(base),
-          code(base, code_bytes),
-          data(base + code_bytes, data_bytes) {}
-    ~CodeArena() { ::munmap(base, bytes); }
+    CodeArena(std::size_t code_bytes, std::size_t data_bytes)
+        : bytes(code_bytes + data_bytes),
+          pages(map(bytes), {bytes}),
+          fresh(pages.get()),
+          code(pages.get(), code_bytes),
+          data(pages.get() + code_bytes, data_bytes) {}
 
     bool is_empty() const { return code.is_whole() && data.is_whole(); }
 
-    char* const base;
+  private:
+    struct Unmap {
+        std::size_t bytes;
+        void operator()(char* pages) const { ::munmap(pages, bytes); }
+    };
+    static char* map(std::size_t bytes) {
+        void* pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (pages == MAP_FAILED) throw std::bad_alloc();
+        // They become one mapping again only if they were one when the first of them was used.
+        *static_cast<volatile char*>(pages) = 0;
+        return static_cast<char*>(pages);
+    }
+
+  public:
     const std::size_t bytes;
+    const std::unique_ptr<char, Unmap> pages;
     char* fresh;  ///< pages from here on never held code
     FreeRanges code, data;
 };
@@ -100,12 +118,7 @@ struct Arenas {
     }
 
     CodeArena* add(std::size_t code_bytes, std::size_t data_bytes) {
-        void* base = ::mmap(nullptr, code_bytes + data_bytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (base == MAP_FAILED) throw std::bad_alloc();
-        // Pages become one mapping again only if they were one when the first of them was used.
-        *static_cast<volatile char*>(base) = 0;
-        list.push_back(std::make_unique<CodeArena>(static_cast<char*>(base), code_bytes, data_bytes));
+        list.push_back(std::make_unique<CodeArena>(code_bytes, data_bytes));
         return list.back().get();
     }
 
@@ -144,6 +157,8 @@ CodeMemory::~CodeMemory() {
 }
 
 bool CodeMemory::take_from(CodeArena* arena) {
+    arena->code.prepare_to_take();
+    arena->data.prepare_to_take();
     code_ = arena->code.take(code_bytes_);
     if (!code_) return false;
     data_taken_ = arena->data.take(data_bytes_);

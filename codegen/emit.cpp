@@ -2,6 +2,7 @@
 #include "codegen/emit.h"
 
 #include "codegen/groups.h"
+#include "codegen/heap.h"
 #include "codegen/loops.h"
 #include "codegen/tables.h"
 #include "weldir/ir/builder.h"
@@ -53,9 +54,15 @@ bool is_plain(const Type* t) {
     return bytes == size_of(t);
 }
 
+const Type* new_type(const Module& m, const std::function<const Type*(Types&)>& make) {
+    const Type* made = nullptr;
+    Heap::outside([&] { made = make(const_cast<Module&>(m).types); });
+    return made;
+}
+
 const Type* kept_merges(const Module& m, const Type* t) {
-    return t->is_builder() && info(t->builder).keeps_merges ? merge_type(const_cast<Module&>(m).types, t)
-                                                            : nullptr;
+    if (!t->is_builder() || !info(t->builder).keeps_merges) return nullptr;
+    return new_type(m, [&](Types& types) { return merge_type(types, t); });
 }
 
 static int kind_of(const Type* t) {
@@ -75,7 +82,7 @@ llvm::Constant* Unit::describe(const Type* t) {
     if (auto at = types_.find(t); at != types_.end()) return at->second;
     auto* shape = llvm::StructType::get(ctx, {i8, i8, i8, i8, i32, i64, i64, ptr, ptr});
     std::vector<llvm::Constant*> args;
-    if (t->is_simd()) args.push_back(describe(const_cast<Module&>(m).types.scalar(t->scalar)));
+    if (t->is_simd()) args.push_back(describe(m.types.scalar(t->scalar)));
     if (t->is_builder(BuilderKind::GroupMerger)) args.push_back(describe(kept_merges(m, t)));
     else
         for (const Type* a : t->args) args.push_back(describe(a));

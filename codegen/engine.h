@@ -2,6 +2,7 @@
 // that others include; no LLVM in it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,6 +13,7 @@
 
 #include "runtime/abi/weld_abi.h"
 #include "weldir/ir/module.h"
+#include "weldir/support/budget.h"
 
 namespace weld {
 
@@ -30,11 +32,19 @@ enum class Cpu : std::uint8_t {
 std::vector<Cpu> runnable_cpus();
 std::string_view name_of(Cpu cpu);  ///< `sse2`
 
+/// For tests: at which allocation there is no memory.
+struct HeapProbe {
+    std::atomic<std::int64_t> allocations = 0;  ///< of LLVM for this program, in all threads
+    std::int64_t fail_at = 0;                   ///< the number of the one that fails; 0: none
+};
+
 struct CodeOptions {
     Cpu cpu = Cpu::Native;
-    int level = 2;                           ///< 0: no LLVM optimisation, fast selection; 1...3
-    int threads = 1;                         ///< that compile, at most
-    bool verify = false;                     ///< check the LLVM IR before optimisation
+    int level = 2;             ///< 0: no LLVM optimisation, fast selection; 1...3
+    int threads = 1;           ///< that compile, at most
+    Budget* budget = nullptr;  ///< that memory for making code is taken from
+    bool verify = false;       ///< check the LLVM IR, and that LLVM gives its memory back
+    HeapProbe* probe = nullptr;
     std::string* llvm_input_text = nullptr;  ///< if set, receives the LLVM IR before optimisation
     std::string* llvm_text = nullptr;        ///< if set, receives the LLVM IR after optimisation
     std::string* asm_text = nullptr;         ///< if set, receives the assembly
@@ -73,10 +83,12 @@ struct MachineCode {
     std::string generator;  ///< the file that `generate` lies in
 };
 
-/// Translates a verified Module. False with `*error` set if that fails, which is our bug or the machine's,
-/// never the user's. May be called from several threads.
-bool generate(const Module& m, const CodeOptions& options, MachineCode* code, CodeTimes* times,
-              std::string* error);
+enum class GenerateEnd { Good, Failed, NoMemory, OverLimit };
+
+/// Translates a verified Module. `Failed`, with `*error` set, is our bug, never the user's. May be called
+/// from several threads.
+GenerateEnd generate(const Module& m, const CodeOptions& options, MachineCode* code, CodeTimes* times,
+                     std::string* error) noexcept;
 
 /// Brings machine code to memory. Null with `*error` set if a function is unknown. Throws std::bad_alloc.
 std::shared_ptr<Code> load(const MachineCode& code, const Resolve& resolve, std::string* error);

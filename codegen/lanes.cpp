@@ -56,7 +56,7 @@ void store_first(Emitter& e, const Type* elem, const Leaves& v, llvm::Value* cou
         Leaves one;
         std::size_t i = 0;
         for_each_scalar(elem, [&](Scalar s) {
-            const Type* type = const_cast<Module&>(e.m).types.scalar(s);
+            const Type* type = e.m.types.scalar(s);
             one.push_back(e.load(type, e.element(rooms[i++], type, k))[0]);
         });
         e.store(elem, one, e.element(to, elem, k));

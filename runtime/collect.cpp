@@ -206,9 +206,10 @@ void Tracer::dict(const WeldType* t, const WeldDict* d) {
 
 using namespace weld::runtime;
 
-extern "C" void weld_rt_collect(WeldTask* t, const void* value, const WeldType* type) noexcept {
+extern "C" void weld_rt_collect(WeldTask* t, const void* value, const WeldType* type) {
     Task* task = task_of(t);
     if (task->should_stop()) return;
+    if (task->missing_regions) return;  // what `value` does not reach may be in use outside
     constexpr int most_futile = 6;
     const std::int64_t before = bytes_held(task);
     Tracer tracer(task);

@@ -58,7 +58,7 @@ std::uint64_t* order_of_entries(Task* task, const WeldDict* d, const WeldType* k
 using namespace weld::runtime;
 
 extern "C" std::int32_t weld_rt_dict_entries(WeldTask* t, const WeldDict* d, const WeldType* pair,
-                                             WeldVec* out, std::int32_t loc) noexcept {
+                                             WeldVec* out, std::int32_t loc) {
     Task* task = task_of(t);
     *out = {nullptr, 0};
     if (d && d->partitions) return list_partitions(task, d, out, loc);

@@ -53,11 +53,8 @@ std::int32_t set_aside(Task* task, const WeldLoop* loop, char* state, std::int64
 std::int32_t run_at_once(Task* task, const WeldLoop* loop, const void* captures, char* state,
                          std::int64_t n) {
     if (const std::int32_t status = set_aside(task, loop, state, n)) return status;
-    Region region;
-    enter_region(task, &region);
-    const std::int32_t status = loop->body(task, captures, state, 0, n);
-    exit_region(task, &region);
-    return status;
+    const InRegion region(task);
+    return loop->body(task, captures, state, 0, n);
 }
 
 /// A builder in the state of a loop.
@@ -235,12 +232,13 @@ static bool has_garbage(Task* t) {
 
 std::int32_t ChunkedLoop::run_chunk(Task* t, char* state, std::int64_t chunk) {
     const std::int64_t lo = chunk * chunk_size_, hi = std::min(lo + chunk_size_, n_);
-    Region region;
-    enter_region(t, &region);
-    std::int32_t status = start_pieces(t, state, chunk);
-    if (!status) status = loop_->body(t, captures_, state, lo, hi);
-    if (!status && has_garbage(t)) weld_rt_collect(t, state, loop_->state);
-    exit_region(t, &region);
+    std::int32_t status;
+    {
+        const InRegion region(t);
+        status = start_pieces(t, state, chunk);
+        if (!status) status = loop_->body(t, captures_, state, lo, hi);
+        if (!status && has_garbage(t)) weld_rt_collect(t, state, loop_->state);
+    }
     note_sizes(state);
     return status;
 }
@@ -386,7 +384,7 @@ using namespace weld::runtime;
 extern "C" {
 
 std::int32_t weld_rt_loop(WeldTask* t, const WeldLoop* loop, const void* captures, void* state,
-                          std::int64_t n) noexcept {
+                          std::int64_t n) {
     Task* task = task_of(t);
     char* bytes = static_cast<char*>(state);
     if (n <= 0) return kOk;

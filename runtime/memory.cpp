@@ -2,6 +2,7 @@
 #include "runtime/memory.h"
 
 #include <algorithm>
+#include <new>
 
 #include "runtime/entry.h"
 #include "runtime/parallel.h"
@@ -97,12 +98,20 @@ void weld_rt_free(WeldTask* t, void* block) noexcept {
 
 void weld_rt_region_enter(WeldTask* t) noexcept {
     Task* task = task_of(t);
-    Region* r = task->spare_regions;
+    Region* r = task->missing_regions ? nullptr : task->spare_regions;
     if (r) task->spare_regions = r->outer;
-    else r = new Region;  // a few hundred bytes: if they are missing, ending is all that can be done
+    else if (!task->missing_regions) r = new (std::nothrow) Region;
+    if (!r) {  // goes on in the present one, where then nothing is collected
+        ++task->missing_regions;
+        return;
+    }
     enter_region(task, r);
     r->pooled = true;
 }
 
-void weld_rt_region_exit(WeldTask* task) noexcept { exit_region(task_of(task), task->region); }
+void weld_rt_region_exit(WeldTask* t) noexcept {
+    Task* task = task_of(t);
+    if (task->missing_regions) --task->missing_regions;
+    else exit_region(task, task->region);
+}
 }

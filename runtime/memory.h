@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <string>
 
 #include "runtime/abi/weld_abi.h"
 #include "runtime/pages.h"
@@ -57,6 +58,9 @@ class MemoryAccount {
     std::atomic<std::int64_t> peak_{0};
     PageHeap heap_;
 };
+
+/// "64 MiB", "1000 bytes".
+std::string in_words(std::int64_t bytes);
 
 constexpr std::int64_t kSmallBlock = 8192;  ///< larger blocks have a page of their own
 constexpr int kSizeClasses = 27;
@@ -116,6 +120,19 @@ constexpr std::int64_t kAllowance = 1 << 20;
 /// regions hold that began later and never ended because code left them with a failure.
 void enter_region(Task* task, Region* region);
 void exit_region(Task* task, Region* region);
+
+/// A region for as long as this lives.
+class InRegion {
+  public:
+    explicit InRegion(Task* task) : task_(task) { enter_region(task, &region_); }
+    ~InRegion() { exit_region(task_, &region_); }
+    InRegion(const InRegion&) = delete;
+    InRegion& operator=(const InRegion&) = delete;
+
+  private:
+    Task* task_;
+    Region region_;
+};
 /// Gives what a finished task holds to the innermost region of `to`.
 void hand_over(Task* from, Task* to);
 /// Takes the memory of a task that has ended, and how to go on in it, out of the only region that it has

@@ -52,7 +52,7 @@ using namespace weld::runtime;
 extern "C" {
 
 std::int64_t weld_rt_nd_rounds(WeldTask* t, const WeldVec* shape, const WeldVec* strides, std::int64_t start,
-                               std::int64_t len, std::int32_t loc) noexcept {
+                               std::int64_t len, std::int32_t loc) {
     std::int64_t rounds = 0;
     std::string wrong;
     if (shape->len != strides->len)

@@ -12,7 +12,9 @@
 namespace weld::runtime {
 
 Owners& Owners::all() {
-    static Owners& owners = *new Owners;  // values may be freed at the very end
+    // Never destroyed, since values may be freed at the very end; takes no memory, since there may be none.
+    alignas(Owners) static char room[sizeof(Owners)];
+    static Owners& owners = *new (room) Owners;
     return owners;
 }
 

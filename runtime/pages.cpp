@@ -138,16 +138,16 @@ bool PageHeap::note(const void* address, std::int64_t bytes, std::uintptr_t what
     const std::uintptr_t last =
         (reinterpret_cast<std::uintptr_t>(address) + std::uintptr_t(bytes) - 1) >> kSpanBits;
     if (!root_ || last >> kLeafBits >> kRootBits) return false;
+    for (std::uintptr_t l = first >> kLeafBits; l <= last >> kLeafBits; ++l) {
+        if (root_[l].load(std::memory_order_relaxed)) continue;
+        auto* leaf = static_cast<Leaf*>(std::calloc(std::size_t(1) << kLeafBits, sizeof(Leaf)));
+        if (!leaf) return false;
+        root_[l].store(leaf, std::memory_order_release);
+        first_leaf_ = std::min(first_leaf_, l);
+        end_of_leaves_ = std::max(end_of_leaves_, l + 1);
+    }
     for (std::uintptr_t i = first; i <= last; ++i) {
-        std::atomic<Leaf*>& slot = root_[i >> kLeafBits];
-        Leaf* leaf = slot.load(std::memory_order_relaxed);
-        if (!leaf) {
-            leaf = static_cast<Leaf*>(std::calloc(std::size_t(1) << kLeafBits, sizeof(Leaf)));
-            if (!leaf) return false;
-            slot.store(leaf, std::memory_order_release);
-            first_leaf_ = std::min(first_leaf_, i >> kLeafBits);
-            end_of_leaves_ = std::max(end_of_leaves_, (i >> kLeafBits) + 1);
-        }
+        Leaf* leaf = root_[i >> kLeafBits].load(std::memory_order_relaxed);
         leaf[i & ((1 << kLeafBits) - 1)].store(what, std::memory_order_release);
     }
     return true;
@@ -274,31 +274,41 @@ Page* PageHeap::take_single(std::int64_t size, std::int64_t room) {
     return page;
 }
 
+/// Makes a page larger elsewhere; null, and nothing has happened, if that cannot be done.
+char* PageHeap::move_mapping(char* old, std::int64_t old_bytes, std::int64_t bytes) {
+    char* const room = map_aligned(bytes);
+    if (!room) return nullptr;
+    if (enter(room, bytes, reinterpret_cast<std::uintptr_t>(room) | 1)) {
+        enter(old, old_bytes, 0);  // before others can map memory where it was
+        if (mremap(old, std::size_t(old_bytes), std::size_t(bytes), MREMAP_MAYMOVE | MREMAP_FIXED, room) !=
+            MAP_FAILED)
+            return room;
+        enter(old, old_bytes, reinterpret_cast<std::uintptr_t>(old) | 1);
+        enter(room, bytes, 0);
+    }
+    munmap(room, std::size_t(bytes));
+    return nullptr;
+}
+
 Page* PageHeap::grow_single(Page* page, std::int64_t size) {
     const std::int64_t old_bytes = page->bytes, bytes = bytes_of_single(size);
     if (!page->mapped || bytes <= old_bytes) return nullptr;
     char* const old = reinterpret_cast<char*>(page);
     const std::ptrdiff_t begin = page->begin - old;
     const std::lock_guard lock(mutex_);
-    enter(old, old_bytes, 0);  // before others can map memory where it was
-    char* now = static_cast<char*>(mremap(old, std::size_t(old_bytes), std::size_t(bytes), 0));
-    if (now == MAP_FAILED) {
-        if (char* room = map_aligned(bytes)) {
-            now = static_cast<char*>(
-                mremap(old, std::size_t(old_bytes), std::size_t(bytes), MREMAP_MAYMOVE | MREMAP_FIXED, room));
-            if (now == MAP_FAILED) munmap(room, std::size_t(bytes));
-        }
+    char* now = old;
+    if (mremap(old, std::size_t(old_bytes), std::size_t(bytes), 0) == MAP_FAILED)
+        now = move_mapping(old, old_bytes, bytes);
+    else if (!enter(old, bytes, reinterpret_cast<std::uintptr_t>(page) | 1)) {
+        mremap(old, std::size_t(bytes), std::size_t(old_bytes), 0);
+        now = nullptr;
     }
-    if (now == MAP_FAILED) {
-        enter(old, old_bytes, reinterpret_cast<std::uintptr_t>(page) | 1);
-        return nullptr;
-    }
+    if (!now) return nullptr;
     madvise(now, std::size_t(bytes), MADV_HUGEPAGE);
     page = reinterpret_cast<Page*>(now);
     page->bytes = bytes;
     page->begin = now + begin;
     page->end = now + bytes;
-    enter(now, bytes, reinterpret_cast<std::uintptr_t>(page) | 1);
     return page;
 }
 
@@ -382,10 +392,20 @@ void PageHeap::drop_mapping(Page* page) {
     munmap(page, std::size_t(page->bytes));
 }
 
+/// Giving memory back must not need any.
+static bool has_room_for_one(std::vector<Page*>& list) {
+    try {
+        if (list.size() == list.capacity()) list.reserve(2 * list.size() + 8);
+        return true;
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+}
+
 void PageHeap::give(Page* page, std::int64_t keep) {
     std::unique_lock lock(mutex_);
     if (page->mapped) {
-        if (waiting_ + page->bytes > keep) return drop_mapping(page);
+        if (waiting_ + page->bytes > keep || !has_room_for_one(mappings_)) return drop_mapping(page);
         page->age = now_;
         page->begin = page->end;  // `find` sees nothing in it
         waiting_ += page->bytes;

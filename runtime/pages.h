@@ -102,6 +102,7 @@ class PageHeap {
     void unlink(Span* span);
     Page* take_mapping(std::int64_t bytes, std::int64_t room);
     Page* waiting_mapping(std::int64_t bytes, std::int64_t room);
+    char* move_mapping(char* old, std::int64_t old_bytes, std::int64_t bytes);
     bool fill_from_waiting(char* memory, std::int64_t bytes);
     void drop_mapping(Page* page);
     bool enter(const void* address, std::int64_t bytes, std::uintptr_t what);

@@ -94,10 +94,6 @@ Arena& arena_of(WeldRun* run) {
 
 }  // namespace
 
-void close_arena(WeldRun* run) {
-    if (run->arena) idle_arenas().give(std::unique_ptr<Arena>(run->arena));
-}
-
 int workers_for(const Task* task, std::int64_t parts, bool parallel) {
     return parallel ? int(std::min<std::int64_t>(parts, task->run->threads)) : 1;
 }
@@ -210,3 +206,7 @@ std::int32_t copy_many_bytes(Task* task, void* to, const void* from, std::int64_
 }
 
 }  // namespace weld::runtime
+
+WeldRun::~WeldRun() {
+    if (arena) weld::runtime::idle_arenas().give(std::unique_ptr<weld::runtime::Arena>(arena));
+}

@@ -72,7 +72,4 @@ inline std::int32_t copy_bytes(Task* task, void* to, const void* from, std::int6
     return kOk;
 }
 
-/// Lets go of the threads of a run that has ended.
-void close_arena(WeldRun* run);
-
 }  // namespace weld::runtime

@@ -513,6 +513,6 @@ void release_partitions(Task* task, WeldDict* d) {
 using namespace weld::runtime;
 
 extern "C" std::int32_t weld_rt_dict_next_buffer(WeldTask* t, WeldDict* d, WeldRowBuffer* buffer,
-                                                 std::int32_t loc) noexcept {
+                                                 std::int32_t loc) {
     return empty_buffer(task_of(t), d, buffer - d->partitions, loc);
 }

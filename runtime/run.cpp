@@ -5,6 +5,8 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "runtime/describe.h"
@@ -37,19 +39,26 @@ std::int32_t Task::fail(std::int64_t code, std::int32_t loc, std::string message
     return kFailed;
 }
 
-static std::string in_words(std::int64_t bytes) {
+std::string in_words(std::int64_t bytes) {
     constexpr const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     int u = 0;
     while (u < 4 && bytes >= 1024 && bytes % 1024 == 0) bytes /= 1024, ++u;
     return fmt::format("{} {}", bytes, units[u]);
 }
 
-std::int32_t Task::fail_memory(std::int32_t loc, Shortage why) {
+std::int32_t Task::fail_memory(std::int32_t loc, Shortage why) noexcept {
+    if (failed()) return kFailed;
+    failure.code = kWeldOutOfMemory;
+    failure.loc = loc;
     const std::int64_t limit = account().limit();
-    return fail(kWeldOutOfMemory, loc,
-                why == Shortage::Machine || limit == MemoryAccount::kUnlimited
-                    ? "the machine has no more memory"
-                    : fmt::format("memory limit of {} exceeded", in_words(limit)));
+    try {
+        failure.message = why == Shortage::Machine || limit == MemoryAccount::kUnlimited
+                              ? "the machine has no more memory"
+                              : fmt::format("memory limit of {} exceeded", in_words(limit));
+    } catch (const std::bad_alloc&) {
+        failure.message = "out of memory";  // so short that a string has it in itself
+    }
+    return kFailed;
 }
 
 // ---- what is left behind ----------------------------------------------------------------------------------
@@ -119,12 +128,42 @@ bool execute(EntryFn entry, const void* args, void* result, const WeldType* resu
         if (good) BlocksAccess::take(&task, goes_on, blocks);
         *failure = std::move(task.failure);
     }
-    close_arena(&run);
     run.account->end_of_run();
     return good;
 }
 
 // ---- entries ----------------------------------------------------------------------------------------------
+
+/// The place of a call, the last parameter of most entries.
+template <class... Parameters>
+static std::int32_t place_in(Parameters... all) {
+    const std::tuple parameters(all...);
+    const auto last = std::get<sizeof...(all) - 1>(parameters);
+    if constexpr (std::is_same_v<decltype(last), const std::int32_t>) return last;
+    else return 0;
+}
+
+/// Calls `entry`, and makes a failure of what it throws.
+template <auto entry, class Result, class... Parameters>
+static Result guarded_entry(WeldTask* task, Parameters... parameters) noexcept {
+    try {
+        return entry(task, parameters...);
+    } catch (...) {
+        const std::int32_t status = task_of(task)->fail_memory(place_in(parameters...), Shortage::Machine);
+        if constexpr (std::is_pointer_v<Result>) return nullptr;
+        else if constexpr (std::is_same_v<Result, std::int64_t>) return -1;
+        else if constexpr (!std::is_void_v<Result>) return status;
+    }
+}
+
+template <auto entry, class Result, class... Parameters>
+static void* address_of(Result (*)(WeldTask*, Parameters...)) {
+    return reinterpret_cast<void*>(&guarded_entry<entry, Result, Parameters...>);
+}
+template <auto entry, class Result, class... Parameters>
+static void* address_of(Result (*)(Parameters...) noexcept) {
+    return reinterpret_cast<void*>(entry);
+}
 
 void* entry_address(std::string_view name) {
     struct Entry {
@@ -132,7 +171,7 @@ void* entry_address(std::string_view name) {
         void* address;
     };
     static const Entry entries[] = {
-#define WELD_ENTRY(name, result, parameters) {#name, reinterpret_cast<void*>(&name)},
+#define WELD_ENTRY(name, result, parameters) {#name, address_of<&name>(&name)},
 #include "runtime/abi/entry.def"
 #define WELD_KERNEL(symbol, name, effect, params, result) {#symbol, reinterpret_cast<void*>(&symbol)},
 #include "runtime/abi/kernels.def"
@@ -182,15 +221,14 @@ using namespace weld::runtime;
 
 extern "C" {
 
-void weld_rt_fail_at(WeldTask* t, std::int32_t code, std::int32_t loc, std::int64_t a,
-                     std::int64_t b) noexcept {
+void weld_rt_fail_at(WeldTask* t, std::int32_t code, std::int32_t loc, std::int64_t a, std::int64_t b) {
     Task* task = task_of(t);
     if (code == kWeldOutOfMemory) task->fail_memory(loc, Shortage::Limit);  // sizes beyond all numbers
     else if (!task->failed()) task->fail(code, loc, message_of(code, a, b));
 }
 
 void weld_rt_fail_bounds(WeldTask* t, std::int32_t loc, std::int64_t start, std::int64_t end,
-                         std::int64_t stride, std::int64_t len) noexcept {
+                         std::int64_t stride, std::int64_t len) {
     const bool range = len < 0;
     const char* rule = stride < 1                              ? "stride >= 1"
                        : !range && start < 0                   ? "start >= 0"
@@ -208,7 +246,7 @@ std::int32_t weld_rt_stopped(WeldTask* task, std::int32_t loc) noexcept {
     return task_of(task)->check_stop(loc);
 }
 
-std::int32_t weld_rt_stack_low(WeldTask* task, std::int32_t loc) noexcept {
+std::int32_t weld_rt_stack_low(WeldTask* task, std::int32_t loc) {
     if (const std::int32_t status = task_of(task)->check_stop(loc)) return status;
     constexpr std::ptrdiff_t margin = 256 << 10;  // for what emitted code calls
     const char* end = end_of_stack();

@@ -345,7 +345,7 @@ using namespace weld::runtime;
 extern "C" {
 
 std::int32_t weld_rt_serialize(WeldTask* t, const WeldType* type, const void* value, WeldVec* out,
-                               std::int32_t loc) noexcept {
+                               std::int32_t loc) {
     Task* task = task_of(t);
     const std::int64_t begin = task->run->serialize_header ? sizeof(Header) : 0;
     Counter counter(task, loc);
@@ -360,7 +360,7 @@ std::int32_t weld_rt_serialize(WeldTask* t, const WeldType* type, const void* va
 }
 
 std::int32_t weld_rt_deserialize(WeldTask* t, const WeldType* type, const WeldVec* bytes, void* out,
-                                 std::int32_t loc) noexcept {
+                                 std::int32_t loc) {
     Reader reader(task_of(t), *bytes, loc);
     if (t->run->serialize_header && reader.header(type)) return kFailed;
     return reader.read(type, static_cast<char*>(out)) ? kFailed : reader.end();

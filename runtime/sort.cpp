@@ -229,7 +229,7 @@ using namespace weld::runtime;
 extern "C" {
 
 std::int32_t weld_rt_sort(WeldTask* t, const WeldVec* in, const WeldType* elem, WeldCompareFn compare,
-                          const void* captures, WeldVec* out, std::int64_t limit, std::int32_t loc) noexcept {
+                          const void* captures, WeldVec* out, std::int64_t limit, std::int32_t loc) {
     *out = {nullptr, 0};
     if (in->len <= 0 || limit == 0) return kOk;
     if (sort_compared(task_of(t), in, elem, compare, captures, out, loc)) return kFailed;
@@ -238,8 +238,7 @@ std::int32_t weld_rt_sort(WeldTask* t, const WeldVec* in, const WeldType* elem, 
 }
 
 std::int32_t weld_rt_sort_keys(WeldTask* t, const WeldVec* in, const WeldType* elem, const WeldVec* keys,
-                               const WeldType* key, WeldVec* out, std::int64_t limit,
-                               std::int32_t loc) noexcept {
+                               const WeldType* key, WeldVec* out, std::int64_t limit, std::int32_t loc) {
     constexpr std::int64_t few = 16;  // times the limit: not worth looking for the first ones
     Task* task = task_of(t);
     *out = {nullptr, 0};

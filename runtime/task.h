@@ -23,6 +23,11 @@ struct WeldRun {
     std::atomic<std::int32_t> stop = 0;  ///< unless the caller has a word for that
     weld::runtime::LoopProgress* progress = nullptr;
     weld::runtime::Arena* arena = nullptr;  ///< made by the first parallel loop
+
+    WeldRun() = default;
+    WeldRun(const WeldRun&) = delete;
+    WeldRun& operator=(const WeldRun&) = delete;
+    ~WeldRun();
 };
 
 namespace weld::runtime {
@@ -39,6 +44,7 @@ struct Task : WeldTask {
     int spared = 0;                   ///< chunks since then that ended without one
     Outside* outside = nullptr;       ///< for the last collection
     Region* spare_regions = nullptr;  ///< left by weld_rt_region_exit
+    int missing_regions = 0;          ///< innermost, that there was no memory for
     Region first;
     Failure failure;
 
@@ -51,7 +57,7 @@ struct Task : WeldTask {
     MemoryAccount& account() const { return *run->account; }
     /// Records a failure unless there is one, and returns the status to leave with.
     std::int32_t fail(std::int64_t code, std::int32_t loc, std::string message);
-    std::int32_t fail_memory(std::int32_t loc, Shortage why);
+    std::int32_t fail_memory(std::int32_t loc, Shortage why) noexcept;
     /// To be asked every few ms: the run was cancelled, or something failed that comes earlier in a loop
     /// around this place. Stays true.
     bool should_stop() const { return stop->load(std::memory_order_relaxed) && is_stopped(); }

@@ -64,7 +64,7 @@ constexpr auto callers = all_callers(std::make_index_sequence<kMostArguments + 1
 using namespace weld::runtime;
 
 extern "C" std::int32_t weld_rt_call(WeldTask* t, void* function, void** args, std::int64_t count,
-                                     std::int32_t loc) noexcept {
+                                     std::int32_t loc) {
     Task* task = task_of(t);
     if (count < 0 || std::size_t(count) > kMostArguments)
         return task->fail(kWeldKernelError, loc,

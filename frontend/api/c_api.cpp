@@ -47,6 +47,15 @@ std::nullptr_t fail(weld_error_t error, std::uint64_t code, std::string message,
     return nullptr;
 }
 
+/// The words are as short as a string can be without memory of its own.
+void fail_without_memory(weld_error_t error) noexcept {
+    const auto e = find<WeldError>(error);
+    if (!e) return;
+    e->code = WELD_OUT_OF_MEMORY;
+    e->message = e->finding.message = "out of memory";
+    e->finding.line = e->finding.column = 0;
+}
+
 }  // namespace weld::c_api
 
 using namespace weld::c_api;
@@ -213,7 +222,7 @@ void weld_string_free(char* text) { std::free(text); }
 
 static weld_module_t new_module(std::shared_ptr<const Program> program, const ConfigValues& values,
                                 std::string warnings) {
-    WeldModule* m = Handles::all().make<WeldModule>();
+    auto m = std::make_shared<WeldModule>();
     for (const Symbol* s : program->params()) m->param_names.emplace_back(s->name);
     for (std::uint32_t i = 0; i < program->args()->num_args; ++i)
         m->param_types.push_back(name_of(program->args()->args[i]));
@@ -221,7 +230,7 @@ static weld_module_t new_module(std::shared_ptr<const Program> program, const Co
     m->warnings = std::move(warnings);
     m->most_threads = values.multithread.value_or(true) ? INT_MAX : 1;
     m->program = std::move(program);
-    return m;
+    return Handles::all().add(std::move(m));
 }
 
 weld_module_t weld_module_compile(const char* code, weld_conf_t conf, weld_error_t error) {
@@ -241,7 +250,9 @@ weld_module_t weld_module_compile(const char* code, weld_conf_t conf, weld_error
         CompileReport report;
         std::shared_ptr<const Program> program = compile(code, options, &report);
         if (const std::string failed = dump.write(); !failed.empty()) log(LogLevel::Error, failed);
-        if (!program) return fail(error, WELD_COMPILE_ERROR, report.diagnostics, report.first_error);
+        if (!program)
+            return fail(error, report.out_of_memory ? WELD_OUT_OF_MEMORY : WELD_COMPILE_ERROR,
+                        report.diagnostics, report.first_error);
         log(LogLevel::Warn, report.diagnostics);
         succeed(error);
         return new_module(std::move(program), values, std::move(report.diagnostics));

@@ -78,6 +78,7 @@ std::shared_ptr<T> find(const void* handle) {
 void succeed(weld_error_t error);
 /// Returns null, for the caller to return.
 std::nullptr_t fail(weld_error_t error, std::uint64_t code, std::string message, Finding finding = {});
+void fail_without_memory(weld_error_t error) noexcept;
 inline std::nullptr_t fail_argument(weld_error_t error, std::string what) {
     return fail(error, WELD_INVALID_ARGUMENT, std::move(what));
 }
@@ -88,7 +89,7 @@ auto guarded(weld_error_t error, const Work& work) noexcept -> decltype(work()) 
     try {
         return work();
     } catch (const std::bad_alloc&) {
-        if (const auto e = find<WeldError>(error)) e->code = WELD_OUT_OF_MEMORY;
+        fail_without_memory(error);
         return {};
     }
 }

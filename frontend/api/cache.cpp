@@ -107,8 +107,9 @@ void remember_program(std::string key, std::shared_ptr<const Program> program) {
     std::list<std::pair<std::string, std::shared_ptr<const Program>>> gone;  // freed after the lock
     Recent& all = recent();
     const std::lock_guard lock(all.mutex);
-    all.key_bytes += key.size();
+    const std::size_t key_bytes = key.size();
     all.programs.emplace_front(std::move(key), std::move(program));
+    all.key_bytes += key_bytes;
     while (all.programs.size() > kMostPrograms || all.key_bytes > kMostKeyBytes) {
         all.key_bytes -= all.programs.back().first.size();
         gone.splice(gone.begin(), all.programs, std::prev(all.programs.end()));

@@ -17,6 +17,7 @@
 #include "weldir/ir/print.h"
 #include "weldir/ir/verify.h"
 #include "weldir/passes/pass.h"
+#include "weldir/support/budget.h"
 #include "weldir/support/deep_stack.h"
 #include "weldir/support/diag.h"
 #include "weldir/support/visible.h"
@@ -70,14 +71,16 @@ std::string_view language_of_file(std::string_view path) {
 /// The way of one text through the compiler.
 class Compilation {
   public:
-    Compilation(const CompileOptions& options, CompileReport& report)
-        : options_(options), report_(report), program_(new Program) {
+    Compilation(const CompileOptions& options, Budget& budget, CompileReport& report)
+        : options_(options), budget_(budget), report_(report), program_(new Program) {
         program_->libraries_ = options.libraries ? options.libraries : std::make_shared<Libraries>();
     }
 
+    /// Throws std::bad_alloc, or OverBudget.
     std::shared_ptr<const Program> compile(std::string text) {
         if (!read(std::move(text))) return nullptr;
         if (!options_.only_check && !(optimize() && generate())) return nullptr;
+        program_->module_->arena.set_budget(nullptr);
         return program_;
     }
 
@@ -121,6 +124,7 @@ class Compilation {
         if (text.size() > kMostText) return fail("the text is longer than 1 GiB");
         program_->module_ = std::make_unique<Module>();
         Module& m = *program_->module_;
+        m.arena.set_budget(&budget_);
         std::string parsed;
         const ReadOptions reading = read_options(&parsed);
         Diagnostics diagnostics;
@@ -184,13 +188,20 @@ class Compilation {
         const CodeOptions code{.cpu = options_.cpu,
                                .level = options_.llvm_level.value_or(options_.level),
                                .threads = options_.threads ? options_.threads : default_threads(),
+                               .budget = &budget_,
                                .verify = verifies(),
                                .llvm_input_text = explains("llvm-input") ? &input_text : nullptr,
                                .llvm_text = explains("llvm") ? &llvm_text : nullptr,
                                .asm_text = explains("asm") ? &asm_text : nullptr};
-        if (weld::generate(*program_->module_, code, &machine_code_, &times, &error))
-            if (std::shared_ptr<Code> code = load(machine_code_, resolve(), &error))
-                program_->set_code(std::move(code));
+        switch (weld::generate(*program_->module_, code, &machine_code_, &times, &error)) {
+            case GenerateEnd::Good:
+                if (std::shared_ptr<Code> code = load(machine_code_, resolve(), &error))
+                    program_->set_code(std::move(code));
+                break;
+            case GenerateEnd::Failed: break;
+            case GenerateEnd::NoMemory: throw std::bad_alloc();
+            case GenerateEnd::OverLimit: throw OverBudget();
+        }
         if (code.llvm_input_text) options_.explain("llvm-input", input_text);
         if (code.llvm_text) options_.explain("llvm", llvm_text);
         if (code.asm_text) options_.explain("asm", asm_text);
@@ -239,46 +250,68 @@ class Compilation {
                                              << 30;  // what a Loc can count, with room for more
 
     const CompileOptions& options_;
+    Budget& budget_;
     CompileReport& report_;
     std::shared_ptr<Program> program_;
     MachineCode machine_code_;
 };
 
 static std::shared_ptr<const Program> from_folder(std::string text, const CompileOptions& options,
-                                                  CompileReport& report) {
+                                                  Budget& budget, CompileReport& report) {
     const std::string key = machine_key(text, options);
     StoredProgram stored;
     if (read_stored(options.cache, key, &stored))
-        if (auto program = Compilation(options, report).restore(text, stored)) return program;
-    Compilation fresh(options, report);
+        if (auto program = Compilation(options, budget, report).restore(text, stored)) return program;
+    Compilation fresh(options, budget, report);
     std::shared_ptr<const Program> program = fresh.compile(std::move(text));
     if (program && !program->result_type()->holds_builder) write_stored(options.cache, key, fresh.stored());
     return program;
 }
 
 static std::shared_ptr<const Program> from_process(std::string text, const CompileOptions& options,
-                                                   CompileReport& report) {
+                                                   Budget& budget, CompileReport& report) {
     std::string key = process_key(text, options);
     if (auto known = recent_program(key)) return known;
-    auto program = options.cache.empty() ? Compilation(options, report).compile(std::move(text))
-                                         : from_folder(std::move(text), options, report);
+    auto program = options.cache.empty() ? Compilation(options, budget, report).compile(std::move(text))
+                                         : from_folder(std::move(text), options, budget, report);
     if (program) remember_program(std::move(key), program);
     return program;
+}
+
+/// What compiling may take in any case: programs of a page need less, and limits are meant for data.
+static constexpr std::int64_t kLeastForCompiling = 16 << 20;
+
+/// Instead of a program, and of what was told before the memory was missed.
+static void tell_lack_of_memory(CompileReport& report, std::int64_t limit, bool over_limit) {
+    report.out_of_memory = true;
+    report.first_error = {};
+    report.first_error.message =
+        over_limit ? fmt::format("memory limit of {} exceeded while the program was compiled",
+                                 runtime::in_words(limit))
+                   : "not enough memory to compile the program";
+    report.diagnostics = fmt::format("error: {}\n", report.first_error.message);
 }
 
 std::shared_ptr<const Program> compile(std::string text, const CompileOptions& options,
                                        CompileReport* report) {
     std::shared_ptr<const Program> program;
     const bool each_step = options.only_check || !options.explained.empty() || options.verify;
+    const std::int64_t limit =
+        std::max(kLeastForCompiling, options.memory_limit ? options.memory_limit : default_memory_limit());
+    Budget budget(limit);
+    enum { Fine, NoMemory, OverLimit } memory = Fine;
     on_deep_stack([&] {
         try {
-            program = each_step ? Compilation(options, *report).compile(std::move(text))
-                                : from_process(std::move(text), options, *report);
+            program = each_step ? Compilation(options, budget, *report).compile(std::move(text))
+                                : from_process(std::move(text), options, budget, *report);
             if (program && options.warnings) report->diagnostics = program->warnings();
+        } catch (const OverBudget&) {
+            memory = OverLimit;
         } catch (const std::bad_alloc&) {
-            report->diagnostics = "error: not enough memory to compile the program\n";
+            memory = NoMemory;
         }
     });
+    if (memory != Fine) tell_lack_of_memory(*report, limit, memory == OverLimit);
     return program;
 }
 

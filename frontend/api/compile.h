@@ -34,9 +34,10 @@ struct CompileOptions {
     Cpu cpu = Cpu::Native;    ///< whose instructions are used: one of runnable_cpus()
     std::optional<int> llvm_level;                   ///< of the machine code, if not `level`
     std::optional<std::vector<std::string>> passes;  ///< exactly these instead of those of the level
-    int threads = 0;       ///< that make machine code, at most; 0: one per core that this process may use
-    bool warnings = true;  ///< tell them, too, in CompileReport::diagnostics
-    bool verify = false;   ///< check the IR after each pass
+    int threads = 0;  ///< that make machine code, at most; 0: one per core that this process may use
+    std::int64_t memory_limit = 0;  ///< most bytes that compiling may take; 0: default_memory_limit()
+    bool warnings = true;           ///< tell them, too, in CompileReport::diagnostics
+    bool verify = false;            ///< check the IR after each pass
     bool nul_terminated_strings = false;
     bool serialize_header = false;  ///< magic, version and hash of the type before serialized values
     /// What `cudf` may call beside built-in kernels; not set: any function that `libraries` find.
@@ -66,8 +67,9 @@ struct Finding {
 };
 
 struct CompileReport {
-    std::string diagnostics;  ///< why there is no program, drawn with source lines; or warnings
-    Finding first_error;      ///< the topmost, if a place in the program is wrong
+    std::string diagnostics;     ///< why there is no program, drawn with source lines; or warnings
+    Finding first_error;         ///< the topmost, if a place in the program is wrong
+    bool out_of_memory = false;  ///< that is why there is no program: the limit or the machine has no more
     CompileTimes times;
 };
 
@@ -140,7 +142,8 @@ class Program : public std::enable_shared_from_this<Program> {
 /// Null if the program is rejected, or an option is wrong; `report->diagnostics` says why, and holds the
 /// warnings otherwise. May be called from several threads. A text that was compiled before with the same
 /// options, lately in this process or in what `cache` keeps, is not compiled again; its Module has then the
-/// interface of the program only. With `explain` or `only_check` every step is made.
+/// interface of the program only. With `explain` or `only_check` every step is made. Throws std::bad_alloc if
+/// not even a lack of memory can be told.
 std::shared_ptr<const Program> compile(std::string text, const CompileOptions& options,
                                        CompileReport* report);
 

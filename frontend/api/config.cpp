@@ -195,7 +195,7 @@ std::string Config::apply(CompileOptions* compile, RunSettings* run) const {
     if (s.serialize_header) compile->serialize_header = *s.serialize_header;
     if (s.allowed_functions) compile->allowed_functions = s.allowed_functions->names;
     if (s.threads) run->threads = compile->threads = s.threads->value;
-    if (s.memory_limit) run->memory_limit = s.memory_limit->value;
+    if (s.memory_limit) run->memory_limit = compile->memory_limit = s.memory_limit->value;
     return {};
 }
 

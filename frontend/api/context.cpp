@@ -213,15 +213,15 @@ void Context::enter_builders(const std::shared_ptr<RunResult>& result) {
 
 // ---- memory between runs
 
+/// Freeing a value must not need memory.
 void Context::retire(std::unique_ptr<RunResult> result) {
-    const auto states = builders_in(result->program().result(), result->outcome.value());
     const Holds shares = std::move(result->shares);  // are let go without the lock
     std::lock_guard lock(mutex_);
-    for (const BuilderState& state : states) {
-        const auto found = builders_.find(state.memory());
-        if (found != builders_.end() && found->second.of == result.get()) builders_.erase(found);
-    }
-    retired_.push_back(std::move(result));
+    if (result->live_builders)
+        std::erase_if(builders_, [&](const auto& live) { return live.second.of == result.get(); });
+    try {
+        retired_.push_back(std::move(result));
+    } catch (const std::bad_alloc&) {}  // then it goes now
 }
 
 void Context::free_retired() {

@@ -35,7 +35,10 @@ class Handles {
     /// Makes a handle; it is alive until `remove`.
     template <class T, class... Args>
     T* make(Args&&... args) {
-        auto object = std::make_shared<T>(std::forward<Args>(args)...);
+        return add(std::make_shared<T>(std::forward<Args>(args)...));
+    }
+    template <class T>
+    T* add(std::shared_ptr<T> object) {
         T* handle = object.get();
         std::unique_lock lock(mutex_);
         alive_.emplace(handle, std::move(object));

@@ -36,6 +36,12 @@ static void complain(std::string_view text) {
     err.flush();
 }
 
+int out_of_memory() noexcept {
+    constexpr std::string_view text = "error: not enough memory\n";
+    (void)!::write(STDERR_FILENO, text.data(), text.size());
+    return kFailed;
+}
+
 int wrong_usage(const std::string& what) {
     complain(fmt::format("weld-cli: error: {}\n", visible(what)));
     return kWrongUsage;
@@ -85,6 +91,7 @@ int Settings::apply(const Options& options) {
     const std::int64_t limit = options.memory_limit ? *options.memory_limit
                                : run.memory_limit   ? run.memory_limit
                                                     : default_memory_limit();
+    compile.memory_limit = limit;
     account = std::make_shared<runtime::MemoryAccount>(limit);
     compile.verify |= options.verify;
     compile.libraries = libraries;
@@ -176,7 +183,7 @@ class Command {
         complain(report.diagnostics);
         if (settings_.values.dump_code.value_or(false)) complain(dump.write());
         times_ = report.times;
-        return program_ ? kRan : kRejected;
+        return program_ ? kRan : report.out_of_memory ? kFailed : kRejected;
     }
 
     /// Has stages shown to `dump` as well, as far as it wants them.
@@ -331,7 +338,7 @@ static int guarded(const Work& work) {
         try {
             code = work();
         } catch (const std::bad_alloc&) {
-            complain("error: not enough memory\n");
+            code = out_of_memory();
         }
     });
     return code;

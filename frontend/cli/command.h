@@ -16,6 +16,9 @@ enum ExitCode : int { kRan = 0, kRejected = 1, kWrongUsage = 2, kFailed = 3 };
 /// Prints `weld-cli: error: ...`; gives kWrongUsage.
 int wrong_usage(const std::string& what);
 
+/// Says that there is no memory, for which it needs none; gives kFailed.
+int out_of_memory() noexcept;
+
 /// Writes to standard output. kRan, or kFailed after a message.
 int print_text(std::string_view text);
 

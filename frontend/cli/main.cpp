@@ -1,5 +1,6 @@
 // weld-cli: runs programs. The contract is in docs/cli.md.
 #include <csignal>
+#include <new>
 
 #include <unistd.h>
 
@@ -30,4 +31,10 @@ static int main(int argc, char** argv) {
 
 }  // namespace weld
 
-int main(int argc, char** argv) { return weld::main(argc, argv); }
+int main(int argc, char** argv) {
+    try {
+        return weld::main(argc, argv);
+    } catch (const std::bad_alloc&) {
+        return weld::out_of_memory();
+    }
+}

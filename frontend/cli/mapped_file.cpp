@@ -2,7 +2,9 @@
 #include "frontend/cli/mapped_file.h"
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -30,6 +32,7 @@ SignalList<Mapping> mappings;
 
 MappedFile::MappedFile(int fd, std::size_t size, const std::string& path) {
     void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED && errno == ENOMEM) throw std::bad_alloc();
     if (data == MAP_FAILED) return;
     bytes_ = {static_cast<const char*>(data), size};
     entry_ =

@@ -136,17 +136,20 @@ std::string complaint(const std::string& path, int number) {
 struct NewFiles::File {
     std::string path;  ///< as the user calls it
     Place place;
-    std::string temporary;
-    SignalList<std::string>::Entry* entry = nullptr;
-    bool exchanged = false;  ///< `temporary` is what was there before
+    SignalList<std::string>::Entry* temporary = nullptr;  ///< its path
+    bool exchanged = false;                               ///< `temporary` is what was there before
 
     /// Makes the temporary file. Its descriptor; -1 with the reason in errno.
     int make() {
         const Undisturbed undisturbed;
-        temporary = folder_of(place.path) + ".weld-XXXXXX";
-        const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
-        if (fd < 0) return fd;
-        entry = temporaries.add(temporary);
+        // It is noted first: once the file is there, memory must not be missing.
+        auto* const entry = temporaries.add(folder_of(place.path) + ".weld-XXXXXX");
+        const int fd = ::mkostemp(entry->value.data(), O_CLOEXEC);
+        if (fd < 0) {
+            temporaries.remove(entry);
+            return fd;
+        }
+        temporary = entry;
         if (place.exists ? take_after(fd, place.before) : ::fchmod(fd, default_mode()) == 0) return fd;
         const int number = errno;
         ::close(fd);
@@ -157,20 +160,20 @@ struct NewFiles::File {
     /// Gives it its name; an error number, or 0. If `undoable`, what was there is kept, where the file system
     /// can.
     int put_in_place(bool undoable) {
-        const char *from = temporary.c_str(), *to = place.path.c_str();
+        const char *from = temporary->value.c_str(), *to = place.path.c_str();
         exchanged =
             undoable && place.exists && ::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE) == 0;
         return exchanged || ::rename(from, to) == 0 ? 0 : errno;
     }
     void undo() const {
-        const char *from = temporary.c_str(), *to = place.path.c_str();
+        const char *from = temporary->value.c_str(), *to = place.path.c_str();
         if (exchanged) ::rename(from, to);
         else if (!place.exists) ::unlink(to);
     }
     void remove_temporary() {
-        if (!entry) return;
-        ::unlink(temporary.c_str());
-        temporaries.remove(entry);
+        if (!temporary) return;
+        ::unlink(temporary->value.c_str());
+        temporaries.remove(temporary);
     }
 };
 

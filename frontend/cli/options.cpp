@@ -110,7 +110,7 @@ constexpr Row kRows[] = {
     {"--quiet", "", Takes::Nothing, "", "do not print the result", set_flag<&Options::quiet>},
     {"--threads", "", Takes::Value, "N", "worker threads (default: all cores)", set_threads},
     {"--memory-limit", "", Takes::Value, "SIZE",
-     "memory of the run, e.g. 2GiB (default: 80 % of the machine's)", set_size},
+     "memory of compiling and of the run, e.g. 2GiB (default: 80 % of the machine's)", set_size},
     {"--lib", "", Takes::Value, "LIB.so", "library with functions for cudf[...]; may be repeated",
      [](Options& o, std::string_view value) {
          o.libraries.emplace_back(value);

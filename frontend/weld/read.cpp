@@ -45,6 +45,7 @@ bool read_weld(Module& m, std::string name, std::string text, const ReadOptions&
         return false;
     }
     front::Reader reader{m, options, diagnostics, {}, {}};
+    reader.arena.set_budget(m.arena.budget());
     const auto start = std::chrono::steady_clock::now();
     bool good = parse_all(reader, std::move(name), std::move(text));
     const auto parsed = std::chrono::steady_clock::now();

@@ -57,7 +57,7 @@ const BuilderParts groupmerger_parts{cut, start_group, combine, seamless};
 using namespace weld::runtime;
 
 extern "C" std::int32_t weld_rt_appender_grow(WeldTask* t, WeldAppender* a, std::int64_t room,
-                                              std::int64_t size, std::int32_t loc) noexcept {
+                                              std::int64_t size, std::int32_t loc) {
     Task* task = task_of(t);
     std::int64_t needed;
     if (room < 0 || __builtin_add_overflow(a->size, room, &needed))

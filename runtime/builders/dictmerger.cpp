@@ -91,22 +91,21 @@ using namespace weld::runtime;
 
 extern "C" {
 
-WeldDict* weld_rt_dict_new(WeldTask* t, const WeldType* key, const WeldType* value,
-                           std::int32_t loc) noexcept {
+WeldDict* weld_rt_dict_new(WeldTask* t, const WeldType* key, const WeldType* value, std::int32_t loc) {
     Task* task = task_of(t);
     WeldDict* d = new_table(task, key, value->size, value->align, loc);
     return d && !describe_values(task, d, value, loc) ? d : nullptr;
 }
 
 std::int32_t weld_rt_dict_merge(WeldTask* t, WeldDict* d, const void* key, const void* value, std::int32_t op,
-                                std::int32_t loc) noexcept {
+                                std::int32_t loc) {
     return with_key_kind(d->kind,
                          [&](auto kind) { return merge<kind()>(task_of(t), d, key, value, op, loc); });
 }
 
 std::int32_t weld_rt_dict_hold(WeldTask* t, WeldDict* d, WeldHeldKeys* held, const void* keys,
                                const void* values, std::int64_t lanes, std::int64_t mask, std::int32_t op,
-                               std::int32_t loc) noexcept {
+                               std::int32_t loc) {
     const auto size = std::size_t(d->key_size);
     char* const known = reinterpret_cast<char*>(held + 1);
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
@@ -127,8 +126,7 @@ std::int32_t weld_rt_dict_hold(WeldTask* t, WeldDict* d, WeldHeldKeys* held, con
 }
 
 std::int32_t weld_rt_dict_release(WeldTask* t, WeldDict* d, WeldHeldKeys* held, const void* values,
-                                  std::int64_t lanes, std::int64_t bytes, std::int32_t op,
-                                  std::int32_t loc) noexcept {
+                                  std::int64_t lanes, std::int64_t bytes, std::int32_t op, std::int32_t loc) {
     const char* const keys = reinterpret_cast<const char*>(held + 1);
     const auto end = std::min(held->held, held->most);
     for (std::int64_t k = 0; k < end; ++k)
@@ -139,11 +137,11 @@ std::int32_t weld_rt_dict_release(WeldTask* t, WeldDict* d, WeldHeldKeys* held, 
     return kOk;
 }
 
-WeldDict* weld_rt_dict_result(WeldTask* t, WeldDict* d, std::int32_t loc) noexcept {
+WeldDict* weld_rt_dict_result(WeldTask* t, WeldDict* d, std::int32_t loc) {
     return join_partitions(task_of(t), d, loc) ? nullptr : d;
 }
 
-std::int32_t weld_rt_dict_settle(WeldTask* t, WeldDict* d, std::int32_t loc) noexcept {
+std::int32_t weld_rt_dict_settle(WeldTask* t, WeldDict* d, std::int32_t loc) {
     return settle_partitions(task_of(t), d, loc);
 }
 }

@@ -362,14 +362,14 @@ class Grouping {
 
 using namespace weld::runtime;
 
-extern "C" WeldAppender* weld_rt_group_new(WeldTask* t, std::int32_t loc) noexcept {
+extern "C" WeldAppender* weld_rt_group_new(WeldTask* t, std::int32_t loc) {
     WeldAppender* rows = allocate_array<WeldAppender>(task_of(t), 1, loc);
     if (rows) *rows = {nullptr, 0, 0};
     return rows;
 }
 
 extern "C" WeldDict* weld_rt_group_result(WeldTask* t, WeldAppender* rows, const WeldType* row,
-                                          std::int32_t loc) noexcept {
+                                          std::int32_t loc) {
     const Rows all{static_cast<const char*>(rows->data), rows->size};
     release(task_of(t), rows);
     return Grouping(task_of(t), row, all, loc).run(row->args[0]);

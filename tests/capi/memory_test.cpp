@@ -1,6 +1,7 @@
 // Contexts: what they count, what they allow, what they give back.
 #include "api.h"
 
+#include <atomic>
 #include <thread>
 
 using namespace test;
@@ -87,4 +88,42 @@ TEST_CASE("values may be freed by another thread") {
         std::thread([&] { out.reset(); }).join();
     }
     CHECK(weld_context_memory_usage(c.get()) == 0);
+}
+
+TEST_CASE("compiling counts against the limit, and fails alone") {
+    std::string large = "|n: i64| 0L";
+    for (int i = 0; i < 20'000; ++i) large += " + n * " + std::to_string(i) + "L";
+    const Conf small = conf({{"weld.memory.limit", "20MB"}});
+    for (int i = 0; i < 3; ++i) {
+        const Error e = error();
+        CHECK_FALSE(Module(weld_module_compile(large.c_str(), small.get(), e.get())));
+        CHECK(weld_error_code(e.get()) == WELD_OUT_OF_MEMORY);
+        CHECK(std::string(weld_error_message(e.get())) ==
+              "error: memory limit of 20000000 bytes exceeded while the program was compiled");
+        CHECK(result<std::int64_t>("|n: i64| n + " + std::to_string(i) + "L", std::int64_t(1)) == i + 1);
+    }
+    // what is meant for data leaves enough to compile
+    const Module m = compile("|n: i64| n * 3L", {{"weld.memory.limit", "1000"}});
+    CHECK(as<std::int64_t>(run(m, context(), std::int64_t(5))) == 15);
+}
+
+TEST_CASE("several threads compile without memory") {
+    std::string large = "|n: i64| 0L";
+    for (int i = 0; i < 20'000; ++i) large += " + n * " + std::to_string(i) + "L";
+    std::vector<std::thread> threads;
+    std::atomic<int> wrong = 0;
+    for (int t = 0; t < 4; ++t)
+        threads.emplace_back([&, t] {
+            const Conf small = conf({{"weld.memory.limit", "20MB"}});
+            for (int i = 0; i < 3; ++i) {
+                const Error e = error();
+                const Module none(weld_module_compile(large.c_str(), small.get(), e.get()));
+                wrong += none || weld_error_code(e.get()) != WELD_OUT_OF_MEMORY;
+                const std::string text = "|n: i64| n * " + std::to_string(t * 3 + i) + "L";
+                const Module m(weld_module_compile(text.c_str(), small.get(), e.get()));
+                wrong += !m;
+            }
+        });
+    for (std::thread& thread : threads) thread.join();
+    CHECK(wrong == 0);
 }

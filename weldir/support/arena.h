@@ -13,14 +13,25 @@
 #include <utility>
 #include <vector>
 
+#include "weldir/support/budget.h"
+
 namespace weld {
 
 /// Memory that is handed out piece by piece and returned all at once. Destructors do not run.
 class Arena {
   public:
     Arena() = default;
-    Arena(Arena&&) = default;
-    Arena& operator=(Arena&&) = default;
+    Arena(const Arena&) = delete;
+    Arena& operator=(const Arena&) = delete;
+    ~Arena() { set_budget(nullptr); }
+
+    /// What the arena holds counts against `budget` as long as this is set; null: none.
+    void set_budget(Budget* budget) {
+        if (budget && !budget->take(std::int64_t(taken_))) throw OverBudget();
+        if (budget_) budget_->give(std::int64_t(taken_));
+        budget_ = budget;
+    }
+    Budget* budget() const { return budget_; }
 
     void* allocate(std::size_t bytes, std::size_t align) {
         std::uintptr_t at = (next_ + align - 1) & ~(std::uintptr_t(align) - 1);
@@ -58,8 +69,9 @@ class Arena {
         // a block takes what all before it did: of small programs there may be very many
         const std::size_t bytes =
             std::max(at_least, std::clamp(taken_, std::size_t(1) << 10, std::size_t(256) << 10));
+        if (budget_ && !budget_->take(std::int64_t(bytes))) throw OverBudget();
         taken_ += bytes;
-        blocks_.emplace_back(new std::byte[bytes]);
+        blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes));
         next_ = reinterpret_cast<std::uintptr_t>(blocks_.back().get());
         end_ = next_ + bytes;
     }
@@ -68,6 +80,7 @@ class Arena {
     std::uintptr_t next_ = 0;
     std::uintptr_t end_ = 0;
     std::size_t taken_ = 0;
+    Budget* budget_ = nullptr;
 };
 
 }  // namespace weld

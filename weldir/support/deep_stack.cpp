@@ -33,15 +33,15 @@ void DeepThread::Joiner::operator()(pthread_t* thread) const {
 
 DeepThread::DeepThread(std::function<void()> work)
     : work_(std::make_unique<std::function<void()>>(std::move(work))) {
+    auto thread = std::make_unique<pthread_t>();  // while nothing runs that would have to be joined
     for (std::size_t bytes = kMostBytes; bytes >= kFewestBytes; bytes /= 2) {
         pthread_attr_t attributes;
         pthread_attr_init(&attributes);
         pthread_attr_setstacksize(&attributes, bytes);
-        pthread_t thread;
-        const int failed = pthread_create(&thread, &attributes, call_work, work_.get());
+        const int failed = pthread_create(thread.get(), &attributes, call_work, work_.get());
         pthread_attr_destroy(&attributes);
         if (failed) continue;
-        thread_.reset(new pthread_t(thread));
+        thread_.reset(thread.release());
         return;
     }
     (*work_)();
