@@ -1,4 +1,4 @@
-// Blocks, branches, iterate, and calls of functions and kernels.
+// Blocks, branches, iterate, and calls of kernels.
 #include "codegen/emit.h"
 #include "codegen/loops.h"
 #include "weldir/ir/kernels.h"
@@ -6,8 +6,12 @@
 namespace weld::codegen {
 
 Leaves Emitter::emit_block(Block b) {
-    if (!emit_in_segments(b)) emit_lets(b, 0, b.size(), loop_depth ? DeadAfter() : dead_after(b));
+    emit_lets_of(b);
     return emit(b.result());
+}
+
+void Emitter::emit_lets_of(Block b) {
+    if (!emit_in_segments(b)) emit_lets(b, 0, b.size(), loop_depth ? DeadAfter() : dead_after(b));
 }
 
 void Emitter::emit_lets(Block b, std::size_t from, std::size_t to, const DeadAfter& dead) {
@@ -80,20 +84,6 @@ Leaves Emitter::emit_iterate(Iterate it) {
     ir.SetInsertPoint(done);
     if (region) call("weld_rt_region_exit", {task});
     return next;
-}
-
-Leaves Emitter::emit_call(Call c) {
-    std::vector<const Type*> types;
-    for (const Expr* a : c.args()) types.push_back(a->type);
-    const auto offsets = offsets_of(types);
-    std::vector<Leaves> values;
-    for (const Expr* a : c.args()) values.push_back(emit(a));
-    const std::int64_t bytes = types.empty() ? 0 : offsets.back() + size_of(types.back());
-    llvm::Value* args = slot(bytes, 64);
-    for (std::size_t i = 0; i < types.size(); ++i) store(types[i], values[i], address(args, offsets[i]));
-    llvm::Value* result = slot(size_of(c.node->type), align_of(c.node->type));
-    leave_if(ir.CreateIsNotNull(ir.CreateCall(unit.function_of(c.function()), {task, args, result})));
-    return load(c.node->type, result);
 }
 
 Leaves Emitter::emit_kernel(Kernel k) {

@@ -147,9 +147,12 @@ llvm::FunctionCallee Unit::entry(llvm::StringRef name) {
 }
 
 llvm::Function* Unit::function(const std::string& name, llvm::ArrayRef<llvm::Type*> params) {
-    auto* f =
-        llvm::Function::Create(llvm::FunctionType::get(i32, params, false), llvm::Function::ExternalLinkage,
-                               name + std::to_string(loops.next_name_++), out);
+    return function(name, llvm::FunctionType::get(i32, params, false));
+}
+
+llvm::Function* Unit::function(const std::string& name, llvm::FunctionType* type) {
+    auto* f = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
+                                     name + std::to_string(loops.next_name_++), out);
     f->setVisibility(llvm::GlobalValue::HiddenVisibility);
     f->setDoesNotThrow();
     return f;
@@ -161,45 +164,27 @@ llvm::Function* Unit::seen(llvm::Function* f) {
         llvm::cast<llvm::Function>(out.getOrInsertFunction(f->getName(), f->getFunctionType()).getCallee());
     here->setVisibility(llvm::GlobalValue::HiddenVisibility);
     here->setDoesNotThrow();
+    here->setCallingConv(f->getCallingConv());
     return here;
 }
 
-llvm::Function* Unit::function_of(const weld::Function& f) {
-    if (&loops != this) return seen(loops.function_of(f));
-    llvm::Function*& known = functions_[&f];
-    if (!known) {
-        known = function("function_", {ptr, ptr, ptr});
-        pending_.push_back(&f);
-    }
-    return known;
-}
-
-/// Emits `lambda` into `f`, whose parameters are (task, arguments*, result*): one C struct of the parameters.
-static void emit_lambda(Unit& unit, Lambda lambda, llvm::Function* f, bool recursive) {
-    Emitter e(unit, f, f->getArg(0));
-    if (recursive) e.call_checked("weld_rt_stack_low", {e.task, e.at(lambda.node->loc)});
-    std::vector<const Type*> types;
-    for (const Symbol* p : lambda.params()) types.push_back(p->type);
-    const auto offsets = offsets_of(types);
-    for (std::size_t i = 0; i < types.size(); ++i)
-        e.names[lambda.param(i)] = e.load(types[i], e.address(f->getArg(1), offsets[i]));
-    const Leaves result = e.emit(lambda.body());
-    e.store(lambda.body()->type, result, f->getArg(2));
-    e.ir.CreateRet(e.c32(0));
-}
-
+// The parameters are (task, arguments*, result*): `arguments` is one C struct of the parameters.
 void Unit::emit_program() {
     const Lambda main = m.main->as<Lambda>();
     Unit& home = runs_once(main.body()) ? *this : loops;
     auto* f = llvm::Function::Create(llvm::FunctionType::get(i32, {ptr, ptr, ptr}, false),
                                      llvm::Function::ExternalLinkage, "weld_main", home.out);
     f->setDoesNotThrow();
-    emit_lambda(home, main, f, false);
-    while (!loops.pending_.empty()) {
-        const weld::Function* next = loops.pending_.back();
-        loops.pending_.pop_back();
-        emit_lambda(loops, next->lambda->as<Lambda>(), loops.functions_[next], true);
-    }
+    Emitter e(home, f, f->getArg(0));
+    std::vector<const Type*> types;
+    for (const Symbol* p : main.params()) types.push_back(p->type);
+    const auto offsets = offsets_of(types);
+    for (std::size_t i = 0; i < types.size(); ++i)
+        e.names[main.param(i)] = e.load(types[i], e.address(f->getArg(1), offsets[i]));
+    const Leaves result = e.emit(main.body());
+    e.store(main.body()->type, result, f->getArg(2));
+    e.ir.CreateRet(e.c32(0));
+    loops.emit_functions();
 }
 
 // ---- Emitter: dispatch ---------------------------------------------------------------------------------
@@ -487,7 +472,14 @@ llvm::BasicBlock* Emitter::block(const char* name) { return llvm::BasicBlock::Cr
 llvm::BasicBlock* Emitter::fail_exit() {
     if (!fail_exit_) {
         fail_exit_ = block("failed");
-        llvm::ReturnInst::Create(unit.ctx, c32(1), fail_exit_);
+        llvm::Constant* status = c32(1);
+        if (auto* all = llvm::dyn_cast<llvm::StructType>(fn->getReturnType())) {
+            std::vector<llvm::Constant*> fields = {status};
+            for (unsigned i = 1; i < all->getNumElements(); ++i)
+                fields.push_back(llvm::PoisonValue::get(all->getElementType(i)));
+            status = llvm::ConstantStruct::get(all, fields);
+        }
+        llvm::ReturnInst::Create(unit.ctx, status, fail_exit_);
     }
     return fail_exit_;
 }

@@ -61,20 +61,29 @@ class Unit {
     llvm::Constant* describe(const Type* t);           ///< its WeldType
     llvm::FunctionCallee entry(llvm::StringRef name);  ///< a function of runtime/abi/entry.def
     llvm::FunctionCallee external(const std::string& name, llvm::FunctionType* type);
+    llvm::Function* function(const std::string& name, llvm::FunctionType* type);
     llvm::Function* function(const std::string& name, llvm::ArrayRef<llvm::Type*> params);  ///< returns i32
-    llvm::Function* seen(llvm::Function* f);  ///< `f` as code of this unit refers to it
-    llvm::Function* function_of(const weld::Function& f);
-    Leaves constant(const Expr* e);       ///< of what `constants` holds
-    llvm::Constant* data(const Expr* v);  ///< the elements of such a vector
+    /// Those of a value of type `t` outside of loops.
+    void leaf_types(const Type* t, std::vector<llvm::Type*>* all) const;
+    llvm::Function* seen(llvm::Function* f);               ///< `f` as code of this unit refers to it
+    llvm::Function* function_of(const weld::Function& f);  // functions.cpp
+    Leaves constant(const Expr* e);                        ///< of what `constants` holds
+    llvm::Constant* data(const Expr* v);                   ///< the elements of such a vector
 
     /// Outlined loop bodies by For node, so that a loop which is emitted in place twice has one of them.
     std::unordered_map<const Expr*, llvm::Function*> loop_functions;
 
   private:
+    void emit_functions();
+
     std::unordered_map<const Type*, llvm::Constant*> types_;
     std::unordered_map<const weld::Function*, llvm::Function*> functions_;
     std::unordered_map<const Expr*, llvm::Constant*> data_;
-    std::vector<const weld::Function*> pending_;
+    struct Pending {
+        const weld::Function* f;
+        Unit* home;
+    };
+    std::vector<Pending> pending_;
     int next_name_ = 0;
 };
 
@@ -143,6 +152,7 @@ class Emitter {
     llvm::Value* compare_values(Op op, const Type* t, const Leaves& a, const Leaves& b, Loc loc);
 
     Leaves emit_block(Block b);  // control.cpp
+    void emit_lets_of(Block b);
     /// The lets [from, to) of a block. `dead`: by number of a let, the vectors that are freed after it.
     void emit_lets(Block b, std::size_t from, std::size_t to,
                    const std::unordered_map<std::size_t, std::vector<const Symbol*>>& dead);
@@ -153,8 +163,12 @@ class Emitter {
                    const std::function<Leaves()>& otherwise, llvm::MDNode* weights = nullptr);
     Leaves emit_select(Select s);
     Leaves emit_iterate(Iterate it);
-    Leaves emit_call(Call c);
     Leaves emit_kernel(Kernel k);
+
+    Leaves emit_call(Call c);  // functions.cpp
+    /// Builders in `v` from the form that they have in the present loop to the one outside, and back.
+    Leaves outside_of_loops(const Type* t, const Leaves& v);
+    Leaves inside_of_loop(const Type* t, const Leaves& v);
 
     Leaves emit_for(For f);    // loops.cpp
     Leaves emit_sort(Sort s);  // sort.cpp

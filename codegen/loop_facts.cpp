@@ -10,28 +10,6 @@
 
 namespace weld::codegen {
 
-bool may_allocate(const Expr* e) {
-    switch (e->op) {
-        case Op::NewBuilder:
-            if (!e->type->is_builder(BuilderKind::Merger)) return true;
-            break;
-        case Op::MakeVec:
-            for (const Expr* x : e->args())
-                if (x->op != Op::Literal) return true;
-            return false;
-        case Op::Sort:
-        case Op::ToVec:
-        case Op::Serialize:
-        case Op::Deserialize:
-        case Op::Call:
-        case Op::Kernel: return true;
-        default: break;
-    }
-    for (const Expr* a : e->args())
-        if (may_allocate(a)) return true;
-    return false;
-}
-
 // ---- how many merges -----------------------------------------------------------------------------------
 
 namespace {

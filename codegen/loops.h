@@ -5,13 +5,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "weldir/ir/call_graph.h"
 #include "weldir/ir/expr.h"
 
 namespace weld::codegen {
-
-/// Evaluating `e` may leave memory behind that nothing refers to later. (Builders that merely grow don't:
-/// they return the smaller buffer themselves.)
-bool may_allocate(const Expr* e);
 
 /// For each builder in the loop's builder type (depth first) the number of values that every iteration merges
 /// into it, whatever happens; -1 where that varies.

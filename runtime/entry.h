@@ -14,7 +14,8 @@ void weld_rt_fail_at(WeldTask* task, std::int32_t code, std::int32_t loc, std::i
 void weld_rt_fail_bounds(WeldTask* task, std::int32_t loc, std::int64_t start, std::int64_t end,
                          std::int64_t stride, std::int64_t len);
 std::int32_t weld_rt_stopped(WeldTask* task, std::int32_t loc) noexcept;
-std::int32_t weld_rt_stack_low(WeldTask* task, std::int32_t loc);
+std::int32_t weld_rt_deeper(WeldTask* task, WeldFunctionFn function, const void* args, void* result,
+                            std::int32_t loc);
 
 void* weld_rt_alloc(WeldTask* task, std::int64_t count, std::int64_t size, std::int32_t loc) noexcept;
 std::int32_t weld_rt_copy(WeldTask* task, void* to, const void* from, std::int64_t bytes,

@@ -98,13 +98,18 @@ void weld_rt_free(WeldTask* t, void* block) noexcept {
 
 void weld_rt_region_enter(WeldTask* t) noexcept {
     Task* task = task_of(t);
-    Region* r = task->missing_regions ? nullptr : task->spare_regions;
-    if (r) task->spare_regions = r->outer;
-    else if (!task->missing_regions) r = new (std::nothrow) Region;
+    constexpr int most = 4096;  // inside one another, in deep recursion
+    Region* r = nullptr;
+    if (!task->missing_regions && task->num_regions < most) {
+        r = task->spare_regions;
+        if (r) task->spare_regions = r->outer;
+        else r = new (std::nothrow) Region;
+    }
     if (!r) {  // goes on in the present one, where then nothing is collected
         ++task->missing_regions;
         return;
     }
+    ++task->num_regions;
     enter_region(task, r);
     r->pooled = true;
 }

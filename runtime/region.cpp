@@ -354,6 +354,7 @@ static void exit_innermost(Task* task) {
     task->region = outer;
     task->debt = r->outer_debt + held;
     if (!r->pooled) return;
+    --task->num_regions;
     r->outer = task->spare_regions;
     task->spare_regions = r;
 }

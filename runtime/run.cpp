@@ -2,7 +2,6 @@
 #include "runtime/run.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <tuple>
@@ -13,6 +12,7 @@
 #include "runtime/entry.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/parallel.h"
+#include "runtime/stack.h"
 #include "runtime/task.h"
 
 namespace weld::runtime {
@@ -22,6 +22,7 @@ Task::Task(WeldRun* r, std::atomic<std::int32_t>* stop_flag) {
     run = r;
     region = nullptr;
     debt = 0;
+    stack_end = end_of_stack();
     enter_region(this, &first);
 }
 
@@ -181,20 +182,6 @@ void* entry_address(std::string_view name) {
     return nullptr;
 }
 
-/// The lowest address that the stack of this thread reaches.
-static const char* end_of_stack() {
-    static thread_local const char* end = [] {
-        pthread_attr_t attributes;
-        void* lowest = nullptr;
-        std::size_t size = 0;
-        if (pthread_getattr_np(pthread_self(), &attributes)) return static_cast<const char*>(nullptr);
-        pthread_attr_getstack(&attributes, &lowest, &size);
-        pthread_attr_destroy(&attributes);
-        return static_cast<const char*>(lowest);
-    }();
-    return end;
-}
-
 static std::string bounds_message(std::int64_t index, std::int64_t len) {
     return fmt::format("index {} is out of bounds for a vector of length {}", index, len);
 }
@@ -246,12 +233,16 @@ std::int32_t weld_rt_stopped(WeldTask* task, std::int32_t loc) noexcept {
     return task_of(task)->check_stop(loc);
 }
 
-std::int32_t weld_rt_stack_low(WeldTask* task, std::int32_t loc) {
-    if (const std::int32_t status = task_of(task)->check_stop(loc)) return status;
-    constexpr std::ptrdiff_t margin = 256 << 10;  // for what emitted code calls
-    const char* end = end_of_stack();
-    const char* here = static_cast<const char*>(__builtin_frame_address(0));
-    if (!end || here - end > margin) return kOk;
-    return task_of(task)->fail(kWeldStackOverflow, loc, "the recursion is too deep for the stack");
+std::int32_t weld_rt_deeper(WeldTask* task, WeldFunctionFn function, const void* args, void* result,
+                            std::int32_t loc) {
+    const char* const before = task->stack_end;
+    std::int32_t status = kFailed;
+    const bool called = on_more_stack(task_of(task)->account().limit() / 4, [&](const char* end) {
+        task->stack_end = end;
+        status = function(task, args, result);
+    });
+    task->stack_end = before;
+    return called ? status
+                  : task_of(task)->fail(kWeldStackOverflow, loc, "the recursion is too deep for the stack");
 }
 }

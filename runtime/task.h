@@ -44,7 +44,8 @@ struct Task : WeldTask {
     int spared = 0;                   ///< chunks since then that ended without one
     Outside* outside = nullptr;       ///< for the last collection
     Region* spare_regions = nullptr;  ///< left by weld_rt_region_exit
-    int missing_regions = 0;          ///< innermost, that there was no memory for
+    int num_regions = 0;              ///< made by weld_rt_region_enter
+    int missing_regions = 0;          ///< innermost, that there was no memory for, or too many
     Region first;
     Failure failure;
 

@@ -1,4 +1,5 @@
-// Read, run, print, again. `let`, `macro` and `type` statements are kept; `:commands` are for the tool.
+// Read, run, print, again. `let`, `def`, `macro` and `type` statements are kept; `:commands` are for the
+// tool.
 #include "frontend/cli/interactive.h"
 
 #include <cstdlib>
@@ -17,7 +18,7 @@
 namespace weld {
 
 static constexpr std::string_view kHelp =
-    "Type a program to run it; `let`, `macro` and `type` statements are kept for later.\n"
+    "Type a program to run it; `let`, `def`, `macro` and `type` statements are kept for later.\n"
     "  :type PROGRAM              the type of its result\n"
     "  :explain[=STAGE,...] PROGRAM   run it and show it after the stages (as --explain does)\n"
     "  :time PROGRAM              run it and say how long each step took\n"

@@ -68,7 +68,20 @@ std::string_view word(std::string_view text, int which) {
 
 bool begins_definition(std::string_view statement) {
     const std::string_view first = word(statement, 0);
-    return first == "let" || first == "type" || first == "macro";
+    return first == "let" || first == "type" || first == "macro" || first == "def";
+}
+
+/// What the statement that begins with `part` defines, a function or macro, goes on: its body is lets so far.
+bool is_open(std::string_view part) {
+    const std::string_view kind = word(part, 0);
+    std::string_view body = part;
+    if (kind == "def" || kind == "macro") {
+        Scan scan(part);
+        while (const char c = scan.next())
+            if (c == '=' && scan.depth() == 0) break;
+        body = part.substr(scan.at());
+    }
+    return word(body, 0) == "let";
 }
 
 void replace_or_add(std::vector<std::string>& all, const std::string& statement) {
@@ -90,14 +103,16 @@ std::vector<std::string> split_statements(std::string_view text) {
     std::vector<std::string> statements;
     Scan scan(text);
     std::size_t start = 0;
-    bool blank = true;
+    bool blank = true, open = false;
     while (const char c = scan.next()) {
         blank = false;
         if (c != ';' || scan.depth() > 0) continue;
         const std::string_view statement = text.substr(start, scan.at() - start);
         // What follows a `;` and defines nothing belongs to the body of the function before it.
-        if (!statements.empty() && !begins_definition(statement)) statements.back() += statement;
+        if (!statements.empty() && (open || !begins_definition(statement))) statements.back() += statement;
         else statements.emplace_back(statement);
+        const bool is_let = word(statement, 0) == "let";
+        open = open ? is_let : !is_let && is_open(statement);
         start = scan.at();
         blank = true;
     }
@@ -126,13 +141,14 @@ void Definitions::add(std::string_view text) {
         const std::string_view kind = word(statement, 0);
         if (kind == "type") replace_or_add(types_, statement);
         else if (kind == "macro") replace_or_add(macros_, statement);
+        else if (kind == "def") replace_or_add(defs_, statement);
         else lets_.push_back(statement);
     }
 }
 
 std::string Definitions::program(std::string_view text) const {
     std::string program;
-    for (const auto* group : {&types_, &macros_, &lets_})
+    for (const auto* group : {&types_, &macros_, &defs_, &lets_})
         for (const std::string& statement : *group) program += statement + '\n';
     return program += text;
 }

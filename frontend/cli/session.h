@@ -29,7 +29,7 @@ class Definitions {
     std::string program(std::string_view text) const;
 
   private:
-    std::vector<std::string> types_, macros_, lets_;
+    std::vector<std::string> types_, macros_, defs_, lets_;
 };
 
 }  // namespace weld

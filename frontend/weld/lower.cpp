@@ -192,6 +192,9 @@ class Lowering {
             case Op::Iter: return iterator(n);
             case Op::Kernel: return cudf(n);
             case Op::Literal: return literal(m_, n->type, n->bits, n->loc);
+            case Op::MakeVec:
+                if (const Expr* all = packed(n)) return all;
+                [[fallthrough]];
             default: return with_args(n, lower_all(n->args));
         }
     }

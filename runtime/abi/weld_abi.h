@@ -106,7 +106,11 @@ typedef struct WeldTask {
                                  // above 0 (it starts at minus the allowance) weld_rt_collect is due
     struct WeldRun* run;
     struct WeldRegion* region;
+    const char* stack_end;       // functions that call themselves do not go below: weld_rt_deeper
 } WeldTask;
+
+// A module function, called through memory: `args` is a C struct of its parameters. Returns a status.
+typedef int32_t (*WeldFunctionFn)(WeldTask* task, const void* args, void* result);
 
 // A loop body over [lo, hi): takes the state of its builder at `state` and leaves the new one there. Returns a status.
 typedef int32_t (*WeldLoopFn)(WeldTask* task, const void* captures, void* state, int64_t lo, int64_t hi);

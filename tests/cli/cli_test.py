@@ -104,6 +104,22 @@ class CliTest(Case):
 
     # ---- arguments
 
+    def test_functions_of_programs(self):
+        fib = "def fib(n: i64): i64 = if(n < 2L, n, fib(n - 1L) + fib(n - 2L)); fib(20L)"
+        depth = "def depth(n: i64): i64 = if(n == 0L, 0L, 1L + depth(n - 1L)); |v: vec[i64]| map(v, |x| depth(x))"
+        count = "def count(n: i64, s: i64): i64 = if(n == 0L, s, count(n - 1L, s + n)); |n: i64| count(n, 0L)"
+        for level in "0", "2":
+            for threads in "1", "4":
+                options = ["--threads", threads, "--set", "weld.optimization.level=" + level, "-e"]
+                self.assertEqual(self.result(*options, fib), "6765")
+                self.assertEqual(self.result(*options, depth, "[1, 1000000, 3]"), "[1, 1000000, 3]")
+                self.assertEqual(self.result(*options, count, "10000000"), "50000005000000")
+        endless = "def f(n: i64): i64 = 1L + f(n + 1L); f(0L)"
+        self.fails(3, r"<expr>:1:5: error: the recursion is too deep for the stack", "-e", endless)
+        cache = self.path("cache")
+        for _ in range(2):
+            self.assertEqual(self.result("--cache", cache, "-e", depth, "[200000]"), "[200000]")
+
     def test_arguments_take_the_types_of_parameters(self):
         self.assertEqual(self.value("|x: i8| x", "5"), 5)
         self.assertEqual(self.result("-e", "|x: f64| x", "5"), "5.0")

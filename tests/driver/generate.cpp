@@ -9,7 +9,10 @@ namespace weld::driver {
 
 void Generator::program() {
     const std::size_t num_functions = options_.functions && r_.percent(25) ? 1 + r_.below(2) : 0;
-    for (std::size_t i = 0; i < num_functions; ++i) r_.percent(30) ? builder_function() : function();
+    for (std::size_t i = 0; i < num_functions; ++i) {
+        const int kind = int(r_.below(10));
+        kind < 3 ? builder_function() : kind < 6 ? cycle() : function();
+    }
     std::vector<const Symbol*> params;
     for (std::size_t i = 0, n = r_.below(5); i < n; ++i) params.push_back(symbol("p", param_type()));
     m_.main =
@@ -54,16 +57,37 @@ const Type* Generator::step_type() {
 void Generator::function() {
     std::vector<const Type*> types;
     for (std::size_t i = 0, n = 1 + r_.below(2); i < n; ++i) types.push_back(data_type(1));
-    const bool recursive = r_.percent(40);
-    if (recursive) types.insert(types.begin(), m_.types.i64());
-    const Type* gives = recursive ? types[1] : data_type(1);
+    const Type* gives = data_type(1);
     Function* f = m_.function("f" + std::to_string(m_.functions.size()), m_.types.function(types, gives));
+    f->lambda = body_of(f, [&](auto&) { return expr(gives); });
+}
+
+/// One to three functions that call each other. They are defined together at the end, so that nothing in them
+/// begins to count anew.
+void Generator::cycle() {
+    const Type* gives = data_type(1);
+    std::vector<Function*> all;
+    for (std::size_t i = 0, n = 1 + r_.below(3); i < n; ++i) {
+        std::vector<const Type*> types = {m_.types.i64(), gives};
+        if (r_.percent(50)) types.push_back(data_type(1));
+        const std::string name = "f" + std::to_string(m_.functions.size());
+        all.push_back(m_.function(name, m_.types.function(types, gives)));
+    }
+    std::vector<const Expr*> lambdas;
+    for (const Function* f : all)
+        lambdas.push_back(
+            body_of(f, [&](auto& params) { return recursion(all[r_.below(all.size())], params); }));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i]->lambda = lambdas[i];
+}
+
+template <class Body>
+const Expr* Generator::body_of(const Function* f, const Body& body) {
     std::vector<const Symbol*> params;
-    for (const Type* t : types) params.push_back(symbol("a", t));
+    for (const Type* t : f->type->params()) params.push_back(symbol("a", t));
     const int fuel = std::exchange(fuel_, 15);
-    const Expr* body = within(params, [&] { return recursive ? recursion(f, params) : expr(gives); });
+    const Expr* made = within(params, [&] { return body(params); });
     fuel_ = fuel;
-    f->lambda = lambda(m_, params, body);
+    return lambda(m_, params, made);
 }
 
 void Generator::builder_function() {
@@ -79,11 +103,15 @@ void Generator::builder_function() {
     f->lambda = lambda(m_, {b, a}, body);
 }
 
+/// Calls `f` with one less than the first of `params`, until that is 0.
 const Expr* Generator::recursion(const Function* f, const std::vector<const Symbol*>& params) {
+    const auto types = f->type->params();
     std::vector<const Expr*> args = {scalar_op(m_, Op::Sub, {var(m_, params[0]), i64(1)})};
-    for (std::size_t i = 1; i < params.size(); ++i) args.push_back(expr(params[i]->type));
+    for (std::size_t i = 1; i < types.size(); ++i) args.push_back(expr(types[i]));
     const Expr* done = scalar_op(m_, Op::Le, {var(m_, params[0]), i64(0)});
-    return if_(m_, done, var(m_, params[1]), call(m_, f, args));
+    const Expr* next = call(m_, f, args);
+    if (r_.percent(40)) next = named("r", next, [&](const Symbol* s) { return expr(s->type); });
+    return if_(m_, done, var(m_, params[1]), next);
 }
 
 const Expr* Generator::call_of(const Function* f) {

@@ -184,6 +184,9 @@ class Generator {
 
     // ---- functions
     void function();
+    void cycle();
+    template <class Body>
+    const Expr* body_of(const Function* f, const Body& body);
     void builder_function();
     const Expr* recursion(const Function* f, const std::vector<const Symbol*>& params);
     const Expr* call_of(const Function* f);

@@ -541,7 +541,7 @@ class Interpreter {
         const Values args = all(c.args());
         const Function& f = c.function();
         const std::vector<const Symbol*>& symbols = symbols_of(&f);
-        if (++calls_ > kMaxCalls) fail(kWeldStackOverflow, c.node);
+        if (++calls_ > kMaxCalls) fail(kWeldStackOverflow, f.lambda);
         Values saved;
         for (const Symbol* s : symbols) saved.push_back(std::move(at(s)));
         const Lambda l = f.lambda->as<Lambda>();

@@ -21,6 +21,27 @@ def loops(n):
         for i in range(n)) + f"s{n}"
 
 
+def functions(n):
+    """Each of some 170 nodes, called twice."""
+    body = "".join(f"let a{k + 1} = a{k} * {k}L + x; " for k in range(40))
+    return "".join(f"def fun{i}(x: i64): i64 = let a0 = x * {i}L; {body} a40;\n" for i in range(n)) + (
+        "|x: i64| " + " + ".join(f"fun{i}(x) + fun{i}(x + 1L)" for i in range(n)))
+
+
+def chain(n):
+    """Each calls the one before it twice."""
+    body = "".join(f"let a{k + 1} = a{k} * {k}L + x; " for k in range(12))
+    return f"def fun0(x: i64): i64 = x;\n" + "".join(
+        f"def fun{i + 1}(x: i64): i64 = if(x > {i}L, fun{i}(x - 1L), let a0 = fun{i}(x / 2L); {body} a12);\n"
+        for i in range(n)) + f"|x: i64| fun{n}(x)"
+
+
+def iterates(n):
+    return "|x: i64| let a0 = x;\n" + "".join(
+        f"let a{i + 1} = iterate({{a{i}, 0L}}, |s| {{{{s.$0 * {i}L + x, s.$1 + 1L}}, s.$1 < 3L}}).$0;\n"
+        for i in range(n)) + f"a{n}"
+
+
 def balanced(n):
     return f"x + {n}.0" if n == 1 else f"({balanced(n // 2)} * {balanced(n - n // 2)})"
 
@@ -39,6 +60,9 @@ PROGRAMS = {
     "a long body of a loop": (
         lambda n: "|v: vec[f64]| map(v, |x| " + " * ".join(f"(x + {i}.0)" for i in range(n)) + ")", 3_000, ["[3]"]),
     "loops": (loops, 40, ["[1, 2]"]),
+    "functions": (functions, 80, ["3"]),
+    "functions in a chain": (chain, 100, ["100000"]),
+    "iterates": (iterates, 40, ["3"]),
 }
 
 

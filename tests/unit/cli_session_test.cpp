@@ -49,6 +49,17 @@ TEST_CASE("a definition ends with its line") {
     CHECK(with_last_semicolon("") == "");
 }
 
+TEST_CASE("functions go on until their body ends") {
+    Definitions definitions;
+    definitions.add("def f(x: i64): i64 = let a = x; let b = a + 1L; a * b; let c = f(2L);");
+    definitions.add("def g(x: i64): i64 = f(x);");
+    definitions.add("def f(x: i64): i64 = g(x - 1L);");
+    CHECK(definitions.program("g(c)") ==
+          "def g(x: i64): i64 = f(x);\ndef f(x: i64): i64 = g(x - 1L);\n let c = f(2L);\ng(c)");
+    CHECK(is_definition("def f(x: i64): i64 = x;"));
+    CHECK_FALSE(is_definition("def f(x: i64): i64 = x; f(1L)"));
+}
+
 TEST_CASE("definitions stand in the order that programs want") {
     Definitions definitions;
     definitions.add("let a = 1;");

@@ -141,43 +141,17 @@ Traits Facts::traits_of(const Expr* e) {
             break;
         }
         case Op::Call: {
-            const Traits& body = traits_of_function(&e->as<Call>().function());
-            t.fails = t.heavy = true;  // it may recurse without end
+            const Summary& body = e->as<Call>().function().summary;
+            t.heavy = true;
+            t.fails |= body.fails;
             t.calls |= body.calls;
             t.ordered |= body.ordered;
+            t.builds |= std::ranges::any_of(e->args(), [](const Expr* a) { return a->type->holds_builder; });
             break;
         }
         default: break;
     }
     return t;
-}
-
-/// `calls` and `ordered` of a function's body and of all that it calls, found for all functions at once.
-const Traits& Facts::traits_of_function(const Function* f) {
-    if (functions_.empty()) {
-        std::unordered_map<const Function*, std::vector<const Function*>> callees;
-        for (const Function* g : m_.functions) {
-            Traits& t = functions_[g];
-            if (!g->lambda) continue;
-            visit(g->lambda, [&](const Expr* e) {
-                const Traits own = own_traits(e);
-                t.calls |= own.calls;
-                t.ordered |= own.ordered;
-                if (Call call = e->as<Call>()) callees[g].push_back(&call.function());
-            });
-        }
-        for (bool changed = true; changed;) {
-            changed = false;
-            for (auto& [g, t] : functions_)
-                for (const Function* callee : callees[g]) {
-                    const Traits& of = functions_[callee];
-                    changed |= (of.calls && !t.calls) || (of.ordered && !t.ordered);
-                    t.calls |= of.calls;
-                    t.ordered |= of.ordered;
-                }
-        }
-    }
-    return functions_[f];
 }
 
 // ---- checks that hold

@@ -81,7 +81,6 @@ class Facts {
   private:
     using Path = std::vector<std::size_t>;
     Traits traits_of(const Expr* e);
-    const Traits& traits_of_function(const Function* f);
     bool bounds_hold(const Expr* iter);
     bool index_holds(const Expr* lookup);
     const Expr* step(const Expr* e) const;
@@ -98,7 +97,6 @@ class Facts {
     Table<Expr, Traits> traits_;
     std::unordered_map<const Expr*, std::optional<Count>> lengths_;
     std::map<std::pair<const Symbol*, Path>, std::optional<std::int64_t>> merges_;
-    std::unordered_map<const Function*, Traits> functions_;
 };
 
 /// Each iteration just hands the builder on: the loop fails before the first one, or not at all.

@@ -13,11 +13,27 @@
 
 namespace weld {
 
-/// A named function of a module; may call itself and others. `body` is null until it is defined.
+/// What is known of a function and of all that it calls; found by CallGraph. Until then the worst is.
+struct Summary {
+    bool fails = true;         ///< may fail, or not end
+    bool calls = true;         ///< kernels that are not pure
+    bool ordered = true;       ///< has an effect, or a call that keeps its order
+    bool allocates = true;     ///< may leave memory behind
+    bool recursive = true;     ///< calls itself, directly or through others
+    bool mutual = true;        ///< and through others
+    bool repeated = true;      ///< is recursive, or called from a loop, or by functions that are
+    std::uint32_t cycle = 0;   ///< functions that call each other have the same number
+    std::uint32_t height = 0;  ///< of the longest chain of calls below it, cycles counted once
+    std::uint32_t size = 0;    ///< nodes of the body
+    friend bool operator==(const Summary&, const Summary&) = default;
+};
+
+/// A named function of a module; may call itself and others.
 struct Function {
     std::string_view name;
     const Type* type;              ///< a Function type
-    const Expr* lambda = nullptr;  ///< a Lambda
+    const Expr* lambda = nullptr;  ///< a Lambda; null until it is defined
+    Summary summary;
 };
 
 /// Owns everything of one program. Once finished it is read-only and may be used from several threads.

@@ -28,6 +28,24 @@ void visit_binding(const Expr* e, Fn&& fn) {
     for (const Expr* a : e->args()) visit_binding(a, fn);
 }
 
+/// Calls `fn` on what `e` ends with: the results of blocks and of the sides of branches, calls among them.
+template <class Fn>
+void visit_last(const Expr* e, Fn&& fn) {
+    switch (e->op) {
+        case Op::If: visit_last(e->arg(1), fn), visit_last(e->arg(2), fn); return;
+        case Op::And:
+        case Op::Or: visit_last(e->arg(1), fn); return;
+        case Op::Block: {
+            const Block b = e->as<Block>();
+            const std::size_t last = b.size() - 1;
+            const bool gives_last = b.result()->op == Op::Var && b.result()->attr.symbol == b.symbol(last);
+            visit_last(gives_last ? b.value(last) : b.result(), fn);
+            return;
+        }
+        default: fn(e);
+    }
+}
+
 /// The tree with `fn` applied from the leaves up. `fn` gets a node whose arguments are done and returns its
 /// replacement, or null to keep it. Unchanged parts are shared.
 const Expr* rewrite(Module& m, const Expr* e, const std::function<const Expr*(const Expr*)>& fn);

@@ -9,8 +9,12 @@
 // call. Functions that call themselves, directly or through others, stay; what nobody calls any more goes.
 // Callees are done before callers, so a chain of small functions collapses at once; a body that has grown is
 // no longer small.
+//
+// A small function that calls itself and then goes on takes its own body in, a few levels of it: one call
+// does the work of several.
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
@@ -19,8 +23,9 @@ namespace weld {
 
 namespace {
 
-constexpr std::size_t kSmall = 60;        // nodes that are copied to every call
-constexpr std::size_t kLargest = 100000;  // nodes that a body may grow to
+constexpr std::size_t kSmall = 60;         // nodes that are copied to every call
+constexpr std::size_t kLargest = 100000;   // nodes that a body may grow to
+constexpr std::size_t kMostTakenIn = 150;  // nodes of a body with copies of itself
 
 class FunctionInliner {
   public:
@@ -64,6 +69,7 @@ class FunctionInliner {
         });
         for (Function* callee : callees) finish(callee);
         f->lambda = inlined(f->lambda);
+        f->lambda = taken_in(*f);
         info.size = size_of_tree(f->lambda);
         info.state = State::Done;
     }
@@ -74,10 +80,33 @@ class FunctionInliner {
             Call call = e->as<Call>();
             if (!call || !is_wanted(&call.function())) return nullptr;
             grown += infos_[&call.function()].size;
-            return grown > kLargest ? nullptr : body_of(call);
+            return grown > kLargest ? nullptr : body_of(call, call.function().lambda);
         });
         changed_ |= now != lambda;
         return in_normal_form(m_, lambda, now);
+    }
+
+    /// `f`'s lambda with its own body for the calls of itself that are not the last thing it does.
+    const Expr* taken_in(const Function& f) {
+        const Expr* const own = f.lambda;
+        std::unordered_set<const Expr*> last;
+        visit_last(own->as<Lambda>().body(), [&](const Expr* e) { last.insert(e); });
+        const auto goes_on = [&](const Expr* e) {
+            return e->op == Op::Call && e->attr.function == &f && !last.contains(e);
+        };
+        std::size_t calls = 0;
+        visit(own, [&](const Expr* e) { calls += goes_on(e); });
+        const Expr* now = own;
+        const std::size_t size = size_of_tree(own);
+        for (std::size_t copies = calls; copies && size * (copies + 1) <= kMostTakenIn;
+             copies += copies * calls) {
+            const Expr* const before = now;
+            now = rewrite(m_, own, [&](const Expr* e) -> const Expr* {
+                return goes_on(e) ? body_of(e->as<Call>(), before) : nullptr;
+            });
+        }
+        changed_ |= now != own;
+        return in_normal_form(m_, own, now);
     }
 
     bool is_wanted(const Function* f) {
@@ -85,8 +114,8 @@ class FunctionInliner {
         return info.state == State::Done && !info.recursive && (info.calls == 1 || info.size <= kSmall);
     }
 
-    const Expr* body_of(Call call) {
-        const Lambda copy = fresh(m_, call.function().lambda)->as<Lambda>();
+    const Expr* body_of(Call call, const Expr* lambda) {
+        const Lambda copy = fresh(m_, lambda)->as<Lambda>();
         std::vector<std::pair<const Symbol*, const Expr*>> lets;
         for (std::size_t i = 0; i < call.args().size(); ++i) lets.emplace_back(copy.param(i), call.args()[i]);
         return block(m_, lets, copy.body(), call.node->loc);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "weldir/ir/call_graph.h"
 #include "weldir/ir/verify.h"
 #include "weldir/passes/pipeline.h"
 
@@ -87,6 +88,15 @@ class Runner {
     Runner(Module& m, const PassOptions& options, std::string* error)
         : m_(m), options_(options), error_(error) {}
 
+    bool run() {
+        const bool good = options_.names ? run_names() : run_levels();
+        graph_.update(m_);
+        return good;
+    }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
     bool run_names() {
         for (const std::string& name : *options_.names) {
             const PassInfo* pass = find_pass(name);
@@ -106,9 +116,6 @@ class Runner {
         }
         return true;
     }
-
-  private:
-    using Clock = std::chrono::steady_clock;
 
     /// The lambda of main and of each defined function.
     std::vector<const Expr**> roots() {
@@ -140,6 +147,7 @@ class Runner {
 
     bool run(const PassInfo& pass) {
         const Clock::time_point start = Clock::now();
+        graph_.update(m_);
         const bool changed = pass.run ? rewrite_due(pass) : rewrite_module(pass.run_module);
         add_time(pass.name, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
         if (changed && options_.verify) {
@@ -186,6 +194,7 @@ class Runner {
     Module& m_;
     const PassOptions& options_;
     std::string* error_;
+    CallGraph graph_;
     std::vector<const Expr**> due_;      // what this round looks at
     std::vector<const Expr**> changed_;  // what the next one has to
     /// What a pass left as it was: it need not look at the same again.
@@ -195,10 +204,9 @@ class Runner {
 }  // namespace
 
 bool run_passes(Module& m, const PassOptions& options, std::string* error) {
-    Runner runner(m, options, error);
-    if (!options.names) return runner.run_levels();
-    *error = check_pass_names(*options.names);
-    return error->empty() && runner.run_names();
+    if (options.names) *error = check_pass_names(*options.names);
+    if (options.names && !error->empty()) return false;
+    return Runner(m, options, error).run();
 }
 
 }  // namespace weld

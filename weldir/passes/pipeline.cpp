@@ -47,7 +47,8 @@ static constexpr Name kChooseMeans[] = {
     "vectorize",         //
     "inline-lets",       //
     "drop-dead",         //
-    "parallelize",       // last: marks the loops that are left
+    "parallelize",       // marks the loops that are left
+    "tail-calls",        // last: others would bind the calls to names again
 };
 
 static constexpr Stage kPipeline[] = {

@@ -6,14 +6,6 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define WELD_ONE_STACK_PER_THREAD
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define WELD_ONE_STACK_PER_THREAD
-#endif
-#endif
-
 namespace weld {
 
 static constexpr std::size_t kMostBytes = std::size_t(1) << 30, kFewestBytes = std::size_t(16) << 20;
