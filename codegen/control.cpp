@@ -6,7 +6,9 @@
 namespace weld::codegen {
 
 Leaves Emitter::emit_block(Block b) {
-    emit_lets_of(b);
+    Leaves result;
+    if (emit_in_segments(b, &result)) return result;
+    emit_lets(b, 0, b.size(), loop_depth ? DeadAfter() : dead_after(b));
     return emit(b.result());
 }
 

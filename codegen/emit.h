@@ -156,8 +156,9 @@ class Emitter {
     /// The lets [from, to) of a block. `dead`: by number of a let, the vectors that are freed after it.
     void emit_lets(Block b, std::size_t from, std::size_t to,
                    const std::unordered_map<std::size_t, std::vector<const Symbol*>>& dead);
-    /// Emits the lets of a long block as functions of their own; false if it isn't one.
-    bool emit_in_segments(Block b);              // segments.cpp
+    /// Emits the lets of a long block as functions of their own, and if wanted what it gives; false if it
+    /// isn't one.
+    bool emit_in_segments(Block b, Leaves* result = nullptr);  // segments.cpp
     llvm::Value* vector_in_segments(MakeVec v);  ///< the data of a long literal likewise, or null
     Leaves emit_if(llvm::Value* cond, const std::function<Leaves()>& then,
                    const std::function<Leaves()>& otherwise, llvm::MDNode* weights = nullptr);

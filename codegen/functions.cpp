@@ -352,7 +352,7 @@ llvm::Function* Unit::function_of(const weld::Function& f) {
     llvm::Function*& known = functions_[&f];
     if (known) return known;
     // A function that is called once or twice is compiled the quick way.
-    const bool often = f.summary.repeated || !runs_once(f.lambda->as<Lambda>().body());
+    const bool often = f.summary.repeated || !is_quick(constants, f.lambda->as<Lambda>().body());
     Unit& home = often ? *this : *once;
     known = home.function("function_", signature_of(home, f).type);
     if (f.summary.mutual) known->setCallingConv(llvm::CallingConv::Tail);

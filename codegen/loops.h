@@ -27,8 +27,9 @@ std::int64_t strip_of(const Expr* e);
 /// Evaluating `e` on lanes costs more than asking first whether any lane needs it.
 bool is_worth_a_branch(const Expr* e);
 
-/// `body`, outside of loops, has no loop in place: it runs once and isn't worth optimising.
-bool runs_once(const Expr* body);
+class Constants;
+/// `body`, outside of loops, is compiled the quick way: it runs once, or what is worth optimising is cut out.
+bool is_quick(const Constants& constants, const Expr* body);
 
 /// By number of a let of a block: the vectors that may be freed after it.
 using DeadAfter = std::unordered_map<std::size_t, std::vector<const Symbol*>>;

@@ -5,6 +5,9 @@
 // and another needs go through the frame. Code outside of loops runs once, so these functions are compiled
 // the quick way; so are bodies of loops that are too large to be optimised. The elements of a long vector
 // literal are computed and stored by such functions as well.
+//
+// What has loops in place, such as an iterate, is worth optimising, and is cut out of straight-line code that
+// is not.
 #include <unordered_set>
 
 #include "codegen/captures.h"
@@ -37,7 +40,19 @@ static bool has_iterate(const Expr* e) {
     return false;
 }
 
-bool runs_once(const Expr* body) { return !has_iterate(body); }
+/// Straight-line code of so many nodes is not optimised along with what is.
+static constexpr std::size_t kWorthApart = 60;
+
+static bool is_mixed(const Constants& constants, Block b) {
+    std::size_t straight = 0;
+    for (const Expr* part : b.node->args())
+        if (!has_iterate(part)) straight += weight(constants, part, kWorthApart);
+    return straight >= kWorthApart && has_iterate(b.node);
+}
+
+bool is_quick(const Constants& constants, const Expr* body) {
+    return !has_iterate(body) || (body->op == Op::Block && is_mixed(constants, body->as<Block>()));
+}
 
 namespace {
 
@@ -47,6 +62,7 @@ using Names = std::span<const Symbol* const>;
 /// The lets of a block, or the elements of a vector, [from, to).
 struct Segment {
     std::size_t from, to;
+    bool quick;  ///< is not optimised
 };
 
 /// Where each value that crosses from one function to another lies in the frame.
@@ -65,13 +81,30 @@ struct Frame {
 
 }  // namespace
 
+/// A little straight-line code between parts that are optimised stays with them.
+static std::vector<bool> quick_parts(const Constants& constants, Parts parts) {
+    std::vector<bool> quick;
+    for (const Expr* part : parts) quick.push_back(!has_iterate(part));
+    for (std::size_t from = 0, to; from < parts.size(); from = to) {
+        std::size_t n = 0;
+        for (to = from; to < parts.size() && quick[to] == quick[from]; ++to)
+            n += weight(constants, parts[to], kWorthApart);
+        const bool alone = from == 0 && to == parts.size();
+        if (quick[from] && !alone && n < kWorthApart)
+            std::fill(quick.begin() + std::ptrdiff_t(from), quick.begin() + std::ptrdiff_t(to), false);
+    }
+    return quick;
+}
+
 static std::vector<Segment> cut(const Constants& constants, Parts parts) {
+    const std::vector<bool> quick = quick_parts(constants, parts);
     std::vector<Segment> all;
     std::size_t from = 0, n = 0;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         n += weight(constants, parts[i], kSegment);
-        if (n < kSegment && i + 1 < parts.size()) continue;
-        all.push_back({from, i + 1});
+        const bool ends = i + 1 == parts.size() || quick[i + 1] != quick[i];
+        if (n < kSegment && !ends) continue;
+        all.push_back({from, i + 1, quick[i]});
         from = i + 1;
         n = 0;
     }
@@ -130,9 +163,7 @@ class Cutter {
     llvm::Function* function(std::size_t k,
                              const std::function<void(Emitter& e, Segment s, llvm::Value* data)>& body) {
         const Segment s = segments_[k];
-        const bool once = std::all_of(parts_.begin() + std::ptrdiff_t(s.from),
-                                      parts_.begin() + std::ptrdiff_t(s.to), runs_once);
-        Unit& home = once ? e_.unit : e_.unit.loops;
+        Unit& home = s.quick ? e_.unit : e_.unit.loops;
         llvm::Function* f = home.function("segment_", {home.ptr, home.ptr, home.ptr});
         Emitter inside(home, f, f->getArg(0));
         inside.loop_depth = e_.loop_depth;
@@ -160,22 +191,46 @@ class Cutter {
 
 }  // namespace
 
-/// `e` is too long for one function, and may be cut at the present place.
-static bool is_cut(const Emitter& at, const Expr* e) {
+static bool may_be_cut(const Emitter& at) {
     const bool is_optimised = at.loop_depth > 0 && at.unit.once != &at.unit;
-    return !is_optimised && at.lanes.lanes == 0 && weight(at.unit.constants, e, 2 * kSegment) >= 2 * kSegment;
+    return !is_optimised && at.lanes.lanes == 0;
 }
 
-bool Emitter::emit_in_segments(Block b) {
-    if (b.size() < 8 || !is_cut(*this, b.node)) return false;
-    const std::vector<const Symbol*> last = captures(unit, b.result());
-    Cutter cutter(*this, b.values(), b.symbols(), last);
+/// `e` is too long for one function, and may be cut at the present place.
+static bool is_cut(const Emitter& at, const Expr* e) {
+    return may_be_cut(at) && weight(at.unit.constants, e, 2 * kSegment) >= 2 * kSegment;
+}
+
+static bool is_cut(const Emitter& at, Block b) {
+    if (b.size() >= 8 && is_cut(at, b.node)) return true;
+    const bool is_quick = at.unit.once == &at.unit;
+    return is_quick && may_be_cut(at) && is_mixed(at.unit.constants, b);
+}
+
+bool Emitter::emit_in_segments(Block b, Leaves* result) {
+    if (!is_cut(*this, b)) return false;
+    // a result that is worth optimising is one of the parts
+    const Symbol whole{.name = "result", .type = b.node->type, .id = 0};
+    std::vector<const Expr*> parts(b.values().begin(), b.values().end());
+    std::vector<const Symbol*> bound(b.symbols().begin(), b.symbols().end()),
+        last = captures(unit, b.result());
+    const bool with_result = result && has_iterate(b.result());
+    if (with_result) {
+        parts.push_back(b.result());
+        bound.push_back(&whole);
+        last = {&whole};
+    }
+    Cutter cutter(*this, parts, bound, last);
     if (!cutter.fits()) return false;
     const DeadAfter dead = loop_depth > 0 ? DeadAfter() : dead_after(b);
     cutter.emit(llvm::ConstantPointerNull::get(unit.ptr), b.node->loc,
-                [&](Emitter& e, Segment s, llvm::Value*) { e.emit_lets(b, s.from, s.to, dead); });
+                [&](Emitter& e, Segment s, llvm::Value*) {
+                    e.emit_lets(b, s.from, std::min(s.to, b.size()), dead);
+                    if (s.to > b.size()) e.names[&whole] = e.emit(b.result());
+                });
     for (const Symbol* x : last)
         if (!names.count(x)) names[x] = cutter.load(x);
+    if (result) *result = with_result ? names[&whole] : emit(b.result());
     return true;
 }
 

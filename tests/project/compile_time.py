@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks that compiling takes time in proportion to the program: processor time of a program against that of one five
-times as long. Usage: compile_time.py WELD_CLI"""
+times as long; and that straight-line code beside an iterate takes no longer than alone. Usage: compile_time.py
+WELD_CLI"""
 import resource
 import subprocess
 import sys
@@ -66,6 +67,11 @@ PROGRAMS = {
 }
 
 
+def beside_iterate(n):
+    return lets(lambda i: f"a{i} / (x + {i}L)", "i64")(n) + (
+        " + iterate({a1, 0L}, |s| {{s.$0 * 3L + x, s.$1 + 1L}, s.$1 < 9L}).$0")
+
+
 def seconds(cli, path, arguments):
     """Least processor time of three runs; times of a shared machine are upwards of it."""
     least = float("inf")
@@ -77,16 +83,23 @@ def seconds(cli, path, arguments):
     return least
 
 
+def seconds_of(cli, program, arguments):
+    with tempfile.NamedTemporaryFile("w", suffix=".weld") as f:
+        f.write(program)
+        f.flush()
+        return seconds(cli, f.name, arguments)
+
+
 def main():
     cli = sys.argv[1]
     failed = False
+    alone = seconds_of(cli, lets(lambda i: f"a{i} / (x + {i}L)", "i64")(4_000), ["3"])
+    beside = seconds_of(cli, beside_iterate(4_000), ["3"])
+    failed |= beside > 3 * alone
+    print(f"4000 divisions alone {alone:.3f} s, beside an iterate {beside:.3f} s"
+          + (": more than 3 times" if beside > 3 * alone else ""))
     for name, (program, n, arguments) in PROGRAMS.items():
-        times = []
-        for size in (n, GROWTH * n):
-            with tempfile.NamedTemporaryFile("w", suffix=".weld") as f:
-                f.write(program(size))
-                f.flush()
-                times.append(seconds(cli, f.name, arguments))
+        times = [seconds_of(cli, program(size), arguments) for size in (n, GROWTH * n)]
         ratio = times[1] / times[0]
         wrong = ratio > MOST
         failed |= wrong
