@@ -351,10 +351,13 @@ llvm::Function* Unit::function_of(const weld::Function& f) {
     if (&loops != this) return seen(loops.function_of(f));
     llvm::Function*& known = functions_[&f];
     if (known) return known;
-    // A function that is called once or twice is compiled the quick way.
-    const bool often = f.summary.repeated || !is_quick(constants, f.lambda->as<Lambda>().body());
+    // A function that is called once or twice is compiled the quick way; so is one with far more parameters
+    // than there are registers, since it would take minutes to optimise.
+    const Signature signature = signature_of(*this, f);
+    const bool often = !signature.params_in_memory &&
+                       (f.summary.repeated || !is_quick(constants, f.lambda->as<Lambda>().body()));
     Unit& home = often ? *this : *once;
-    known = home.function("function_", signature_of(home, f).type);
+    known = home.function("function_", signature.type);
     if (f.summary.mutual) known->setCallingConv(llvm::CallingConv::Tail);
     pending_.push_back({&f, &home});
     return seen(known);

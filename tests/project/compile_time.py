@@ -37,6 +37,14 @@ def chain(n):
         for i in range(n)) + f"|x: i64| fun{n}(x)"
 
 
+def arguments(n):
+    """Calls from outside and a tail call."""
+    params = ", ".join(f"a{i}: i64" for i in range(n))
+    rotated = ", ".join(f"a{(i + 1) % n} - 1L" for i in range(n))
+    return f"def fun({params}): i64 = if(a0 < 0L, a1, fun({rotated}));\n|x: i64| fun(" + ", ".join(
+        f"x + {i}L" for i in range(n)) + ")"
+
+
 def iterates(n):
     return "|x: i64| let a0 = x;\n" + "".join(
         f"let a{i + 1} = iterate({{a{i}, 0L}}, |s| {{{{s.$0 * {i}L + x, s.$1 + 1L}}, s.$1 < 3L}}).$0;\n"
@@ -63,6 +71,7 @@ PROGRAMS = {
     "loops": (loops, 40, ["[1, 2]"]),
     "functions": (functions, 80, ["3"]),
     "functions in a chain": (chain, 100, ["100000"]),
+    "arguments": (arguments, 1_000, ["3"]),
     "iterates": (iterates, 40, ["3"]),
 }
 
