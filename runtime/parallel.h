@@ -35,7 +35,7 @@ std::int32_t run_parts(Task* task, std::int64_t parts, bool parallel, std::int32
 
 constexpr std::int64_t kStrip = 1 << 14;  ///< 2 ms where each element is a miss of the cache
 constexpr std::int64_t kStripOfNewPages =
-    32;  ///< where each may be the first write to 2 MiB, which the system clears
+    8;  ///< where each may be the first write to 2 MiB, which the system clears
 
 /// Calls f(begin, end), which gives a status or nothing, for one short strip of [from, to) after the other,
 /// as long as the run is not to stop: for all work on as many elements as a program likes. Status.
