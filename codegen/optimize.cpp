@@ -19,7 +19,11 @@
 namespace weld::codegen {
 
 /// Registers of 64 bytes where the machine has them: that lanes fill them was chosen already.
+#if defined(__x86_64__)
 static constexpr const char* kWideRegisters = "-prefer-256-bit";
+#else
+static constexpr const char* kWideRegisters = "";
+#endif
 
 /// What this machine has and its name does not imply, or the other way round. The whole list would say the
 /// same, and takes LLVM a millisecond to read each time.

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 namespace weld {
@@ -69,7 +71,17 @@ static Target native() { return kNamed[0]; }
 
 std::vector<Cpu> runnable_cpus() { return {Cpu::Native}; }
 
-static std::string processor() { return {}; }
+/// Features, and the model, which instructions are scheduled for.
+static std::string processor() {
+#if defined(__aarch64__)
+    const unsigned long features = ::getauxval(AT_HWCAP);
+    std::uint64_t model = 0;
+    if (features & HWCAP_CPUID) __asm__("mrs %0, midr_el1" : "=r"(model));
+    return fmt::format("{:x} {:x} {:x} ", features, ::getauxval(AT_HWCAP2), model);
+#else
+    return {};
+#endif
+}
 
 #endif
 

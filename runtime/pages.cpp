@@ -3,6 +3,7 @@
 #include "runtime/pages.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -24,6 +25,8 @@ constexpr int kSpanBits = 21, kLeafBits = 14, kRootBits = 13;
 constexpr int kEmptySpans = 4;            // that we keep though a run did without them
 constexpr std::uint32_t kRunsToWait = 8;  // after which a waiting mapping goes
 constexpr std::int64_t kColors = 32, kColorBytes = 128;
+/// Sizes of mappings are multiples of this: aarch64 has machines with pages of 64 KiB.
+const std::int64_t kMappedGranule = std::max(kGranule, std::int64_t(::sysconf(_SC_PAGESIZE)));
 
 std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
@@ -257,7 +260,8 @@ Page* PageHeap::take_small(std::int64_t bytes) {
 
 std::int64_t PageHeap::bytes_of_single(std::int64_t size) {
     const std::int64_t room = std::int64_t(sizeof(Page)) + size;
-    return round_up(room > kLargestRun ? room + (kColors - 1) * kColorBytes : room, kGranule);
+    if (room <= kLargestRun) return round_up(room, kGranule);
+    return round_up(room + (kColors - 1) * kColorBytes, kMappedGranule);
 }
 
 Page* PageHeap::take_single(std::int64_t size, std::int64_t room) {

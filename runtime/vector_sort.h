@@ -13,6 +13,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -58,11 +59,13 @@ void vector_sort(T* data, std::int64_t n) {
     if (n <= few || sorted.fetch_add(n, std::memory_order_relaxed) < worth_loading - n)
         return std::sort(data, data + n);
     using Sorter = void (*)(const void* self, T*, std::size_t, hwy::SortAscending);
-    static const void* const self =
-        nullptr;  // a Sorter consists of a pointer to memory that it does not need
     static const auto sort = reinterpret_cast<Sorter>(find_sorter(kSorter<T>));
-    if (sort) return sort(&self, data, std::size_t(n), {});
-    std::sort(data, data + n);
+    if (!sort) return std::sort(data, data + n);
+    // A Sorter consists of a pointer to memory. It needs that where registers are as large as the machine
+    // likes (SVE): 2.5 KiB for the largest, of 256 bytes.
+    alignas(256) std::byte memory[4096];
+    void* const sorter = memory;
+    sort(&sorter, data, std::size_t(n), {});
 }
 
 // ---- in place

@@ -7,8 +7,9 @@
 // (16) on other machines.
 //
 // Results are within 4 ulp of the exact ones everywhere and follow C's math.h for zeros, infinities and NaN.
-// A lane's result depends on that lane's arguments alone. Its bits are the same for `avx2` and `avx512`;
-// those that have no fused operations may have other last bits.
+// A lane's result depends on that lane's arguments alone. Its bits are the same where operations are
+// fused, for `avx2`, `avx512`, and `generic` on aarch64 (but for huge angles there, which are the C
+// library's); those that have no fused operations may have other last bits.
 #pragma once
 
 #include <cstddef>

@@ -31,6 +31,26 @@ Mappings mappings() {
 }
 
 #if defined(__x86_64__)
+constexpr std::size_t kLeastCode = 12;
+void write_code(char* code, const char* data, std::int32_t n) {
+    // mov eax, n; add eax, [rip + data]; ret
+    unsigned char bytes[kLeastCode] = {0xB8, 0, 0, 0, 0, 0x03, 0x05, 0, 0, 0, 0, 0xC3};
+    const auto distance = std::int32_t(data - (code + 11));
+    std::memcpy(bytes + 1, &n, 4);
+    std::memcpy(bytes + 7, &distance, 4);
+    std::memcpy(code, bytes, sizeof bytes);
+}
+#elif defined(__aarch64__)
+constexpr std::size_t kLeastCode = 32;
+void write_code(char* code, const char* data, std::int32_t n) {
+    // ldr w0, n; ldr x1, address; ldr w1, [x1]; add w0, w0, w1; ret; n: address:
+    std::uint32_t words[kLeastCode / 4] = {0x180000A0, 0x580000A1, 0xB9400021, 0x0B010000, 0xD65F03C0};
+    std::memcpy(words + 5, &n, 4);
+    std::memcpy(words + 6, &data, 8);
+    std::memcpy(code, words, sizeof words);
+}
+#endif
+
 /// A program that returns `n`, in code, plus the number in its data.
 std::unique_ptr<CodeMemory> program(std::int32_t n, std::size_t code_bytes = 100, std::size_t data_bytes = 40,
                                     std::size_t align = 8) {
@@ -38,22 +58,15 @@ std::unique_ptr<CodeMemory> program(std::int32_t n, std::size_t code_bytes = 100
     CHECK(reinterpret_cast<std::uintptr_t>(memory->data()) % align == 0);
     std::memset(memory->data(), 0, data_bytes);
     *reinterpret_cast<std::int32_t*>(memory->data()) = n;
-    // mov eax, n; add eax, [rip + data]; ret
-    unsigned char code[] = {0xB8, 0, 0, 0, 0, 0x03, 0x05, 0, 0, 0, 0, 0xC3};
-    const auto distance = std::int32_t(memory->data() - (memory->code() + 11));
-    std::memcpy(code + 1, &n, 4);
-    std::memcpy(code + 7, &distance, 4);
     std::memset(memory->code(), 0, code_bytes);
-    std::memcpy(memory->code(), code, sizeof code);
+    write_code(memory->code(), memory->data(), n);
     memory->make_executable();
     return memory;
 }
 std::int32_t call(const CodeMemory& memory) { return reinterpret_cast<std::int32_t (*)()>(memory.code())(); }
-#endif
 
 }  // namespace
 
-#if defined(__x86_64__)
 TEST_CASE("a hundred thousand programs live in a few mappings") {
     const int before = mappings().all;
     std::vector<std::unique_ptr<CodeMemory>> programs;
@@ -85,7 +98,8 @@ TEST_CASE("programs of any size") {
         const std::size_t at = random() % programs.size();
         numbers[at] = i;
         const std::size_t most = i % 50 ? 20'000 : 3'000'000;
-        programs[at] = program(i, 12 + random() % most, 4 + random() % most, std::size_t(8) << random() % 6);
+        programs[at] =
+            program(i, kLeastCode + random() % most, 4 + random() % most, std::size_t(8) << random() % 6);
         const std::size_t other = random() % programs.size();
         if (programs[other]) CHECK(call(*programs[other]) == 2 * numbers[other]);
         if (random() % 3 == 0) programs[other].reset();
@@ -94,4 +108,3 @@ TEST_CASE("programs of any size") {
         if (programs[at]) CHECK(call(*programs[at]) == 2 * numbers[at]);
     CHECK(mappings().both == 0);
 }
-#endif

@@ -257,6 +257,9 @@ TEST_CASE("a machine without memory is another failure than the limit") {
     REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
     const rlimit little{4 * gib, before.rlim_max};
     REQUIRE(setrlimit(RLIMIT_AS, &little) == 0);
+    rlimit now;
+    REQUIRE(getrlimit(RLIMIT_AS, &now) == 0);
+    if (now.rlim_cur != little.rlim_cur) return;  // qemu-user limits no program
     const void* block = weld_rt_alloc(&task, 8 * gib, 1, 42);
     setrlimit(RLIMIT_AS, &before);
     CHECK_FALSE(block);

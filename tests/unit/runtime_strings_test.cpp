@@ -1,6 +1,6 @@
 // What the string kernels are fast by, against what is plain: the automaton of a pattern against RE2, the
 // scans of all instruction sets against a loop.
-#include <doctest.h>
+#include <doctest/doctest.h>
 #include <re2/re2.h>
 
 #include <random>
