@@ -95,11 +95,17 @@ Leaves Emitter::emit_kernel(Kernel k) {
         ir.CreateStore(spill(k.args()[i]->type, emit(k.args()[i])), address(pointers, 8 * i));
     llvm::Value* result = slot(size_of(k.node->type), align_of(k.node->type));
     ir.CreateMemSet(result, ir.getInt8(0), std::uint64_t(size_of(k.node->type)), llvm::MaybeAlign(8));
-    if (k.ref().builtin) {
-        auto target = unit.external(
-            std::string(find_builtin_kernel(k.ref().name, k.args(), k.node->type)->symbol),
-            llvm::FunctionType::get(ir.getInt32Ty(), {unit.ptr, unit.ptr, unit.ptr, unit.i32}, false));
-        leave_if(ir.CreateIsNotNull(ir.CreateCall(target, {task, pointers, result, at(k.node->loc)})));
+    if (const BuiltinKernel* row = k.ref().builtin) {
+        llvm::Value* call = slot(sizeof(WeldCall), alignof(WeldCall));
+        ir.CreateStore(pointers, address(call, offsetof(WeldCall, args)));
+        ir.CreateStore(unit.describe_all(types_of_variables(*row, k.args(), k.node->type)),
+                       address(call, offsetof(WeldCall, types)));
+        ir.CreateStore(ir.getInt32(n), address(call, offsetof(WeldCall, num_args)));
+        ir.CreateStore(at(k.node->loc), address(call, offsetof(WeldCall, loc)));
+        auto target =
+            unit.external(std::string(row->symbol),
+                          llvm::FunctionType::get(ir.getInt32Ty(), {unit.ptr, unit.ptr, unit.ptr}, false));
+        leave_if(ir.CreateIsNotNull(ir.CreateCall(target, {task, call, result})));
         return load(k.node->type, result);
     }
     ir.CreateStore(result, address(pointers, 8 * n));
@@ -107,6 +113,8 @@ Leaves Emitter::emit_kernel(Kernel k) {
     auto target = unit.external(std::string(kUserFunction) + std::string(k.ref().name),
                                 llvm::FunctionType::get(llvm::Type::getVoidTy(unit.ctx), false));
     call_checked("weld_rt_call", {task, target.getCallee(), pointers, c64(n + 1), at(k.node->loc)});
+    if (k.node->type->holds_pointer)
+        call_checked("weld_rt_check_given", {task, unit.describe(k.node->type), result, at(k.node->loc)});
     return load(k.node->type, result);
 }
 

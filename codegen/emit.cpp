@@ -78,6 +78,16 @@ static int kind_of(const Type* t) {
     return -1;
 }
 
+llvm::Constant* Unit::global(llvm::Constant* init) {
+    return new llvm::GlobalVariable(out, init->getType(), true, llvm::GlobalValue::PrivateLinkage, init);
+}
+
+/// An array of pointers; null if there are none.
+llvm::Constant* Unit::array_of(llvm::ArrayRef<llvm::Constant*> pointers) {
+    if (pointers.empty()) return llvm::ConstantPointerNull::get(ptr);
+    return global(llvm::ConstantArray::get(llvm::ArrayType::get(ptr, pointers.size()), pointers));
+}
+
 llvm::Constant* Unit::describe(const Type* t) {
     if (auto at = types_.find(t); at != types_.end()) return at->second;
     auto* shape = llvm::StructType::get(ctx, {i8, i8, i8, i8, i32, i64, i64, ptr, ptr});
@@ -86,13 +96,8 @@ llvm::Constant* Unit::describe(const Type* t) {
     if (t->is_builder(BuilderKind::GroupMerger)) args.push_back(describe(kept_merges(m, t)));
     else
         for (const Type* a : t->args) args.push_back(describe(a));
-    auto global = [&](llvm::Constant* init) -> llvm::Constant* {
-        return new llvm::GlobalVariable(out, init->getType(), true, llvm::GlobalValue::PrivateLinkage, init);
-    };
-    llvm::Constant* arg_array = llvm::ConstantPointerNull::get(ptr);
-    llvm::Constant* offsets = arg_array;
-    if (!args.empty())
-        arg_array = global(llvm::ConstantArray::get(llvm::ArrayType::get(ptr, args.size()), args));
+    llvm::Constant* arg_array = array_of(args);
+    llvm::Constant* offsets = llvm::ConstantPointerNull::get(ptr);
     if (t->is_struct()) {
         std::vector<std::uint64_t> at;
         for (std::int64_t o : offsets_of(t->args)) at.push_back(std::uint64_t(o));
@@ -109,6 +114,12 @@ llvm::Constant* Unit::describe(const Type* t) {
                                 arg_array,
                                 offsets};
     return types_[t] = global(llvm::ConstantStruct::get(shape, fields));
+}
+
+llvm::Constant* Unit::describe_all(std::span<const Type* const> types) {
+    std::vector<llvm::Constant*> all;
+    for (const Type* t : types) all.push_back(describe(t));
+    return array_of(all);
 }
 
 llvm::FunctionCallee Unit::external(const std::string& name, llvm::FunctionType* type) {
@@ -239,16 +250,25 @@ Leaves Emitter::emit(const Expr* e) {
         case Op::ToVec:
         case Op::Serialize:
         case Op::Deserialize: return emit_through_memory(e);
-        case Op::Assert: {
-            llvm::Value* holds = emit1(e->arg(0));
-            fail_if(ir.CreateNot(holds), kWeldAssertionError, e->loc);
-            return {ir.getTrue()};
-        }
+        case Op::Assert: return emit_assert(e->as<Assert>());
         case Op::NewBuilder: return emit_new_builder(e->as<NewBuilder>());
         case Op::Merge: return emit_merge(e->as<Merge>());
         case Op::Result: return emit_result(e->as<Result>());
         default: llvm_unreachable("not a value");
     }
+}
+
+Leaves Emitter::emit_assert(Assert a) {
+    llvm::Value* broken = ir.CreateNot(emit1(a.of()));
+    if (!a.text()) {
+        fail_if(broken, kWeldAssertionError, a.node->loc);
+    } else {
+        unlikely(broken, [&] {
+            const Leaves text = emit(a.text());
+            call_checked("weld_rt_fail_assert", {task, text[0], text[1], at(a.node->loc)});
+        });
+    }
+    return {ir.getTrue()};
 }
 
 // ---- leaves and memory ---------------------------------------------------------------------------------

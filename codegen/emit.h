@@ -56,9 +56,10 @@ class Unit {
     /// Emits the main program and everything that it needs.
     void emit_program();
 
-    llvm::Type* lower(Scalar s) const;                 ///< of a scalar in a leaf
-    llvm::Type* memory(Scalar s) const;                ///< the same in memory (bool is i8)
-    llvm::Constant* describe(const Type* t);           ///< its WeldType
+    llvm::Type* lower(Scalar s) const;                                 ///< of a scalar in a leaf
+    llvm::Type* memory(Scalar s) const;                                ///< the same in memory (bool is i8)
+    llvm::Constant* describe(const Type* t);                           ///< its WeldType
+    llvm::Constant* describe_all(std::span<const Type* const> types);  ///< an array of pointers to them
     llvm::FunctionCallee entry(llvm::StringRef name);  ///< a function of runtime/abi/entry.def
     llvm::FunctionCallee external(const std::string& name, llvm::FunctionType* type);
     llvm::Function* function(const std::string& name, llvm::FunctionType* type);
@@ -75,6 +76,8 @@ class Unit {
 
   private:
     void emit_functions();
+    llvm::Constant* global(llvm::Constant* init);
+    llvm::Constant* array_of(llvm::ArrayRef<llvm::Constant*> pointers);
 
     std::unordered_map<const Type*, llvm::Constant*> types_;
     std::unordered_map<const weld::Function*, llvm::Function*> functions_;
@@ -165,6 +168,7 @@ class Emitter {
     Leaves emit_select(Select s);
     Leaves emit_iterate(Iterate it);
     Leaves emit_kernel(Kernel k);
+    Leaves emit_assert(Assert a);
 
     Leaves emit_call(Call c);  // functions.cpp
     /// Builders in `v` from the form that they have in the present loop to the one outside, and back.

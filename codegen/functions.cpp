@@ -350,7 +350,7 @@ class FunctionEmitter {
 llvm::Function* Unit::function_of(const weld::Function& f) {
     if (&loops != this) return seen(loops.function_of(f));
     llvm::Function*& known = functions_[&f];
-    if (known) return known;
+    if (known) return seen(known);
     // A function that is called once or twice is compiled the quick way; so is one with far more parameters
     // than there are registers, since it would take minutes to optimise.
     const Signature signature = signature_of(*this, f);

@@ -5,11 +5,13 @@
 //     let c = result(for(b, ...));                                                      # and `b` here
 //
 // so a chain of steps takes the memory of two of them. Only vectors that nothing else can point into: built
-// by an appender, with elements that hold no pointers, and only ever looped over, looked up in, or measured.
-// What is made in loops is left to the collector.
+// by an appender or fresh from a kernel, with elements that hold no pointers, and only ever looped over,
+// looked up in, measured, or given to kernels that keep nothing of them. What is made in loops is left to the
+// collector.
 #include <unordered_map>
 
 #include "codegen/loops.h"
+#include "weldir/ir/kernels.h"
 #include "weldir/ir/walk.h"
 
 namespace weld::codegen {
@@ -36,8 +38,14 @@ class LastReads {
 
   private:
     static bool is_owned(const Expr* value) {
-        return value->op == Op::Result && value->arg(0)->type->is_builder(BuilderKind::Appender) &&
-               !value->type->elem()->holds_pointer;
+        if (!value->type->is_vec() || value->type->elem()->holds_pointer) return false;
+        if (value->op == Op::Result) return value->arg(0)->type->is_builder(BuilderKind::Appender);
+        return value->op == Op::Kernel && is_fresh(value);
+    }
+
+    static bool is_fresh(const Expr* kernel) {
+        const BuiltinKernel* row = kernel->as<Kernel>().ref().builtin;
+        return row && row->fresh;
     }
 
     /// Argument `i` of `e` is read and not kept.
@@ -47,6 +55,7 @@ class LastReads {
             case Op::Iter:
             case Op::Lookup:
             case Op::Len: return i == 0;
+            case Op::Kernel: return is_fresh(e);
             default: return false;
         }
     }

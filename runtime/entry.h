@@ -11,6 +11,7 @@
 extern "C" {
 
 void weld_rt_fail_at(WeldTask* task, std::int32_t code, std::int32_t loc, std::int64_t a, std::int64_t b);
+std::int32_t weld_rt_fail_assert(WeldTask* task, const void* text, std::int64_t len, std::int32_t loc);
 void weld_rt_fail_bounds(WeldTask* task, std::int32_t loc, std::int64_t start, std::int64_t end,
                          std::int64_t stride, std::int64_t len);
 std::int32_t weld_rt_stopped(WeldTask* task, std::int32_t loc) noexcept;
@@ -65,5 +66,6 @@ std::int32_t weld_rt_serialize(WeldTask* task, const WeldType* type, const void*
 std::int32_t weld_rt_deserialize(WeldTask* task, const WeldType* type, const WeldVec* bytes, void* out,
                                  std::int32_t loc);
 
+std::int32_t weld_rt_check_given(WeldTask* task, const WeldType* type, const void* value, std::int32_t loc);
 std::int32_t weld_rt_call(WeldTask* task, void* function, void** args, std::int64_t count, std::int32_t loc);
 }

@@ -14,6 +14,7 @@
 #include "runtime/parallel.h"
 #include "runtime/stack.h"
 #include "runtime/task.h"
+#include "weldir/support/visible.h"
 
 namespace weld::runtime {
 
@@ -110,6 +111,7 @@ bool execute(EntryFn entry, const void* args, void* result, const WeldType* resu
     run.threads = std::max(1, options.threads);
     run.serialize_header = options.serialize_header;
     run.progress = options.progress;
+    run.output = options.output;
     const bool goes_on = any_part(result_type, is_builder);
     bool good;
     {
@@ -174,7 +176,8 @@ void* entry_address(std::string_view name) {
     static const Entry entries[] = {
 #define WELD_ENTRY(name, result, parameters) {#name, address_of<&name>(&name)},
 #include "runtime/abi/entry.def"
-#define WELD_KERNEL(symbol, name, effect, params, result) {#symbol, reinterpret_cast<void*>(&symbol)},
+#define WELD_KERNEL(symbol, name, effect, fails, fresh, params, result) \
+    {#symbol, reinterpret_cast<void*>(&symbol)},
 #include "runtime/abi/kernels.def"
     };
     for (const Entry& e : entries)
@@ -212,6 +215,14 @@ void weld_rt_fail_at(WeldTask* t, std::int32_t code, std::int32_t loc, std::int6
     Task* task = task_of(t);
     if (code == kWeldOutOfMemory) task->fail_memory(loc, Shortage::Limit);  // sizes beyond all numbers
     else if (!task->failed()) task->fail(code, loc, message_of(code, a, b));
+}
+
+std::int32_t weld_rt_fail_assert(WeldTask* t, const void* text, std::int64_t len, std::int32_t loc) {
+    constexpr std::int64_t most = 1000;
+    Task* task = task_of(t);
+    if (len <= 0) return task->fail(kWeldAssertionError, loc, message_of(kWeldAssertionError, 0, 0));
+    std::string said(static_cast<const char*>(text), std::size_t(std::min(len, most)));
+    return task->fail(kWeldAssertionError, loc, weld::visible(said) + (len > most ? "..." : ""));
 }
 
 void weld_rt_fail_bounds(WeldTask* t, std::int32_t loc, std::int64_t start, std::int64_t end,

@@ -55,6 +55,8 @@ struct LoopProgress {
     std::atomic<std::int64_t> done{0};    ///< chunks
 };
 
+class Output;
+
 /// Is told where a result points to outside of its own memory.
 class Outside {
   public:
@@ -81,6 +83,7 @@ struct RunOptions {
     std::vector<Blocks>* adopted = nullptr;
     Outside* outside = nullptr;        ///< if not null, and no builder is in the result
     LoopProgress* progress = nullptr;  ///< kept up to date if not null
+    Output* output = nullptr;          ///< takes what the program prints; null: the standard output
     bool serialize_header = false;     ///< bytes of values begin with magic, version and a hash of the type
 };
 

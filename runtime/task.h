@@ -22,7 +22,8 @@ struct WeldRun {
     bool serialize_header = false;
     std::atomic<std::int32_t> stop = 0;  ///< unless the caller has a word for that
     weld::runtime::LoopProgress* progress = nullptr;
-    weld::runtime::Arena* arena = nullptr;  ///< made by the first parallel loop
+    weld::runtime::Output* output = nullptr;  ///< null: the standard output
+    weld::runtime::Arena* arena = nullptr;    ///< made by the first parallel loop
 
     WeldRun() = default;
     WeldRun(const WeldRun&) = delete;

@@ -63,6 +63,23 @@ constexpr auto callers = all_callers(std::make_index_sequence<kMostArguments + 1
 
 using namespace weld::runtime;
 
+extern "C" std::int32_t weld_rt_check_given(WeldTask* t, const WeldType* type, const void* value,
+                                            std::int32_t loc) {
+    if (type->kind == kWeldStruct) {
+        for (std::uint32_t i = 0; i < type->num_args; ++i)
+            if (weld_rt_check_given(t, type->args[i], static_cast<const char*>(value) + type->offsets[i],
+                                    loc))
+                return kFailed;
+    } else if (type->kind == kWeldVec) {
+        const auto& v = *static_cast<const WeldVec*>(value);
+        if (v.len < 0 || (v.len > 0 && !v.data && type->args[0]->size > 0))
+            return task_of(t)->fail(
+                kWeldKernelError, loc,
+                fmt::format("a user function gave a vector of length {}{}", v.len, v.data ? "" : " at NULL"));
+    }
+    return kOk;
+}
+
 extern "C" std::int32_t weld_rt_call(WeldTask* t, void* function, void** args, std::int64_t count,
                                      std::int32_t loc) {
     Task* task = task_of(t);

@@ -14,8 +14,9 @@
 #include "frontend/api/c_handles.h"
 #include "frontend/api/dump.h"
 #include "frontend/api/log.h"
-#include "frontend/api/print_value.h"
 #include "runtime/entry.h"
+#include "runtime/io/entries.h"
+#include "runtime/io/print_value.h"
 
 using namespace weld;
 
@@ -146,6 +147,10 @@ void weld_context_trim(weld_context_t context) {
 
 void weld_context_cancel(weld_context_t context) {
     if (const auto c = find<WeldContext>(context)) c->context->cancel();
+}
+
+void weld_context_set_output(weld_context_t context, weld_output_t write, void* data) {
+    if (const auto c = find<WeldContext>(context)) c->context->set_output(write, data);
 }
 
 void weld_context_free(weld_context_t context) { Handles::all().remove<WeldContext>(context); }

@@ -9,6 +9,7 @@
 
 #include "frontend/api/arguments.h"
 #include "runtime/describe.h"
+#include "runtime/io/output.h"
 
 namespace weld {
 
@@ -97,6 +98,28 @@ void Context::cancel() {
     for (std::atomic<std::int32_t>* stop : running_) *stop |= runtime::kCancelled;
 }
 
+void Context::set_output(weld_output_t write, void* data) {
+    const std::lock_guard lock(mutex_);
+    output_ = write;
+    output_data_ = data;
+}
+
+/// Prints to a function of the host.
+class Context::HostOutput final : public runtime::Output {
+  public:
+    explicit HostOutput(Context& context) {
+        const std::lock_guard lock(context.mutex_);
+        write_ = context.output_;
+        data_ = context.output_data_;
+    }
+    bool write(std::string_view text) override { return write_(data_, text.data(), text.size()) == 0; }
+    runtime::Output* chosen() { return write_ ? this : nullptr; }
+
+  private:
+    weld_output_t write_;
+    void* data_;
+};
+
 RunReport Context::run(const std::shared_ptr<const Program>& program, const void* args, int most_threads) {
     Arguments given;
     Taken taken;
@@ -110,6 +133,7 @@ RunReport Context::run(const std::shared_ptr<const Program>& program, const void
     PointsTo points_to;
     free_retired();
     Running running(*this);
+    HostOutput output(*this);
     static std::atomic<std::int64_t> runs{0};
     auto result = std::make_unique<RunResult>();
     result->run = runs++;
@@ -117,7 +141,8 @@ RunReport Context::run(const std::shared_ptr<const Program>& program, const void
                                           .account = account_,
                                           .stop = running.stop(),
                                           .adopted = &taken.memory,
-                                          .outside = given.holds.empty() ? nullptr : &points_to});
+                                          .outside = given.holds.empty() ? nullptr : &points_to,
+                                          .output = output.chosen()});
     if (!result->outcome.ok()) {
         RunReport report;
         report.failure = result->outcome.failure();

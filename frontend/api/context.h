@@ -20,6 +20,7 @@
 #include "frontend/api/compile.h"
 #include "frontend/api/config.h"
 #include "frontend/api/holds.h"
+#include "weld/weld.h"
 
 namespace weld {
 
@@ -42,6 +43,8 @@ class Context : public std::enable_shared_from_this<Context> {
     RunReport run(const std::shared_ptr<const Program>& program, const void* args, int most_threads);
     /// Stops the runs that are going on.
     void cancel();
+    /// Has runs that begin later print to `write` (null: to the standard output).
+    void set_output(weld_output_t write, void* data);
     /// Gives memory that waits for the next run back to the machine.
     void trim();
 
@@ -73,6 +76,7 @@ class Context : public std::enable_shared_from_this<Context> {
     void retire(std::unique_ptr<RunResult> result);
     void take_memory(const std::shared_ptr<RunResult>& source, Taken* taken);
     class Running;
+    class HostOutput;
     void enter_builders(const std::shared_ptr<RunResult>& result);
     void free_retired();
 
@@ -80,6 +84,8 @@ class Context : public std::enable_shared_from_this<Context> {
     int threads_;
 
     mutable std::mutex mutex_;
+    weld_output_t output_ = nullptr;
+    void* output_data_ = nullptr;
     std::vector<std::atomic<std::int32_t>*> running_;        ///< RunOptions::stop of each run
     std::vector<std::unique_ptr<RunResult>> retired_;        ///< wait for the next run
     std::unordered_map<const void*, LiveBuilder> builders_;  ///< by their memory

@@ -82,11 +82,6 @@ const WeldType* Descriptions::describe(const Type* type) {
     return described;
 }
 
-DictEntries entries_of(const WeldDict* dict) {
-    if (!dict || dict->count == 0) return {};
-    return {dict->entries, dict->count, dict->stride, dict->value_at};
-}
-
 bool is_same_type(const WeldType* a, const WeldType* b) {
     if (a == b) return true;
     return a->kind == b->kind && a->op == b->op && a->size == b->size &&

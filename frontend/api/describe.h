@@ -28,19 +28,6 @@ class Descriptions {
     std::map<const Type*, const WeldType*> known_;
 };
 
-/// Where the entries of a dictionary lie in memory.
-struct DictEntries {
-    const char* first = nullptr;
-    std::int64_t count = 0;
-    std::int64_t stride = 0;    ///< bytes from one entry to the next
-    std::int64_t value_at = 0;  ///< bytes from an entry's key to its value
-
-    const void* key(std::int64_t i) const { return first + i * stride; }
-    const void* value(std::int64_t i) const { return first + i * stride + value_at; }
-};
-/// NULL is a dictionary without entries.
-DictEntries entries_of(const WeldDict* dict);
-
 bool is_same_type(const WeldType* a, const WeldType* b);
 
 /// Weld text of a described type: `{i32,vec[f64]}`, `simd[f32,16]`.

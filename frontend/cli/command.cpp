@@ -16,13 +16,13 @@
 #include <unistd.h>
 
 #include "frontend/api/dump.h"
-#include "frontend/api/print_value.h"
 #include "frontend/cli/files.h"
 #include "frontend/cli/header.h"
 #include "frontend/cli/interrupt.h"
 #include "frontend/cli/progress.h"
 #include "frontend/cli/read_value.h"
 #include "frontend/cli/timing.h"
+#include "runtime/io/print_value.h"
 #include "weldir/passes/pass.h"
 #include "weldir/support/deep_stack.h"
 #include "weldir/support/diag.h"
@@ -131,6 +131,20 @@ int Settings::choose_stages(const Options& options) {
 // ---- one program
 
 namespace {
+
+/// What a program prints: written at once, so that it stands before its result and among messages where it
+/// was printed.
+class PrintOutput final : public runtime::Output {
+  public:
+    explicit PrintOutput(int fd) : out_(fd, Interruptible::stop_flag()) {}
+    bool write(std::string_view text) override {
+        out_.put(text);
+        return out_.flush() == 0;
+    }
+
+  private:
+    Writer out_;
+};
 
 class Command {
   public:
@@ -269,12 +283,14 @@ class Command {
 
     int run_program() {
         const Interruptible interruptible;
+        PrintOutput printed(options_.json ? STDERR_FILENO : STDOUT_FILENO);
         ProgressBar bar(options_.progress.value_or(::isatty(STDERR_FILENO)));
         runtime::RunOptions run;
         run.progress = bar.watched();
         run.threads = settings_.threads;
         run.account = settings_.account;
         run.stop = Interruptible::stop_flag();
+        run.output = &printed;
         for (std::int64_t i = 0; i < options_.repeat; ++i) {
             const double start = wall_ms(), start_cpu = process_ms();
             outcome_ = {};  // freeing the result before belongs to the run

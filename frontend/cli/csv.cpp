@@ -10,11 +10,11 @@
 #include <fmt/format.h>
 
 #include "frontend/api/describe.h"
-#include "frontend/api/print_value.h"
 #include "frontend/api/text.h"
 #include "frontend/cli/files.h"
 #include "frontend/cli/formats.h"
 #include "frontend/cli/read_value.h"
+#include "runtime/io/print_value.h"
 #include "weldir/support/visible.h"
 
 namespace weld {

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "frontend/api/writer.h"
 #include "runtime/abi/weld_abi.h"
+#include "runtime/io/writer.h"
 
 namespace weld {
 

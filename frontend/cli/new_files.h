@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/api/writer.h"
+#include "runtime/io/writer.h"
 
 namespace weld {
 

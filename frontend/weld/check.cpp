@@ -184,6 +184,7 @@ class Check {
             case Op::Sort: return sort(n);
             case Op::Select: return select(n);
             case Op::Kernel: return kernel(n);
+            case Op::Assert: return text(n);
             case Op::Serialize: return bytes(n->args[0], n->args[0]->type, "serialize");
             case Op::Deserialize: return bytes(n, n->type, "deserialize");
             default: return;
@@ -222,11 +223,22 @@ class Check {
             error_at(r_, n->args[1], "`select` computes both sides, so they cannot be builders; use `if`");
     }
 
+    void text(const Node* assertion) {
+        if (assertion->args.size() < 2) return;
+        const Type* t = assertion->args[1]->type;
+        if (t->is_vec() && (t->elem()->is_scalar(Scalar::I8) || t->elem()->is_scalar(Scalar::U8))) return;
+        error_at(r_, assertion->args[1], "`assert` says a string (`vec[i8]` or `vec[u8]`), found `{}`",
+                 show(t));
+    }
+
     void kernel(const Node* n) {
         for (const Node* a : n->args)
             if (a->type->holds_builder) error_at(r_, a, "a builder cannot be given to a `cudf`");
         if (n->type->holds_builder) r_.diagnostics.error(n->type_node->loc, "a `cudf` cannot give a builder");
-        if (is_builtin_kernel(n->text)) builtin_kernel(n);
+        if (is_builtin_kernel(n->text)) return builtin_kernel(n);
+        if (n->annotations)
+            for (const Annotation& a : *n->annotations)
+                r_.program.may_have_effects |= a.key == AttrKey::Effect && a.text == "true";
     }
 
     void builtin_kernel(const Node* n) {
@@ -238,11 +250,13 @@ class Check {
         }
         auto is_huge = [&](const Type* t) { return seen_[t->id].leaves > kMaxTypeLeaves; };
         if (is_huge(n->type) || std::any_of(params.begin(), params.end(), is_huge)) return;
-        if (find_builtin_kernel(n->text, params, n->type)) return;
+        if (const BuiltinKernel* kernel = find_builtin_kernel(n->text, params, n->type)) {
+            r_.program.may_have_effects |= kernel->effect;
+            return;
+        }
         Diagnostic& d = error_at(r_, n, "`{0}` is not called like this: found `cudf[{0},{1}]({2})`", n->text,
                                  show(n->type), found);
-        for (const std::string& overload : overloads_of_kernel(n->text))
-            d.note("there is `" + overload + "`");
+        for (const std::string& overload : overloads_of_kernel(n->text)) d.note("there is " + overload);
     }
 
     void bytes(const Node* at, const Type* type, const char* what) {

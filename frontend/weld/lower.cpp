@@ -1,7 +1,13 @@
 // The tree as nodes of the Module. Everything has been checked; what is decided here is only form: strings
-// become vectors, `zip` the data of its loop, large trees of operators are cut.
+// become vectors, `zip` the data of its loop, large trees of operators are cut, effects get names.
+//
+// `f(a, cudf[weld_print,{}](x))` becomes `let part = a; let part2 = cudf[weld_print,{}](x); f(part, part2)`:
+// an effect, or what it stands in, is the value of a `let`, and so is what is computed before it. These lets
+// go to the end of the stretch of code that is being lowered (`here_`), which is evaluated as a whole or not
+// at all.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "frontend/weld/reader.h"
 #include "weldir/ir/build.h"
@@ -20,7 +26,7 @@ class Lowering {
         for (const auto& d : p.definitions) d->function->lambda = lower(d->lambda);
         m_.main = p.main->is(Op::Lambda)
                       ? lower(p.main)
-                      : lambda(m_, std::span<const Symbol* const>(), lower(p.main), p.main->loc);
+                      : lambda(m_, std::span<const Symbol* const>(), stretch(p.main), p.main->loc);
     }
 
   private:
@@ -48,13 +54,44 @@ class Lowering {
     bool is_believed(AttrKey key) const { return key != AttrKey::Tail || r_.options.is_printed_module; }
 
     /// What a `cudf` promises is part of its KernelRef.
-    static bool is_promise(AttrKey key) { return key == AttrKey::Pure || key == AttrKey::Effect; }
+    static bool is_promise(AttrKey key) {
+        return key == AttrKey::Pure || key == AttrKey::Effect || key == AttrKey::Fails;
+    }
+    static bool promises(const Node* n, AttrKey key, std::string_view value) {
+        return n->annotations && std::ranges::any_of(*n->annotations, [&](const Annotation& a) {
+                   return a.key == key && a.text == value;
+               });
+    }
 
+    bool has_effect(const Node* n) const {
+        return r_.program.may_have_effects && r_.program.effects.contains(n);
+    }
+
+    /// What is evaluated in this order; up to the last effect it is named.
     std::vector<const Expr*> lower_all(std::span<Node* const> nodes) {
+        std::size_t effects = nodes.size();
+        if (!r_.program.may_have_effects) effects = 0;
+        while (effects > 0 && !has_effect(nodes[effects - 1])) --effects;
         std::vector<const Expr*> out;
         out.reserve(nodes.size());
-        for (Node* n : nodes) out.push_back(lower(n));
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+            const Expr* e = lower(nodes[i]);
+            out.push_back(i < effects ? in_order(e) : e);
+        }
         return out;
+    }
+
+    /// `e` by a name, which comes after all effects before it. (Of iterators, what is computed for them has
+    /// one.)
+    const Expr* in_order(const Expr* e) { return e->op == Op::Iter ? e : named(e, *here_); }
+
+    /// Code that is evaluated as a whole or not at all.
+    const Expr* stretch(Node* n) {
+        Lets lets;
+        Lets* outer = std::exchange(here_, &lets);
+        const Expr* e = lower(n);
+        here_ = outer;
+        return lets.empty() ? e : block(m_, lets, e, n->loc);
     }
 
     const Expr* simple(Node* n) {
@@ -97,8 +134,15 @@ class Lowering {
         for (auto at = spine.rbegin(); at != spine.rend(); ++at) {
             Node* n = *at;
             const Expr* right = nullptr;
+            if (has_effect(n->args[0]) || has_effect(n->args[1])) left = named(left, lets);
+            if (is_lazy_operand(n, 1) && has_effect(n->args[1])) {
+                left = annotated(n, lazily(n, left, stretch(n->args[1])));
+                if (n != top) left = operand(n, left, lets);
+                continue;
+            }
             if (!is_infix(n->args[1]) || is_lazy_operand(n, 1)) {
                 right = lower(n->args[1]);
+                if (has_effect(n->args[1])) right = named(right, lets);
             } else {
                 if (n->args[1]->has_bound || is_bound(n->args[1])) left = named(left, lets);
                 right = operand(n->args[1], infix(n->args[1], lets), lets);
@@ -107,6 +151,12 @@ class Lowering {
             if (n != top) left = operand(n, left, lets);
         }
         return left;
+    }
+
+    /// `left && right` or `left || right` as an `if`, whose sides may have effects.
+    const Expr* lazily(const Node* n, const Expr* left, const Expr* right) {
+        if (n->is(Op::And)) return if_(m_, left, right, bool_literal(m_, false), n->loc);
+        return if_(m_, left, bool_literal(m_, true), right, n->loc);
     }
 
     const Expr* operand(const Node* n, const Expr* e, Lets& lets) { return is_bound(n) ? named(e, lets) : e; }
@@ -122,7 +172,7 @@ class Lowering {
     const Expr* function(Node* n) {
         std::vector<const Symbol*> params;
         for (const Binding& b : n->bindings) params.push_back(declare(b));
-        return lambda(m_, params, lower(n->args[0]), n->loc);
+        return lambda(m_, params, stretch(n->args[0]), n->loc);
     }
 
     /// The value of `n` where lets may be added before it: blocks in blocks become one, however deep they
@@ -144,16 +194,22 @@ class Lowering {
 
     const Expr* with_lets(Node* n) {
         Lets lets;
+        Lets* outer = std::exchange(here_, &lets);
         const Expr* result = flat(n, lets);
+        here_ = outer;
         return block(m_, lets, result, n->loc);
     }
 
     const Expr* for_loop(Node* n) {
         Node* data = n->args[0];
         const bool zips = data->form == Form::Zip;
-        const std::vector<const Expr*> all =
-            zips ? lower_all(data->args) : std::vector<const Expr*>{lower(data)};
-        const Expr* builder = lower(n->args[1]);
+        std::vector<Node*> parts;
+        if (zips) parts.assign(data->args.begin(), data->args.end());
+        else parts.push_back(data);
+        parts.push_back(n->args[1]);
+        std::vector<const Expr*> all = lower_all(parts);
+        const Expr* builder = all.back();
+        all.pop_back();
         // What fails of such a loop is that its data differ in length: `zip` is to blame.
         return loop(m_, all, builder, lower(n->args[2]), zips ? data->loc : n->loc);
     }
@@ -169,15 +225,37 @@ class Lowering {
     }
 
     const Expr* cudf(Node* n) {
-        KernelRef ref = {.name = n->text};
         const std::vector<const Expr*> args = lower_all(n->args);
-        if (is_builtin_kernel(n->text)) return builtin_kernel(m_, n->text, n->type, args, n->loc);
-        if (n->annotations)
-            for (const Annotation& a : *n->annotations) {
-                if (a.key == AttrKey::Pure) ref.pure = a.text == "true";
-                if (a.key == AttrKey::Effect) ref.effect = a.text == "true";
-            }
+        const bool is_safe = promises(n, AttrKey::Fails, "false");
+        if (is_builtin_kernel(n->text)) return builtin_kernel(m_, n->text, n->type, args, n->loc, is_safe);
+        KernelRef ref = {.name = n->text};
+        ref.pure = promises(n, AttrKey::Pure, "true");
+        ref.effect = promises(n, AttrKey::Effect, "true");
+        ref.fails = !ref.pure && !is_safe;
         return kernel(m_, ref, n->type, args, n->loc);
+    }
+
+    const Expr* choice(Node* n) {
+        const Expr* cond = lower_all(n->args.first(1))[0];
+        const Expr* then = stretch(n->args[1]);
+        return if_(m_, cond, then, stretch(n->args[2]), n->loc);
+    }
+
+    const Expr* assertion(Node* n) {
+        const Expr* cond = lower_all(n->args.first(1))[0];
+        if (n->args.size() == 1) return assert_(m_, cond, n->loc);
+        const Expr* text = stretch(n->args[1]);
+        if (!has_effect(n->args[1])) return assert_(m_, cond, n->loc, text);
+        const Symbol* said = m_.symbol("text", text->type);
+        const Expr* fails = assert_(m_, bool_literal(m_, false), n->loc, var(m_, said));
+        return if_(m_, cond, bool_literal(m_, true), let(m_, said, text, fails), n->loc);
+    }
+
+    const Expr* sorted(Node* n) {
+        std::vector<Node*> values = {n->args[0]};
+        if (n->args.size() > 2) values.push_back(n->args[2]);
+        const std::vector<const Expr*> a = lower_all(values);
+        return sort(m_, a[0], lower(n->args[1]), n->loc, a.size() > 1 ? a[1] : nullptr);
     }
 
     const Expr* operation(Node* n) {
@@ -191,6 +269,10 @@ class Lowering {
             case Op::For: return for_loop(n);
             case Op::Iter: return iterator(n);
             case Op::Kernel: return cudf(n);
+            case Op::If: return choice(n);
+            case Op::Assert: return assertion(n);
+            case Op::Iterate: return iterate(m_, lower_all(n->args.first(1))[0], lower(n->args[1]), n->loc);
+            case Op::Sort: return sorted(n);
             case Op::Literal: return literal(m_, n->type, n->bits, n->loc);
             case Op::MakeVec:
                 if (const Expr* all = packed(n)) return all;
@@ -207,9 +289,7 @@ class Lowering {
             case Op::MakeVec: return make_vec(m_, n->type->elem(), a, n->loc);
             case Op::Cast: return cast(m_, n->scalar, a[0], n->loc);
             case Op::Broadcast: return broadcast(m_, a[0], n->type->lanes, n->loc);
-            case Op::If: return if_(m_, a[0], a[1], a[2], n->loc);
             case Op::Select: return select(m_, a[0], a[1], a[2], n->loc);
-            case Op::Iterate: return iterate(m_, a[0], a[1], n->loc);
             case Op::NewBuilder: return new_builder(m_, n->type, a.empty() ? nullptr : a[0], n->loc);
             case Op::Merge: return merge(m_, a[0], a[1], a.size() > 2 ? a[2] : nullptr, n->loc);
             case Op::Result: return result(m_, a[0], n->loc);
@@ -219,11 +299,9 @@ class Lowering {
             case Op::OptLanes: return opt_lanes(m_, a[0], a[1], n->lanes, n->loc);
             case Op::KeyExists: return key_exists(m_, a[0], a[1], n->loc);
             case Op::Slice: return slice(m_, a[0], a[1], a[2], n->loc);
-            case Op::Sort: return sort(m_, a[0], a[1], n->loc, a.size() > 2 ? a[2] : nullptr);
             case Op::ToVec: return to_vec(m_, a[0], n->loc);
             case Op::Serialize: return serialize(m_, a[0], n->loc);
             case Op::Deserialize: return deserialize(m_, n->type, a[0], n->loc);
-            case Op::Assert: return assert_(m_, a[0], n->loc);
             case Op::Call: return call(m_, n->definition->function, a, n->loc);
             default: return nullptr;  // has a function of its own above
         }
@@ -231,6 +309,7 @@ class Lowering {
 
     Reader& r_;
     Module& m_;
+    Lets* here_ = nullptr;  ///< before what is being lowered
 };
 
 }  // namespace

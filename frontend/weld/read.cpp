@@ -33,6 +33,7 @@ static bool understand(front::Reader& reader) {
     front::check(reader);
     if (reader.diagnostics.has_errors()) return false;
     front::check_linearity(reader);
+    front::find_effects(reader);
     if (reader.diagnostics.has_errors()) return false;
     front::lower(reader);
     return true;

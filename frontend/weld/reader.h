@@ -46,6 +46,9 @@ bool check_operands(Reader& reader, const Node* op, std::span<const Type* const>
 /// Every builder is used exactly once on each path; loops return what they were given.
 void check_linearity(Reader& reader);
 
+/// Finds out what must happen in order.
+void find_effects(Reader& reader);
+
 /// The tree as nodes of the Module. Cannot fail.
 void lower(Reader& reader);
 

@@ -10,6 +10,7 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "weldir/ir/module.h"
@@ -181,6 +182,8 @@ struct Program {
     std::uint32_t frame_size = 0;
     std::size_t num_nodes = 0;
     std::vector<std::unique_ptr<std::vector<Annotation>>> annotations;
+    bool may_have_effects = false;            ///< set by `check`: some `cudf` has one
+    std::unordered_set<const Node*> effects;  ///< set by `find_effects`: these have one, in them or below
     std::vector<Node*> unused;  ///< expanded: bodies of functions that nobody calls; they are typed, no more
 };
 

@@ -224,6 +224,14 @@ void weld_context_trim(weld_context_t context);
  * first. Runs that begin later are not concerned. */
 void weld_context_cancel(weld_context_t context);
 
+/* Where programs print to. `write` gets the bytes of each piece of text, with no NUL after them, in the order of the
+ * program and on the thread that runs it; if it does not return 0, the run fails with WELD_KERNEL_ERROR. Runs that
+ * go on at once in one context may call it at once. A NULL `write` means the standard output of the process (the
+ * `stdout` of C), as does a context that was never told. Concerns runs that begin later; those whose first argument
+ * is a weld_conf_t print to the standard output. */
+typedef int (*weld_output_t)(void* data, const char* text, size_t size);
+void weld_context_set_output(weld_context_t context, weld_output_t write, void* data);
+
 /* Dictionaries. A weld_dict_t is what a result of type dict[K,V] holds: weld_value_data points to one. It can
  * be read as long as the value lives. NULL has no entries. */
 typedef struct WeldDict* weld_dict_t;

@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <initializer_list>
 #include <iterator>
 #include <memory>
@@ -430,10 +431,28 @@ class Context {
     void trim() { weld_context_trim(handle_.get()); }
     /// Stops the runs that are going on: they throw, with code WELD_CANCELLED.
     void cancel() { weld_context_cancel(handle_.get()); }
+    /// Has runs that begin later print to `write` instead of the standard output. It is called on the thread
+    /// that runs a program; if it throws, the run fails.
+    void set_output(std::function<void(std::string_view)> write) {
+        auto kept = std::make_unique<Write>(std::move(write));
+        weld_context_set_output(handle_.get(), *kept ? &Context::print : nullptr, kept.get());
+        output_ = std::move(kept);
+    }
 
     weld_context_t handle() const { return handle_.get(); }
 
   private:
+    using Write = std::function<void(std::string_view)>;
+    static int print(void* write, const char* text, std::size_t size) {
+        try {
+            (*static_cast<Write*>(write))(std::string_view(text, size));
+            return 0;
+        } catch (...) {
+            return 1;
+        }
+    }
+
+    std::unique_ptr<Write> output_;  // where it is stays the same when this moves
     detail::Owned<WeldContext, weld_context_free> handle_;
 };
 

@@ -132,6 +132,20 @@ typedef struct WeldLoop {
                              // while the loop runs, what an iteration adds to an element at most; else 0
 } WeldLoop;
 
+// ---- kernels ----------------------------------------------------------------------------------------------
+
+// A call of a built-in kernel (kernels.def).
+typedef struct WeldCall {
+    const void* const* args;       // pointers to the arguments
+    const WeldType* const* types;  // of the variables of the row, in the order in which it first names them; those of
+                                   // a repeated parameter once for each time
+    int32_t num_args;
+    int32_t loc;                   // the place of the call
+} WeldCall;
+
+// Fills the room at `result`, which is zero. Returns a status.
+typedef int32_t WeldKernelFn(WeldTask* task, const WeldCall* call, void* result) noexcept;
+
 // ---- failures ---------------------------------------------------------------------------------------------
 
 // Codes of Weld 0.4, then ours.

@@ -95,6 +95,34 @@ TEST_CASE("an exception becomes a failure, and nothing is lost") {
     CHECK(json(run(m, c, vec(v))) == "[1, 2]");
 }
 
+TEST_CASE("a vector of a length that cannot be is a failure") {
+    const Context c = context();
+    const Module m = compile("|n: i64| len({0L, cudf[test_letters,vec[i8]](n)}.$1)");
+    CHECK(as<std::int64_t>(run(m, c, std::int64_t(3))) == 3);
+    std::string message;
+    CHECK(failure(m, c, std::int64_t(-1), &message) == WELD_KERNEL_ERROR);
+    CHECK(message.find("a user function gave a vector of length -1") != std::string::npos);
+}
+
+static std::string noted;
+extern "C" void test_note(std::int64_t* x, std::int64_t* result) {
+    noted += std::to_string(*x) + ' ';
+    *result = *x;
+}
+
+TEST_CASE("effects come in the order of the program, also inside expressions and loops") {
+    const Context c = context();
+    noted.clear();
+    const Module m = compile(
+        "macro note(x) = @(effect:true) cudf[test_note,i64](x);"
+        "|v: vec[i64]| note(1L) + note(2L) * lookup(map(v, |x| note(x) + 1L), note(0L)) - note(3L)");
+    std::vector<std::int64_t> v(3000, 7);
+    CHECK(as<std::int64_t>(run(m, c, vec(v))) == 1 + 2 * 8 - 3);
+    std::string expected = "1 2 ";
+    for (int i = 0; i < 3000; ++i) expected += "7 ";
+    CHECK(noted == expected + "0 3 ");
+}
+
 TEST_CASE("libraries") {
     const Error e = error();
     weld_load_library("/nowhere/libnothing.so", e.get());

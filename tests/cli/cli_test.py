@@ -526,6 +526,24 @@ class CliTest(Case):
         self.assertEqual((run.code, run.out, run.err), (0, "", ""))
         self.fails(3, "error: ", "--quiet", "-e", "assert(false)")
 
+    def test_prints_come_before_the_result(self):
+        program = 'let a = cudf[weld_print,{}](1, "x"); let b = cudf[weld_print_text,{}]("no end"); [2]'
+        run = Run("-e", program)
+        self.assertEqual((run.code, run.out, run.err), (0, '1 "x"\nno end[2]\n', ""))
+        run = Run("--quiet", "--repeat", "2", "-e", program)
+        self.assertEqual((run.code, run.out, run.err), (0, '1 "x"\nno end' * 2, ""))
+        run = Run("--json", "-e", program)  # there, standard output is one line of JSON
+        self.assertEqual((run.code, run.out, run.err), (0, "[2]\n", '1 "x"\nno end'))
+        run = Run("-e", "|n: i64| let a = cudf[weld_print,{}](n); let b = assert(n > 1L, \"too few\"); n", "1")
+        self.assertEqual((run.code, run.out), (3, "1\n"))
+        self.assertIn("<expr>:1:50: error: too few\n", run.err)
+
+    def test_prints_that_cannot_be_written(self):
+        with open("/dev/full", "w") as full:
+            run = subprocess.run([CLI, "-e", "let a = cudf[weld_print,{}](1); 2"], stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(run.returncode, 3)
+        self.assertIn(b"the output cannot be written", run.stderr)
+
     def test_quiet_still_writes_files(self):
         run = Run("--quiet", "--out", self.path("r.csv"), "-e", "{[1, 2], [3, 4]}")
         self.assertEqual((run.code, run.out, run.err), (0, "", ""))

@@ -10,6 +10,7 @@ each expectation is one run, with the arguments, options and libraries named sin
   # args: '[1, 2, 3]' 5      words as in a shell, one per parameter
   # options: --threads 1     more options of weld-cli
   # library: udf.cpp         a C++ file, made into a shared library that `cudf` can call
+  # prints: hello            prints this line before what comes next; any number of times
   # => [2, 4, 6]             prints exactly this
   # ~> 0.25                  prints this, numbers to 1e-9 relative
   # type: vec[i64]           has this type
@@ -36,7 +37,7 @@ import subprocess
 import sys
 import tempfile
 
-DIRECTIVE = re.compile(r'^# (?=[=~]>|\w+:)(args|options|library|type|error|usage|fails|warning|=>|~>):? ?(.*)$')
+DIRECTIVE = re.compile(r'^# (?=[=~]>|\w+:)(args|options|library|prints|type|error|usage|fails|warning|=>|~>):? ?(.*)$')
 SETTINGS = ('args', 'options', 'library')
 EXIT_CODES = {'error': 1, 'usage': 2, 'fails': 3}
 NUMBER = re.compile(r'-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?')
@@ -128,12 +129,16 @@ def check(kind, expected, p):
 def programs(text, path, session):
     """Runs a program once per expectation: yields (offset, what was expected, what is wrong or None)."""
     settings = {}
+    printed = []
     seen = False
     for offset, line in enumerate(text):
         m = DIRECTIVE.match(line)
         if not m:
             continue
         kind, rest = m.groups()
+        if kind == 'prints':
+            printed.append(rest + '\n')
+            continue
         if kind in SETTINGS:
             settings[kind] = rest
             continue
@@ -150,10 +155,11 @@ def programs(text, path, session):
             command += ['--type'] if kind == 'type' else []
             command += [path] + args
         try:
-            wrong = check(kind, rest, session.run(command, stderr=subprocess.PIPE))
+            wrong = check(kind, ''.join(printed) + rest, session.run(command, stderr=subprocess.PIPE))
         except subprocess.TimeoutExpired:
             wrong = 'no result within %g s' % session.options.timeout
         settings.pop('args', None)
+        printed.clear()
         yield offset, line, wrong
     if not seen:
         yield 0, 'an expectation such as `# => 3`', 'the program has none'

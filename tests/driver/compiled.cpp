@@ -5,6 +5,7 @@
 #include <tbb/global_control.h>
 
 #include "runtime/hash_table.h"
+#include "runtime/io/output.h"
 #include "tests/interp/memory.h"
 
 namespace weld::driver {
@@ -34,6 +35,11 @@ static void entries_of(const Type*, const void* dict,
     for (std::int64_t i = 0; i < d->count; ++i) entry(d->entry(i), d->entry(i) + d->value_at);
 }
 
+struct Printed final : runtime::Output {
+    std::string text;
+    bool write(std::string_view more) override { return text += more, true; }
+};
+
 Ran Compiled::run(std::span<const interp::Value> args, int threads) const {
     using tbb::global_control;  // as many threads as asked for, on however few cores
     static const global_control real_threads(global_control::max_allowed_parallelism, 16);
@@ -44,8 +50,11 @@ Ran Compiled::run(std::span<const interp::Value> args, int threads) const {
     const void* arguments = interp::store_arguments(types, args, memory);
     runtime::RunOptions options;
     options.threads = threads;
+    Printed printed;
+    options.output = &printed;
     const RunOutcome out = program_->run(arguments, options);
     ran.done = out.ok();
+    ran.output = std::move(printed.text);
     if (ran.done) {
         ran.value = interp::load(program_->result_type(), out.value(), entries_of);
         return ran;

@@ -48,6 +48,9 @@ static std::string compare_failures(const Ran& ran, const Position& at, int code
 std::string compare_ran(const Ran& ran, const Module& m, const interp::Outcome& expected,
                         const CompareOptions& options) {
     if (expected.decided) return {};
+    if (ran.output != expected.output)
+        return fmt::format("it prints \"{}\", and not \"{}\"", ran.output, expected.output);
+    if (!ran.done && ran.message.find(expected.said) == std::string::npos) return "it fails: " + ran.message;
     if (!ran.done) {
         if (expected.kind == interp::Outcome::Done) return "it fails: " + ran.message;
         return compare_failures(ran, m.sources.position(expected.loc), expected.code, options.exact_failures);
@@ -64,12 +67,13 @@ std::string check_interpreted(const Module& rewritten, const Module& m, std::spa
     Ran ran;
     ran.done = out.kind == interp::Outcome::Done;
     ran.value = std::move(out.value);
+    ran.output = std::move(out.output);
     if (!ran.done) {
         const Position at = m.sources.position(out.loc);
         ran.code = out.code;
         ran.line = at.line;
         ran.column = at.column;
-        ran.message = fmt::format("{} {}:{}", name_of_code(out.code), at.line, at.column);
+        ran.message = fmt::format("{} {}:{} {}", name_of_code(out.code), at.line, at.column, out.said);
     }
     return compare_ran(ran, m, expected, options);
 }

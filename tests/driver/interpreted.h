@@ -35,6 +35,7 @@ struct Ran {
     int code = 0;         ///< failed: a WeldErrno
     std::uint32_t line = 0, column = 0;
     std::string message;
+    std::string output;  ///< what it printed
 };
 
 struct CompareOptions {

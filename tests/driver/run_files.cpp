@@ -94,6 +94,8 @@ class CaseRunner {
 
     std::string compare_expected(const Call& c, const Module& m, const interp::Outcome& out) {
         if (out.kind == interp::Outcome::GaveUp) return "the interpreter gives up";
+        if (out.output != c.prints) return fmt::format("it prints \"{}\"", out.output);
+        if (out.said != c.says) return fmt::format("it says \"{}\"", out.said);
         if (out.kind == interp::Outcome::Failed) {
             const Position at = m.sources.position(out.loc);
             const std::string found = fmt::format("{} {}:{}", name_of_code(out.code), at.line, at.column);

@@ -53,6 +53,17 @@ std::vector<std::string> names_in(std::string list) {
     return names;
 }
 
+/// `\n` is the end of a line, `\s` a blank.
+std::string unescaped(const std::string& text) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const bool escape = text[i] == '\\' && i + 1 < text.size();
+        if (escape) ++i;
+        out += escape && text[i] == 'n' ? '\n' : escape && text[i] == 's' ? ' ' : text[i];
+    }
+    return out;
+}
+
 /// What stands before the first `#@ program:` of a file is often nothing but a comment.
 bool is_comment(const std::string& text) {
     std::stringstream in(text);
@@ -112,6 +123,8 @@ class FileReader {
         if (key == "passes") now().passes = names_in(value);
         else if (key == "after") begin_after(line);
         else if (key == "call" || key == "fails") call(value, key == "fails", line);
+        else if (key == "prints" && !now().calls.empty()) now().calls.back().prints = unescaped(value);
+        else if (key == "says" && !now().calls.empty()) now().calls.back().says = value;
         else if (key == "error") error(value, line);
         else if (key == "unordered") now().unordered = true;
         else fail(line, "there is no `#@ " + key + "`");

@@ -7,6 +7,9 @@
 //     #@ call: [1.0, 2.0], 3 => 8.0          # arguments, separated by commas, and the result; any number of
 //     times
 //     #@ fails: [1.0], 0 => DivisionByZero 2:14    # a call that must fail there
+//     #@ prints: 1\n2\n                     # what the call before it prints, on one line; nothing, if this
+//     is missing
+//     #@ says: the text                      # what the assert says that the call before it fails at
 //     #@ error: 2:14 unknown name            # the compiler must say this (any part of the message) about
 //     that place
 //     #@ unordered                           # the order of vectors does not matter (`tovec`)
@@ -27,6 +30,7 @@ struct Call {
     std::size_t line = 0;
     std::string args, expected;  // as written
     bool fails = false;
+    std::string prints, says;
 };
 
 /// `LINE:COL text`

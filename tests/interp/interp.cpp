@@ -49,6 +49,8 @@ class Interpreter {
     }
 
     Slack slack;
+    std::string output;
+    std::string said;  // by the assert that failed
 
   private:
     Value& at(const Symbol* s) { return names_[s->id]; }
@@ -86,8 +88,9 @@ class Interpreter {
             case Op::Serialize: return serialized(e->as<Serialize>());
             case Op::Deserialize: return deserialized(e->as<Deserialize>());
             case Op::Assert:
-                if (!eval(e->arg(0)).bits) fail(kWeldAssertionError, e);
-                return bool_value(true);
+                if (eval(e->arg(0)).bits) return bool_value(true);
+                if (const Expr* text = e->as<Assert>().text()) said = bytes_of(eval(text));
+                fail(kWeldAssertionError, e);
             case Op::Kernel: return kernel(e->as<Kernel>());
             case Op::Call: return call(e->as<Call>());
             default:
@@ -497,8 +500,7 @@ class Interpreter {
     Value kernel(Kernel k) {
         const Values args = all(k.args());
         if (k.ref().builtin) {
-            std::optional<Value> result =
-                call_builtin(*find_builtin_kernel(k.ref().name, k.args(), k.node->type), args);
+            std::optional<Value> result = call_builtin(k, args, slack, output);
             if (!result) fail(kWeldKernelError, k.node);
             return *std::move(result);
         }
@@ -576,6 +578,8 @@ Outcome run(const Module& m, std::span<const Value> args, const Options& options
         out.kind = Outcome::GaveUp;
     }
     out.decided = interpreter.slack.decided;
+    out.output = std::move(interpreter.output);
+    out.said = std::move(interpreter.said);
     return out;
 }
 

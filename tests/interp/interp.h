@@ -28,9 +28,11 @@ struct Options {
 struct Outcome {
     enum Kind { Done, Failed, GaveUp };
     Kind kind = GaveUp;
-    Value value;   ///< Done
-    int code = 0;  ///< Failed: a WeldErrno (runtime/abi/weld_abi.h)
-    Loc loc;       ///< Failed: of the expression that failed
+    Value value;         ///< Done
+    int code = 0;        ///< Failed: a WeldErrno (runtime/abi/weld_abi.h)
+    Loc loc;             ///< Failed: of the expression that failed
+    std::string output;  ///< what the program printed
+    std::string said;    ///< Failed: the text of the assert, if it has one
     bool decided =
         false;  ///< something hung on the order of a reduction: the value is one of several (see Slack)
 };

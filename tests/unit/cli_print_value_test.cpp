@@ -1,12 +1,12 @@
 // Values as text, readable and JSON.
-#include "frontend/api/print_value.h"
+#include "runtime/io/print_value.h"
 
 #include <cmath>
 #include <limits>
 
 #include <doctest/doctest.h>
 
-#include "frontend/api/entries.h"
+#include "runtime/io/entries.h"
 #include "tests/unit/cli_values.h"
 
 using namespace weld;

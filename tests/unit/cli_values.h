@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "frontend/api/describe.h"
-#include "frontend/api/print_value.h"
-#include "frontend/api/writer.h"
+#include "runtime/io/print_value.h"
+#include "runtime/io/writer.h"
 #include "weldir/ir/type.h"
 
 namespace weld::cli_test {

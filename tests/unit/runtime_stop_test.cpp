@@ -64,8 +64,9 @@ TEST_CASE("long work stops once the run is to") {
     const auto kernel = [&](WeldKernelFn* function, const WeldVec& looked_for) -> Work {
         return [&, function](WeldTask* t) {
             const void* args[] = {&text, &looked_for};
+            const WeldCall call = {args, nullptr, 2, 7};
             bool found;
-            return function(t, args, &found, 7);
+            return function(t, &call, &found);
         };
     };
     const std::vector<std::pair<const char*, Work>> works = {

@@ -252,12 +252,15 @@ const Expr* serialize(Module& m, const Expr* of, Loc loc) {
 const Expr* deserialize(Module& m, const Type* type, const Expr* of, Loc loc) {
     return make(m, Op::Deserialize, type, {of}, loc);
 }
-const Expr* assert_(Module& m, const Expr* of, Loc loc) {
+const Expr* assert_(Module& m, const Expr* of, Loc loc, const Expr* text) {
+    if (text) return make(m, Op::Assert, m.types.boolean(), {of, text}, loc);
     return make(m, Op::Assert, m.types.boolean(), {of}, loc);
 }
 
 const Expr* kernel(Module& m, const KernelRef& ref, const Type* type, Args args, Loc loc) {
     KernelRef* kept = m.arena.make<KernelRef>(ref);
+    if (ref.pure && !ref.builtin)
+        kept->fails = false;  // a user's function fails only in what it does besides
     kept->name = m.arena.copy(ref.name);
     return make(m, Op::Kernel, type, args, loc, {.kernel = kept});
 }

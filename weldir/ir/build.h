@@ -78,7 +78,7 @@ const Expr* sort(Module& m, const Expr* of, const Expr* by, Loc loc = {}, const 
 const Expr* to_vec(Module& m, const Expr* of, Loc loc = {});
 const Expr* serialize(Module& m, const Expr* of, Loc loc = {});
 const Expr* deserialize(Module& m, const Type* type, const Expr* of, Loc loc = {});
-const Expr* assert_(Module& m, const Expr* of, Loc loc = {});
+const Expr* assert_(Module& m, const Expr* of, Loc loc = {}, const Expr* text = nullptr);
 const Expr* kernel(Module& m, const KernelRef& ref, const Type* type, Args args, Loc loc = {});
 const Expr* call(Module& m, const Function* function, Args args, Loc loc = {});
 

@@ -63,12 +63,15 @@ struct IterShape {
     bool bounded = false;  ///< has start, end, stride
 };
 
+struct BuiltinKernel;
+
 /// A function of the runtime or of the user, called by name.
 struct KernelRef {
     std::string_view name;
-    bool pure = false;     ///< may be dropped, repeated, moved
-    bool effect = false;   ///< exactly once, in program order; never in a parallel loop
-    bool builtin = false;  ///< a row of runtime/abi/kernels.def rather than a user's symbol
+    bool pure = false;    ///< computes its result and nothing else
+    bool effect = false;  ///< exactly once, in program order; never in a parallel loop
+    bool fails = true;    ///< can fail; what is pure and cannot may be dropped, repeated, moved
+    const BuiltinKernel* builtin = nullptr;  ///< its row of runtime/abi/kernels.def; null: a user's symbol
 };
 
 struct Expr;
@@ -298,8 +301,10 @@ struct Serialize : View<Op::Serialize> {
 struct Deserialize : View<Op::Deserialize> {
     const Expr* of() const { return node->arg(0); }
 };
+/// With a text, which is evaluated only to say why the program fails.
 struct Assert : View<Op::Assert> {
     const Expr* of() const { return node->arg(0); }
+    const Expr* text() const { return node->num_args > 1 ? node->arg(1) : nullptr; }
 };
 /// `cudf[name,T](args)`.
 struct Kernel : View<Op::Kernel> {

@@ -99,7 +99,7 @@ static Traits own_traits(const Expr* e) {
             const KernelRef& ref = e->as<Kernel>().ref();
             t.heavy = true;
             t.calls = !ref.pure;
-            t.fails = !ref.pure || ref.builtin;
+            t.fails = ref.fails;
             t.ordered = ref.effect || e->says(AttrKey::Parallel, false);
             break;
         }

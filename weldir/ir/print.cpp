@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "weldir/ir/build.h"
+#include "weldir/ir/kernels.h"
 
 namespace weld {
 
@@ -319,11 +320,21 @@ class Writer {
     }
 
     static bool has_annotations(const Expr* e) {
-        if (makes_promises(e) && (e->attr.kernel->pure || e->attr.kernel->effect)) return true;
+        if (promises(e, AttrKey::Pure) || promises(e, AttrKey::Effect) || promises(e, AttrKey::Fails))
+            return true;
         return e->annotations.size() > std::size_t(is_fringe(e));  // a fringe's is printed as its lanes
     }
-    /// A call of a user's function; what built-in kernels promise need not be said.
-    static bool makes_promises(const Expr* e) { return e->op == Op::Kernel && !e->attr.kernel->builtin; }
+    /// A call promises what `key` says, and that doesn't follow from its name or another promise.
+    static bool promises(const Expr* e, AttrKey key) {
+        if (e->op != Op::Kernel) return false;
+        const KernelRef& ref = *e->attr.kernel;
+        switch (key) {
+            case AttrKey::Pure: return ref.pure && !ref.builtin;
+            case AttrKey::Effect: return ref.effect && !ref.builtin;
+            case AttrKey::Fails: return !ref.fails && (ref.builtin ? ref.builtin->fails : !ref.pure);
+            default: return false;
+        }
+    }
     static bool is_fringe(const Expr* e) {
         return e->op == Op::Iter && e->attr.iter.kind == IterKind::Fringe;
     }
@@ -354,13 +365,10 @@ class Writer {
             if (s.size() > 2) s += ", ";
             ((s += name_of(key)) += ':') += value;
         };
-        const KernelRef* ref = makes_promises(e) ? e->attr.kernel : nullptr;
         for (int k = 0; k <= int(AttrKey::AlwaysUseRuntime); ++k) {
             const AttrKey key = AttrKey(k);
-            if (ref && key == AttrKey::Pure) {
-                if (ref->pure) add(key, "true");
-            } else if (ref && key == AttrKey::Effect) {
-                if (ref->effect) add(key, "true");
+            if (promises(e, key)) {
+                add(key, key == AttrKey::Fails ? "false" : "true");
             } else if (const Annotation* a = e->annotation(key);
                        a && !(key == AttrKey::Size && is_fringe(e))) {
                 add(key, a->text);

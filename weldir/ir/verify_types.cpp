@@ -461,7 +461,11 @@ void deserialize(Demands& d, const Expr* e) {
 }
 
 void assert_(Demands& d, const Expr* e) {
-    if (d.arity(e, 1, 1)) d.that(e->arg(0)->type->is_bool() && e->type->is_bool(), "`assert` is of bool");
+    if (!d.arity(e, 1, 2)) return;
+    d.that(e->arg(0)->type->is_bool() && e->type->is_bool(), "`assert` is of bool");
+    if (const Expr* text = e->as<Assert>().text())
+        d.that(is_vec_of(text->type, Scalar::I8) || is_vec_of(text->type, Scalar::U8),
+               "`assert` says a string");
 }
 
 // ---- calls
@@ -471,7 +475,7 @@ void kernel(Demands& d, const Expr* e) {
     d.that(!e->type->holds_builder, "a kernel that gives a builder");
     for (const Expr* a : e->args()) d.that(!a->type->holds_builder, "a kernel that takes a builder");
     if (e->attr.kernel->builtin)
-        d.that(find_builtin_kernel(e->attr.kernel->name, e->args(), e->type) != nullptr,
+        d.that(find_builtin_kernel(e->attr.kernel->name, e->args(), e->type) == e->attr.kernel->builtin,
                "`{}` has no such overload", e->attr.kernel->name);
 }
 

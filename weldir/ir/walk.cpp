@@ -123,7 +123,7 @@ static bool fails_itself(const Expr* e) {
         case Op::Assert:
         case Op::Call: return true;     // a call may recurse without end
         case Op::Iterate: return true;  // may not end
-        case Op::Kernel: return !e->as<Kernel>().ref().pure || e->as<Kernel>().ref().builtin;
+        case Op::Kernel: return e->as<Kernel>().ref().fails;
         case Op::Iter: return e->as<Iter>().shape().bounded;
         case Op::For: return e->as<For>().data().size() > 1;
         case Op::Merge: return e->arg(0)->type->is_builder(BuilderKind::VecMerger);
@@ -172,7 +172,8 @@ struct Comparison {
             case Op::Kernel:
                 if (a->attr.kernel->name != b->attr.kernel->name ||
                     a->attr.kernel->pure != b->attr.kernel->pure ||
-                    a->attr.kernel->effect != b->attr.kernel->effect)
+                    a->attr.kernel->effect != b->attr.kernel->effect ||
+                    a->attr.kernel->fails != b->attr.kernel->fails)
                     return false;
                 break;
             case Op::Call:

@@ -46,12 +46,13 @@ inline bool stands_alone(Facts& facts, const Expr* e) {
 }
 
 /// Arguments of `e` that are evaluated only sometimes, and have blocks of their own: the sides of `if`, the
-/// right sides of `&& ||`, the bodies of functions.
+/// right sides of `&& ||`, the texts of asserts, the bodies of functions.
 inline bool is_lazy_arg(const Expr* e, std::size_t i) {
     switch (e->op) {
         case Op::If: return i > 0;
         case Op::And:
-        case Op::Or: return i == 1;
+        case Op::Or:
+        case Op::Assert: return i == 1;
         case Op::Lambda: return true;
         default: return false;
     }

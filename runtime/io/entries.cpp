@@ -1,11 +1,11 @@
 // Sorting keys of any type.
-#include "frontend/api/entries.h"
+#include "runtime/io/entries.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 
-#include "frontend/api/describe.h"
+#include "runtime/hash_table.h"
 
 namespace weld {
 
@@ -65,6 +65,11 @@ int compare_keys(const WeldType* type, const void* a, const void* b) {
         case kWeldStruct: return compare_fields(type, a, b);
         default: return 0;  // not a key
     }
+}
+
+DictEntries entries_of(const WeldDict* dict) {
+    if (!dict || dict->count == 0) return {};
+    return {dict->entries, dict->count, dict->stride, dict->value_at};
 }
 
 std::vector<DictEntry> sorted_entries(const WeldType* type, const WeldDict* dict) {

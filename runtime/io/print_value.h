@@ -1,8 +1,8 @@
 // Values in memory as text: readable Weld, or JSON.
 #pragma once
 
-#include "frontend/api/writer.h"
 #include "runtime/abi/weld_abi.h"
+#include "runtime/io/writer.h"
 
 namespace weld {
 

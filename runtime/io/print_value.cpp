@@ -1,12 +1,12 @@
 // Printing by type. In readable form a vector of i8 that is printable UTF-8 is a string.
-#include "frontend/api/print_value.h"
+#include "runtime/io/print_value.h"
 
 #include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <vector>
 
-#include "frontend/api/entries.h"
+#include "runtime/io/entries.h"
 #include "weldir/support/utf8.h"
 #include "weldir/support/visible.h"
 

@@ -30,8 +30,6 @@ namespace {
 
 using Byte = std::uint8_t;
 
-std::string_view text_of(const WeldVec& v) { return {static_cast<const char*>(v.data), std::size_t(v.len)}; }
-
 // ---- what is looked for
 //
 // A finder says whether a text holds what is looked for: `search`. If it has a `scan`, that marks all places
@@ -295,55 +293,35 @@ std::int32_t find_nested(Task* task, const Finder& finder, const WeldVec& string
 
 using namespace weld::runtime;
 
-extern "C" {
-
-std::int32_t weld_kernel_contains_flat(WeldTask* t, const void* const* args, void* result,
-                                       std::int32_t loc) noexcept {
-    Task* task = task_of(t);
-    return guarded(task, loc, [&] {
-        return with_needle(text_of(argument<WeldVec>(args, 1)), [&](const auto& finder) {
-            return find_flat(task, finder, argument<Flat>(args, 0), static_cast<WeldVec*>(result), loc);
-        });
+WELD_KERNEL_BODY(weld_kernel_contains_flat) {
+    return with_needle(text_of(argument<WeldVec>(call, 1)), [&](const auto& finder) {
+        return find_flat(task, finder, argument<Flat>(call, 0), static_cast<WeldVec*>(result), call->loc);
     });
 }
 
-std::int32_t weld_kernel_contains_nested(WeldTask* t, const void* const* args, void* result,
-                                         std::int32_t loc) noexcept {
-    Task* task = task_of(t);
-    return guarded(task, loc, [&] {
-        return with_needle(text_of(argument<WeldVec>(args, 1)), [&](const auto& finder) {
-            return find_nested(task, finder, argument<WeldVec>(args, 0), static_cast<WeldVec*>(result), loc);
-        });
+WELD_KERNEL_BODY(weld_kernel_contains_nested) {
+    return with_needle(text_of(argument<WeldVec>(call, 1)), [&](const auto& finder) {
+        return find_nested(task, finder, argument<WeldVec>(call, 0), static_cast<WeldVec*>(result),
+                           call->loc);
     });
 }
 
-std::int32_t weld_kernel_contains(WeldTask* t, const void* const* args, void* result,
-                                  std::int32_t loc) noexcept {
-    Task* task = task_of(t);
-    return with_needle(text_of(argument<WeldVec>(args, 1)), [&](const auto& finder) {
-        *static_cast<bool*>(result) = found_in(task, finder, argument<WeldVec>(args, 0));
-        return task->check_stop(loc);
+WELD_KERNEL_BODY(weld_kernel_contains) {
+    return with_needle(text_of(argument<WeldVec>(call, 1)), [&](const auto& finder) {
+        *static_cast<bool*>(result) = found_in(task, finder, argument<WeldVec>(call, 0));
+        return task->check_stop(call->loc);
     });
 }
 
-std::int32_t weld_kernel_matches_flat(WeldTask* t, const void* const* args, void* result,
-                                      std::int32_t loc) noexcept {
-    Task* task = task_of(t);
-    return guarded(task, loc, [&] {
-        return with_pattern(task, text_of(argument<WeldVec>(args, 1)), loc, [&](const auto& finder) {
-            return find_flat(task, finder, argument<Flat>(args, 0), static_cast<WeldVec*>(result), loc);
-        });
+WELD_KERNEL_BODY(weld_kernel_matches_flat) {
+    return with_pattern(task, text_of(argument<WeldVec>(call, 1)), call->loc, [&](const auto& finder) {
+        return find_flat(task, finder, argument<Flat>(call, 0), static_cast<WeldVec*>(result), call->loc);
     });
 }
 
-std::int32_t weld_kernel_matches_nested(WeldTask* t, const void* const* args, void* result,
-                                        std::int32_t loc) noexcept {
-    Task* task = task_of(t);
-    return guarded(task, loc, [&] {
-        return with_pattern(task, text_of(argument<WeldVec>(args, 1)), loc, [&](const auto& finder) {
-            return find_nested(task, finder, argument<WeldVec>(args, 0), static_cast<WeldVec*>(result), loc);
-        });
+WELD_KERNEL_BODY(weld_kernel_matches_nested) {
+    return with_pattern(task, text_of(argument<WeldVec>(call, 1)), call->loc, [&](const auto& finder) {
+        return find_nested(task, finder, argument<WeldVec>(call, 0), static_cast<WeldVec*>(result),
+                           call->loc);
     });
 }
-
-}  // extern "C"

@@ -1,4 +1,4 @@
-// Buffered output to a file descriptor, or into a string; all that results go through.
+// Buffered output to a file descriptor, into a string, or to where a run prints; all that values go through.
 #pragma once
 
 #include <atomic>
@@ -9,6 +9,8 @@
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
+#include "runtime/io/output.h"
+
 namespace weld {
 
 /// Collects text and writes it in large pieces. Errors are kept: nothing is written after the first.
@@ -17,6 +19,8 @@ class Writer {
     /// Fails with ECANCELED once `*stop` is not 0.
     explicit Writer(int fd, const std::atomic<std::int32_t>* stop = nullptr) : fd_(fd), stop_(stop) {}
     explicit Writer(std::string* text) : text_(text) {}  ///< appends
+    /// Fails with EIO if that does.
+    explicit Writer(runtime::Output* output) : output_(output) {}
     Writer(const Writer&) = delete;
     Writer& operator=(const Writer&) = delete;
 
@@ -52,6 +56,7 @@ class Writer {
     int fd_ = -1;
     const std::atomic<std::int32_t>* stop_ = nullptr;
     std::string* text_ = nullptr;
+    runtime::Output* output_ = nullptr;
     int error_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // Writing in pieces, and floats as people write them.
-#include "frontend/api/writer.h"
+#include "runtime/io/writer.h"
 
 #include <cerrno>
 #include <cmath>
@@ -10,8 +10,10 @@ namespace weld {
 
 int Writer::flush() {
     if (stop_ && *stop_ && !error_) error_ = ECANCELED;
-    if (text_) text_->append(buffer_.data(), buffer_.size());
-    for (std::size_t done = text_ ? buffer_.size() : 0; done < buffer_.size() && !error_;) {
+    const std::string_view text(buffer_.data(), buffer_.size());
+    if (text_) text_->append(text);
+    if (output_ && !text.empty() && !error_ && !output_->write(text)) error_ = EIO;
+    for (std::size_t done = fd_ < 0 ? text.size() : 0; done < text.size() && !error_;) {
         const ssize_t n = ::write(fd_, buffer_.data() + done, buffer_.size() - done);
         if (n >= 0) done += std::size_t(n);
         else if (errno != EINTR) error_ = errno;

@@ -1,0 +1,44 @@
+// Loading OpenBLAS.
+#include "runtime/kernels/blas.h"
+
+#include <dlfcn.h>
+
+#include <optional>
+#include <string>
+#include <type_traits>
+
+namespace weld::runtime {
+
+static void* library() {
+    static void* const loaded = [] {
+        void* handle = ::dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+        void* set_threads = handle ? ::dlsym(handle, "openblas_set_num_threads") : nullptr;
+        if (set_threads) reinterpret_cast<void (*)(int)>(set_threads)(1);
+        return set_threads ? handle : nullptr;
+    }();
+    return loaded;
+}
+
+template <class F>
+static bool find(const std::string& name, F* function) {
+    *function = reinterpret_cast<F>(::dlsym(library(), name.c_str()));
+    return *function;
+}
+
+template <class T>
+const Blas<T>* blas() {
+    static const std::optional<Blas<T>> found = []() -> std::optional<Blas<T>> {
+        const std::string prefix = std::is_same_v<T, double> ? "d" : "s";
+        Blas<T> all;
+        const bool good = library() && find(prefix + "gemm_", &all.gemm) &&
+                          find(prefix + "gemv_", &all.gemv) && find(prefix + "trsm_", &all.trsm) &&
+                          find(prefix + "getrf_", &all.getrf) && find(prefix + "laswp_", &all.laswp);
+        return good ? std::optional(all) : std::nullopt;
+    }();
+    return found ? &*found : nullptr;
+}
+
+template const Blas<float>* blas();
+template const Blas<double>* blas();
+
+}  // namespace weld::runtime
