@@ -186,6 +186,52 @@ std::size_t size_of(void* block) {
 
 // ---- chunks
 
+namespace {
+
+/// Chunks that no heap has now. New memory would be cleared page by page, a tenth of compiling a small
+/// program.
+class SpareChunks {
+  public:
+    char* take() {
+        const Turn turn(busy_);
+        return count_ ? chunks_[--count_] : nullptr;
+    }
+    /// False if there are enough.
+    bool give(char* chunk) {
+        const Turn turn(busy_);
+        if (count_ == kMost) return false;
+        chunks_[count_++] = chunk;
+        return true;
+    }
+
+  private:
+    struct Turn {
+        explicit Turn(std::atomic_flag& flag) : busy(flag) {
+            while (busy.test_and_set(std::memory_order_acquire)) {}
+        }
+        ~Turn() { busy.clear(std::memory_order_release); }
+        std::atomic_flag& busy;
+    };
+    static constexpr int kMost = 8;
+    std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+    char* chunks_[kMost] = {};
+    int count_ = 0;
+};
+
+constinit SpareChunks spare_chunks;
+
+}  // namespace
+
+char* Heap::memory_for_chunk(std::size_t bytes) {
+    char* spare = bytes == kChunk ? spare_chunks.take() : nullptr;
+    return spare ? spare : static_cast<char*>(__real_malloc(bytes));
+}
+
+void Heap::free_chunk(const Chunk& chunk) {
+    budget_.give(chunk.end - chunk.begin);
+    if (chunk.end - chunk.begin != kChunk || !spare_chunks.give(chunk.begin)) __real_free(chunk.begin);
+}
+
 /// The first that ends after `p`.
 Heap::Chunk* Heap::chunk_after(const char* p) const {
     return std::upper_bound(chunks_, chunks_ + num_chunks_, p,
@@ -211,7 +257,7 @@ char* Heap::add_chunk(std::size_t bytes) {
         room_for_chunks_ = room;
     }
     const bool allowed = budget_.take(std::int64_t(bytes));
-    char* begin = allowed ? static_cast<char*>(__real_malloc(bytes)) : nullptr;
+    char* begin = allowed ? memory_for_chunk(bytes) : nullptr;
     if (!begin) {
         if (allowed) budget_.give(std::int64_t(bytes));
         shortage_ = allowed ? WorkEnd::NoMemory : WorkEnd::OverBudget;
@@ -226,29 +272,24 @@ char* Heap::add_chunk(std::size_t bytes) {
 
 void Heap::drop_chunk(const char* begin) {
     Chunk* at = chunk_after(begin);
-    budget_.give(at->end - at->begin);
-    __real_free(at->begin);
+    free_chunk(*at);
     --num_chunks_;
     std::memmove(at, at + 1, std::size_t(chunks_ + num_chunks_ - at) * sizeof(Chunk));
 }
 
 Heap::~Heap() {
     if (!is_empty() && !left_) return;  // what holds on to it is not known, so it stays
-    for (std::size_t i = 0; i < num_chunks_; ++i) {
-        budget_.give(chunks_[i].end - chunks_[i].begin);
-        __real_free(chunks_[i].begin);
-    }
+    for (std::size_t i = 0; i < num_chunks_; ++i) free_chunk(chunks_[i]);
     __real_free(chunks_);
 }
 
 // ---- blocks
 
 bool Heap::start_chunk() {
-    char* const begin = add_chunk(chunk_bytes_);
+    char* const begin = add_chunk(kChunk);
     if (!begin) return false;
     next_ = begin + kHeader;  // so that what follows the header of each block is aligned
-    end_ = begin + chunk_bytes_;
-    chunk_bytes_ = std::min(chunk_bytes_ * 2, kLargestChunk);
+    end_ = begin + kChunk;
     return true;
 }
 

@@ -74,13 +74,15 @@ class Heap {
     struct Free {
         Free* next;
     };
-    static constexpr std::size_t kFirstChunk = 256 << 10, kLargestChunk = 1 << 20;
+    static constexpr std::size_t kChunk = 1 << 20;
     static constexpr int kSizeClasses = 96;
 
     void* allocate_own(std::size_t bytes, std::size_t align);
     char* take(std::size_t room);
     bool start_chunk();
     char* add_chunk(std::size_t bytes);
+    static char* memory_for_chunk(std::size_t bytes);
+    void free_chunk(const Chunk& chunk);
     void drop_chunk(const char* begin);
     Chunk* chunk_after(const char* p) const;
     bool cannot_leave() const { return locks_ > 0 || read_locks_ > 0; }
@@ -93,7 +95,6 @@ class Heap {
     Chunk* chunks_ = nullptr;  ///< by address
     std::size_t num_chunks_ = 0, room_for_chunks_ = 0;
     char *next_ = nullptr, *end_ = nullptr;  ///< of the chunk that small blocks are cut from
-    std::size_t chunk_bytes_ = kFirstChunk;  ///< of the next
     Free* free_[kSizeClasses] = {};
     std::int64_t in_use_ = 0;  ///< blocks
     int locks_ = 0;            ///< that the work holds, to change what they guard

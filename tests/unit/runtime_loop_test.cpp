@@ -516,7 +516,7 @@ TEST_CASE("when a chunk fails, those after it stop, and those before go on") {
         return !task_of(t)->should_stop();
     };
     for (const bool nested : {false, true}) {
-        std::atomic<bool> failed = false, stopped = false;
+        std::atomic<bool> begun = false, failed = false, stopped = false;  // begun: what is to be stopped
         std::atomic<std::int64_t> fails_at = -1;
         std::atomic<int> before = 0, chunks = 0;
         const WeldType* sum = types.merger(types.f64(), kWeldAdd);
@@ -525,6 +525,7 @@ TEST_CASE("when a chunk fails, those after it stop, and those before go on") {
             ++chunks;
             while (chunk <= failing + 1 && chunks < 3) std::this_thread::yield();
             if (chunk == failing) {
+                while (!begun) std::this_thread::yield();
                 fails_at = lo;
                 failed = true;
                 weld_rt_fail_at(t, kWeldKeyNotFound, std::int32_t(lo), 0, 0);
@@ -536,8 +537,12 @@ TEST_CASE("when a chunk fails, those after it stop, and those before go on") {
                 before += !task_of(t)->should_stop();
                 return 0;
             }
-            if (!nested) return stopped = !outlasts(t), task_of(t)->check_stop(7);
+            if (!nested) {
+                begun = true;
+                return stopped = !outlasts(t), task_of(t)->check_stop(7);
+            }
             Loop inner(sum, 1'000'000, [&](WeldTask* part, void*, std::int64_t, std::int64_t) {
+                begun = true;
                 stopped = !outlasts(part);
                 return task_of(part)->check_stop(7);
             });
