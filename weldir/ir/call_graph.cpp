@@ -108,7 +108,7 @@ void CallGraph::summarize(Module& m, const Cycle& cycle) {
                    return nodes_[edge.callee].changed;
                });
     };
-    if (std::ranges::none_of(cycle, any_changed)) {
+    if (std::ranges::none_of(cycle, any_changed)) {  // so are functions that are not defined yet
         for (Function* f : cycle) f->summary.cycle = number;
         return;
     }
@@ -124,13 +124,12 @@ void CallGraph::summarize(Module& m, const Cycle& cycle) {
     for (Function* f : cycle) before.push_back(std::exchange(f->summary, all));
     std::vector<std::uint32_t> sizes;
     for (Function* f : cycle) {
-        if (!f->lambda) all = {.cycle = number, .height = all.height};
-        const Traits t = f->lambda ? Facts(m, f->lambda).traits(f->lambda) : Traits{};
+        const Traits t = Facts(m, f->lambda).traits(f->lambda);
         sizes.push_back(t.size);
         all.fails |= t.fails;
         all.calls |= t.calls;
         all.ordered |= t.ordered;
-        all.allocates |= f->lambda && may_allocate(f->lambda);
+        all.allocates |= may_allocate(f->lambda);
     }
     for (std::size_t i = 0; i < cycle.size(); ++i) {
         cycle[i]->summary = all;

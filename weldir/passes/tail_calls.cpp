@@ -5,7 +5,6 @@
 //     def count(n: i64, s: i64): i64 = if(n == 0L, s, @(tailcall:true) count(n - 1L, s + n));
 //
 // Marked are calls of functions on the same cycle of calls; others return, so they end by themselves.
-#include "weldir/ir/call_graph.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/pass.h"
 
@@ -22,9 +21,8 @@ class TailCalls {
         switch (e->op) {
             case Op::Call: return of_call(e->as<Call>());
             case Op::If:
-                return map_args(m_, e, [&](const Expr* a, std::size_t i) { return i ? marked(a) : a; });
             case Op::And:
-            case Op::Or:
+            case Op::Or:  // the first argument decides
                 return map_args(m_, e, [&](const Expr* a, std::size_t i) { return i ? marked(a) : a; });
             case Op::Block: return of_block(e->as<Block>());
             default: return e;
