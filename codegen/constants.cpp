@@ -125,8 +125,9 @@ llvm::Constant* Data::variable() {
     }
     plain(bytes_.size());
     auto* type = llvm::StructType::get(unit_.ctx, types, true);
-    auto* global =
-        new llvm::GlobalVariable(unit_.out, type, true, llvm::GlobalValue::PrivateLinkage, nullptr);
+    auto* global = new llvm::GlobalVariable(unit_.out, type, true, llvm::GlobalValue::ExternalLinkage,
+                                            nullptr, unit_.new_name("constant_"));
+    global->setVisibility(llvm::GlobalValue::HiddenVisibility);
     for (std::size_t i = 0; i < pointers_.size(); ++i) {
         const Pointer& p = pointers_[i];
         llvm::Constant* offset = llvm::ConstantInt::get(unit_.i64, p.offset);

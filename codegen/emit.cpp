@@ -162,20 +162,19 @@ llvm::Function* Unit::function(const std::string& name, llvm::ArrayRef<llvm::Typ
 }
 
 llvm::Function* Unit::function(const std::string& name, llvm::FunctionType* type) {
-    auto* f = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
-                                     name + std::to_string(loops.next_name_++), out);
+    auto* f = llvm::Function::Create(type, llvm::Function::ExternalLinkage, new_name(name), out);
     f->setVisibility(llvm::GlobalValue::HiddenVisibility);
     f->setDoesNotThrow();
     return f;
 }
 
+std::string Unit::new_name(const std::string& begin) { return begin + std::to_string(loops.next_name_++); }
+
 llvm::Function* Unit::seen(llvm::Function* f) {
     if (f->getParent() == &out) return f;
     auto* here =
         llvm::cast<llvm::Function>(out.getOrInsertFunction(f->getName(), f->getFunctionType()).getCallee());
-    here->setVisibility(llvm::GlobalValue::HiddenVisibility);
-    here->setDoesNotThrow();
-    here->setCallingConv(f->getCallingConv());
+    here->copyAttributesFrom(f);
     return here;
 }
 
@@ -184,7 +183,7 @@ void Unit::emit_program() {
     const Lambda main = m.main->as<Lambda>();
     Unit& home = is_quick(constants, main.body()) ? *this : loops;
     auto* f = llvm::Function::Create(llvm::FunctionType::get(i32, {ptr, ptr, ptr}, false),
-                                     llvm::Function::ExternalLinkage, "weld_main", home.out);
+                                     llvm::Function::ExternalLinkage, std::string(kMainFunction), home.out);
     f->setDoesNotThrow();
     Emitter e(home, f, f->getArg(0));
     std::vector<const Type*> types;

@@ -64,6 +64,7 @@ class Unit {
     llvm::FunctionCallee external(const std::string& name, llvm::FunctionType* type);
     llvm::Function* function(const std::string& name, llvm::FunctionType* type);
     llvm::Function* function(const std::string& name, llvm::ArrayRef<llvm::Type*> params);  ///< returns i32
+    std::string new_name(const std::string& begin);  ///< of a function or of data
     /// Those of a value of type `t` outside of loops.
     void leaf_types(const Type* t, std::vector<llvm::Type*>* all) const;
     llvm::Function* seen(llvm::Function* f);               ///< `f` as code of this unit refers to it
@@ -73,6 +74,8 @@ class Unit {
 
     /// Outlined loop bodies by For node, so that a loop which is emitted in place twice has one of them.
     std::unordered_map<const Expr*, llvm::Function*> loop_functions;
+    /// Those that no other loop calls, by WeldLoop::number: they may be compiled the quick way at first.
+    std::vector<llvm::Function*> marked_loops;
 
   private:
     void emit_functions();
@@ -138,7 +141,8 @@ class Emitter {
     bool may_count_narrowly = false;  ///< vecmergers may have narrow counters (codegen/counters.h)
     TailRound tail;                   ///< merges and reads leave the other lanes alone
     std::int64_t turned_bytes = 0;    ///< of the frame, for vectors side by side (OptLanes)
-    int loop_depth = 0;  ///< loops around the present place, in this function and those it was cut from
+    int loop_depth = 0;   ///< loops around the present place, in this function and those it was cut from
+    bool in_for = false;  ///< one of them goes over elements, perhaps
     std::unordered_map<const Symbol*, Leaves> names;
 
     /// The value of `e`. Dispatches to the families below.

@@ -1,28 +1,33 @@
 // Module -> LLVM modules -> machine code.
+//
+// Code that runs once is compiled the quick way; loops, and functions that are called often, are optimised.
+// That takes LLVM some twenty microseconds an instruction. So where there is much of it, loops are compiled
+// the quick way at first, and those that get much to do are optimised then (QuickLoops, codegen/tiers.h).
+// What is compiled now is shared out to threads.
 #include "codegen/engine.h"
 
-#include <llvm/ADT/SmallString.h>
-#include <llvm/Bitcode/BitcodeReader.h>
-#include <llvm/Bitcode/BitcodeWriter.h>
-#include <llvm/IR/LegacyPassManager.h>
-#include <llvm/IR/Verifier.h>
-#include <llvm/Support/raw_ostream.h>
-#include <llvm/Target/TargetMachine.h>
-#include <llvm/Transforms/Utils/Cloning.h>
-
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
 #include <new>
-#include <unordered_set>
+#include <utility>
 
 #include <dlfcn.h>
 
 #include "codegen/emit.h"
 #include "codegen/heap.h"
-#include "codegen/optimize.h"
+#include "codegen/part.h"
 #include "weldir/support/deep_stack.h"
 
 namespace weld {
+
+using codegen::Functions;
+using codegen::FunctionSet;
+using codegen::give_out;
+using codegen::Part;
 
 namespace {
 
@@ -31,132 +36,42 @@ double now_ms() {
     return duration<double, std::milli>(steady_clock::now().time_since_epoch()).count();
 }
 
-/// What is to outlive the heap that it was made in.
-void give_out(std::string* to, const std::string& text) {
-    codegen::Heap::outside([&] { to->append(text); });
-}
+// ---- what each thread compiles
 
-void print_to(std::string* to, const llvm::Module& module) {
-    if (!to) return;
-    std::string text;
-    llvm::raw_string_ostream out(text);
-    module.print(out, nullptr);
-    give_out(to, text);
-}
-
-std::string assembly_of(llvm::Module& module, llvm::TargetMachine& machine) {
-    llvm::SmallString<0> text;
-    llvm::raw_svector_ostream out(text);
-    llvm::legacy::PassManager passes;
-    auto copy = llvm::CloneModule(module);
-    if (machine.addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::AssemblyFile)) return {};
-    passes.run(*copy);
-    return text.str().str();
-}
-
-/// An LLVM module and the machine that it is compiled for.
-struct Part {
-    Cpu cpu = Cpu::Native;
-    int level = 0;
-    std::unique_ptr<llvm::TargetMachine> machine;
-    std::unique_ptr<llvm::Module> module;
-
-    bool make_machine(std::string* error) {
-        machine = codegen::machine_for(cpu, level, error);
-        return machine != nullptr;
-    }
-
-    bool make(const char* name, llvm::LLVMContext& context, std::string* error) {
-        if (!make_machine(error)) return false;
-        module = std::make_unique<llvm::Module>(name, context);
-        module->setDataLayout(machine->createDataLayout());
-        module->setTargetTriple(machine->getTargetTriple().str());
-        return true;
-    }
-
-    /// Optimises; shows what came of it to who asked.
-    bool optimize(const CodeOptions& options, std::string* error) {
-        llvm::raw_string_ostream broken(*error);
-        if (options.verify && llvm::verifyModule(*module, &broken)) return false;
-        print_to(options.llvm_input_text, *module);
-        codegen::optimize(*module, *machine, level);
-        print_to(options.llvm_text, *module);
-        if (options.asm_text) give_out(options.asm_text, assembly_of(*module, *machine));
-        return true;
-    }
-
-    /// Its machine code, an ELF object; empty if it has none.
-    bool emit(std::string* object, std::string* error) {
-        if (std::all_of(module->begin(), module->end(), [](auto& f) { return f.isDeclaration(); }))
-            return true;
-        llvm::SmallString<0> bytes;
-        llvm::raw_svector_ostream out(bytes);
-        llvm::legacy::PassManager passes;
-        if (machine->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile)) {
-            *error = "LLVM has no machine code for this machine";
-            return false;
-        }
-        passes.run(*module);
-        codegen::Heap::outside([&] { object->assign(bytes.data(), bytes.size()); });
-        return true;
-    }
-};
-
-// ---- several threads
-//
-// An LLVM context belongs to one thread. Functions that another thread is to compile go there as bitcode; for
-// code that isn't optimised that would take as long as compiling it.
-
-/// Instructions that are worth a thread: they take some ten milliseconds.
+/// Instructions that are worth a thread: they take some ten milliseconds to optimise.
 constexpr std::size_t kWorthAThread = 500;
 
-void drop_unread(llvm::Module& module) {
-    for (bool found = true; std::exchange(found, false);)
-        for (llvm::GlobalVariable& g : llvm::make_early_inc_range(module.globals()))
-            if (g.use_empty()) g.eraseFromParent(), found = true;
-}
-
-/// Moves `functions` out of `module`. They stay declared.
-std::string take_out(llvm::Module& module, const std::vector<llvm::Function*>& functions) {
-    const std::unordered_set<const llvm::GlobalValue*> wanted(functions.begin(), functions.end());
-    llvm::ValueToValueMapTy copies;
-    const auto copy = llvm::CloneModule(module, copies, [&](const llvm::GlobalValue* g) {
-        return llvm::isa<llvm::GlobalVariable>(g) || wanted.count(g);
-    });
-    drop_unread(*copy);
-    std::string bitcode;
-    llvm::raw_string_ostream out(bitcode);
-    llvm::WriteBitcodeToFile(*copy, out);
-    for (llvm::Function* f : functions) f->deleteBody();
-    drop_unread(module);
-    return bitcode;
-}
-
-/// The functions that one thread compiles.
+/// Functions that are compiled together.
 struct Share {
     std::size_t work = 0;
-    std::vector<llvm::Function*> functions;
+    Functions functions;
 };
 
-/// Takes functions out of `module` until each thread has a like amount of work. Returns the bitcode of what
-/// other threads are to do.
-std::vector<std::string> shares_for_others(llvm::Module& module, int threads) {
+std::size_t instructions(const Functions& functions) {
+    std::size_t n = 0;
+    for (const llvm::Function* f : functions) n += f->getInstructionCount();
+    return n;
+}
+
+/// Deals out `functions` so that each of `n` shares has a like amount of work.
+std::vector<Share> dealt_out(const Functions& functions, std::size_t n) {
     std::vector<std::pair<std::size_t, llvm::Function*>> all;
-    std::size_t total = 0;
-    for (llvm::Function& f : module)
-        if (!f.isDeclaration()) total += all.emplace_back(f.getInstructionCount(), &f).first;
-    std::vector<Share> shares(std::clamp<std::size_t>(total / kWorthAThread, 1, std::size_t(threads)));
+    for (llvm::Function* f : functions) all.emplace_back(f->getInstructionCount(), f);
     std::ranges::stable_sort(all, std::greater(), [](const auto& one) { return one.first; });
+    std::vector<Share> shares(n);
     for (const auto& [work, f] : all) {
         Share& least = *std::ranges::min_element(shares, {}, &Share::work);
         least.work += work;
         least.functions.push_back(f);
     }
-    shares.erase(shares.begin());  // that is this thread's
-    std::erase_if(shares, [](const Share& share) { return share.functions.empty(); });
-    std::vector<std::string> bitcode;
-    for (Share& share : shares) bitcode.push_back(take_out(module, share.functions));
-    return bitcode;
+    return shares;
+}
+
+Functions defined_in(llvm::Module& module) {
+    Functions all;
+    for (llvm::Function& f : module)
+        if (!f.isDeclaration()) all.push_back(&f);
+    return all;
 }
 
 // ---- the work of each thread, in a heap of its own
@@ -195,22 +110,20 @@ struct Outcome {
     }
 };
 
-/// A further thread, and the bitcode that it compiles.
-struct Helper {
-    std::string bitcode;
+/// Functions that another thread may compile, or this one when it has time.
+struct Task {
+    std::vector<std::string> functions;
+    int level = 0;
     Outcome outcome;
 
-    void compile(const CodeOptions& options) {
+    Task(const Share& share, int level) : level(level), outcome{.objects = {{}}} {
+        for (const llvm::Function* f : share.functions) functions.push_back(f->getName().str());
+    }
+    void compile(const CodeOptions& options, std::string_view bitcode) {
         outcome.run(options, [&](std::string* why) {
             llvm::LLVMContext context;
-            Part part{.cpu = options.cpu, .level = options.level};
-            auto module = llvm::parseBitcodeFile(llvm::MemoryBufferRef(bitcode, "loops"), context);
-            if (!module) {
-                *why = llvm::toString(module.takeError());
-                return false;
-            }
-            part.module = std::move(*module);
-            return part.make_machine(why) && part.optimize(options, why) &&
+            Part part{.cpu = options.cpu, .level = level};
+            return part.read(bitcode, functions, context, why) && part.optimize(options, why) &&
                    part.emit(&outcome.objects[0], why);
         });
     }
@@ -224,12 +137,14 @@ class Generator {
         const double begin = now_ms();
         own_.objects.resize(2);
         own_.run(options_, [this](std::string* why) { return compile(why); });
+        work();
         threads_.clear();  // all are done
-        for (Helper& helper : helpers_) add(helper.outcome);
+        for (Task& task : tasks_) add(task.outcome);
         *error += own_.error;
         if (own_.end != GenerateEnd::Good) return own_.end;
         code->objects = std::move(own_.objects);
         code->data = std::move(data_);
+        if (!quick_loops_.empty()) code->quick = {std::move(bitcode_), std::move(quick_loops_)};
         std::erase_if(code->objects, [](const std::string& object) { return object.empty(); });
         if (Dl_info info; ::dladdr(reinterpret_cast<void*>(&generate), &info))
             code->generator = info.dli_fname;
@@ -238,10 +153,9 @@ class Generator {
     }
 
   private:
-    /// What this thread does.
+    /// What this thread does in any case.
     bool compile(std::string* why) {
         llvm::LLVMContext context;
-        // Code that runs once is compiled the quick way.
         Part once{.cpu = options_.cpu, .level = 0}, loops{.cpu = options_.cpu, .level = options_.level};
         if (!once.make("once", context, why) || !loops.make("loops", context, why)) return false;
         const codegen::Constants constants(module_);
@@ -249,8 +163,7 @@ class Generator {
         codegen::Unit loop_unit(module_, constants, listed, options_, *loops.module);
         codegen::Unit(module_, constants, listed, options_, *once.module, &loop_unit).emit_program();
 
-        const bool shown = options_.llvm_input_text || options_.llvm_text || options_.asm_text;
-        start_helpers(shares_for_others(*loops.module, shown ? 1 : options_.threads));
+        codegen::keep_only(*loops.module, hand_out(*once.module, *loops.module, loop_unit.marked_loops));
         if (!once.optimize(options_, why) || !loops.optimize(options_, why)) return false;
         optimized_ = now_ms();
         codegen::Heap::outside([&] {
@@ -260,12 +173,53 @@ class Generator {
         return once.emit(&own_.objects[0], why) && loops.emit(&own_.objects[1], why);
     }
 
-    void start_helpers(const std::vector<std::string>& bitcode) {
+    /// Decides what is compiled the quick way, and what by other threads, which begin at once. Gives the
+    /// functions of `loops` that this thread is left with.
+    FunctionSet hand_out(llvm::Module& once, llvm::Module& loops, const Functions& marked) {
+        Functions optimised = defined_in(loops), quick;
+        const bool shown = options_.llvm_input_text || options_.llvm_text || options_.asm_text;
+        if (shown) return {optimised.begin(), optimised.end()};
+        if (!marked.empty() && options_.level > 0 && instructions(optimised) > options_.most_optimised) {
+            const FunctionSet now = codegen::reached(needed_by(once, loops)), late = codegen::reached(marked);
+            for (llvm::Function* f : std::exchange(optimised, {}))
+                (late.count(f) && !now.count(f) ? quick : optimised).push_back(f);
+        }
+        const auto threads = std::size_t(std::max(1, options_.threads));
+        std::vector<Share> shares = dealt_out(
+            optimised, std::clamp<std::size_t>(instructions(optimised) / kWorthAThread, 1, threads));
+        const Share mine = std::move(shares[0]);
+        shares.erase(shares.begin());
+        const std::vector<Share> quick_shares = dealt_out(quick, quick.empty() ? 0 : 2 * threads);
+        if (shares.empty() && quick.empty()) return {optimised.begin(), optimised.end()};
+        const std::string bitcode = codegen::bitcode_of(loops);
         codegen::Heap::outside([&] {
-            for (const std::string& text : bitcode) helpers_.push_back({text, {.objects = {{}}}});
-            threads_.reserve(helpers_.size());
-            for (Helper& helper : helpers_) threads_.emplace_back([&] { helper.compile(options_); });
+            bitcode_ = bitcode;
+            if (!quick.empty())
+                for (const llvm::Function* f : marked) quick_loops_.push_back(f->getName().str());
+            for (const Share& share : shares) tasks_.emplace_back(share, options_.level);
+            for (const Share& share : quick_shares) tasks_.emplace_back(share, 0);
+            threads_.reserve(threads);
+            while (threads_.size() + 1 < threads && threads_.size() < tasks_.size())
+                threads_.emplace_back([this] { work(); });
         });
+        return {mine.functions.begin(), mine.functions.end()};
+    }
+
+    /// The functions of `loops` that code which runs once calls itself, but for marked loops.
+    static Functions needed_by(llvm::Module& once, llvm::Module& loops) {
+        Functions all;
+        for (llvm::Function& f : loops) {
+            const llvm::Function* there = once.getFunction(f.getName());
+            const bool is_called =
+                f.getName() == llvm::StringRef(kMainFunction) || (there && there->isDeclaration());
+            if (!f.isDeclaration() && is_called && codegen::loop_number(f) < 0) all.push_back(&f);
+        }
+        return all;
+    }
+
+    /// Compiles what nobody has begun with.
+    void work() {
+        for (std::size_t i; (i = next_task_++) < tasks_.size();) tasks_[i].compile(options_, bitcode_);
     }
 
     void add(Outcome& other) {
@@ -279,8 +233,51 @@ class Generator {
     Outcome own_;
     std::vector<CodeData> data_;
     double optimized_ = 0;
-    std::vector<Helper> helpers_;
+    std::string bitcode_;  ///< of the loops
+    std::vector<std::string> quick_loops_;
+    std::deque<Task> tasks_;
+    std::atomic<std::size_t> next_task_ = 0;
     std::vector<DeepThread> threads_;  ///< end before what they work on
+};
+
+/// Those that compile while the process ends are waited for: LLVM's own data go with the process.
+class AtWork {
+  public:
+    AtWork() {
+        const std::lock_guard lock(state().mutex);
+        may_begin_ = !state().ends;
+        state().count += may_begin_;
+    }
+    ~AtWork() {
+        const std::lock_guard lock(state().mutex);
+        state().count -= may_begin_;
+        state().changed.notify_all();
+    }
+    AtWork(const AtWork&) = delete;
+    bool may_begin() const { return may_begin_; }
+    /// To be called when all that LLVM keeps for the process is there.
+    static void wait_at_end() {
+        static const struct Wait {
+            ~Wait() {
+                std::unique_lock lock(state().mutex);
+                state().ends = true;
+                state().changed.wait(lock, [] { return state().count == 0; });
+            }
+        } wait;
+    }
+
+  private:
+    struct State {
+        std::mutex mutex;
+        std::condition_variable changed;
+        int count = 0;
+        bool ends = false;
+    };
+    static State& state() {
+        static State& all = *new State;  // outlives what waits for it
+        return all;
+    }
+    bool may_begin_;
 };
 
 }  // namespace
@@ -294,6 +291,27 @@ GenerateEnd generate(const Module& m, const CodeOptions& options, MachineCode* c
     }
 }
 
-extern "C" decltype(&generate) const weld_codegen_generate = &generate;
+GenerateEnd optimize_loops(std::string_view bitcode, std::span<const std::string> functions,
+                           const CodeOptions& options, std::string* object, std::string* error) noexcept {
+    try {
+        const AtWork here;
+        if (!here.may_begin()) return GenerateEnd::Failed;
+        AtWork::wait_at_end();
+        Outcome outcome{.objects = {{}}};
+        outcome.run(options, [&](std::string* why) {
+            llvm::LLVMContext context;
+            Part part{.cpu = options.cpu, .level = options.level};
+            return part.read_loops(bitcode, functions, context, why) && part.optimize(options, why) &&
+                   part.emit(&outcome.objects[0], why);
+        });
+        *object = std::move(outcome.objects[0]);
+        *error = std::move(outcome.error);
+        return outcome.end;
+    } catch (const std::bad_alloc&) {
+        return GenerateEnd::NoMemory;
+    }
+}
+
+extern "C" const Codegen weld_codegen = {&generate, &optimize_loops};
 
 }  // namespace weld

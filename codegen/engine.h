@@ -40,8 +40,11 @@ struct HeapProbe {
 
 struct CodeOptions {
     Cpu cpu = Cpu::Native;
-    int level = 2;             ///< 0: no LLVM optimisation, fast selection; 1...3
-    int threads = 1;           ///< that compile, at most
+    int level = 2;    ///< 0: no LLVM optimisation, fast selection; 1...3
+    int threads = 1;  ///< that compile, at most
+    /// LLVM instructions that are optimised before the first run; where there are more, loops are compiled
+    /// the quick way at first (QuickLoops).
+    std::size_t most_optimised = 4000;
     Budget* budget = nullptr;  ///< that memory for making code is taken from
     bool verify = false;       ///< check the LLVM IR, and that LLVM gives its memory back
     HeapProbe* probe = nullptr;
@@ -55,14 +58,25 @@ struct CodeTimes {
     double emit_ms = 0;      ///< machine code and linking
 };
 
+/// What machine code is loaded for.
+struct LoadOptions {
+    Cpu cpu = Cpu::Native;         ///< and
+    int level = 2;                 ///< of the code, also of what is optimised later
+    int threads = 1;               ///< that optimise later, at most
+    std::int64_t most_memory = 0;  ///< that this may take, each time
+};
+
 /// Machine code of one Module in memory. Lives as long as something points to it; needs the Module no longer.
 class Code {
   public:
     virtual ~Code() = default;
     EntryFn entry = nullptr;
     std::span<const char> data;  ///< its constants, which results may point into
+    WeldTiers* tiers = nullptr;  ///< for runs, if there are loops that may be optimised later
 };
 
+/// The name of the main program in machine code.
+inline constexpr std::string_view kMainFunction = "weld_main";
 /// What the names of user functions begin with in machine code.
 inline constexpr std::string_view kUserFunction = "udf.";
 
@@ -76,11 +90,18 @@ struct CodeData {
     std::string_view bytes;
 };
 
+/// Loops whose machine code was made the quick way: it is slow, but was soon there, and gives the same bits.
+struct QuickLoops {
+    std::string bitcode;                 ///< of LLVM, of all of them
+    std::vector<std::string> functions;  ///< their names, by WeldLoop::number
+};
+
 /// Machine code that holds no address of a process, so it may be kept.
 struct MachineCode {
     std::vector<std::string> objects;  ///< ELF
     std::vector<CodeData> data;
     std::string generator;  ///< the file that `generate` lies in
+    QuickLoops quick;       ///< may be none
 };
 
 enum class GenerateEnd { Good, Failed, NoMemory, OverLimit };
@@ -90,11 +111,20 @@ enum class GenerateEnd { Good, Failed, NoMemory, OverLimit };
 GenerateEnd generate(const Module& m, const CodeOptions& options, MachineCode* code, CodeTimes* times,
                      std::string* error) noexcept;
 
-/// Brings machine code to memory. Null with `*error` set if a function is unknown. Throws std::bad_alloc.
-std::shared_ptr<Code> load(const MachineCode& code, const Resolve& resolve, std::string* error);
+/// The optimised code of some of QuickLoops: an ELF object with their functions and what these call.
+GenerateEnd optimize_loops(std::string_view bitcode, std::span<const std::string> functions,
+                           const CodeOptions& options, std::string* object, std::string* error) noexcept;
 
-/// `generate`, for who loads libweld.so only when code is needed: weld-cli does.
-extern "C" decltype(&generate) const weld_codegen_generate;
+/// Brings machine code to memory. Null with `*error` set if a function is unknown. Throws std::bad_alloc.
+std::shared_ptr<Code> load(const MachineCode& code, const LoadOptions& options, const Resolve& resolve,
+                           std::string* error);
+
+/// What makes code, for who loads libweld.so only when code is needed: weld-cli does.
+struct Codegen {
+    decltype(&weld::generate) generate;
+    decltype(&weld::optimize_loops) optimize_loops;
+};
+extern "C" const Codegen weld_codegen;
 
 /// What code that was made here for `cpu` may be run on.
 std::string target_identity(Cpu cpu);

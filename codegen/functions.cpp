@@ -175,6 +175,7 @@ class FunctionEmitter {
           e_(home, to, to->getArg(0)),
           region_(may_allocate(lambda_.body())) {
         e_.loop_depth = f.summary.repeated ? 1 : 0;
+        e_.in_for = f.summary.repeated;
     }
 
     void emit() {

@@ -1,229 +1,184 @@
-// Machine code -> functions in memory: a linker for the objects that `generate` makes, and no others.
+// Machine code -> a program that can be run, and its loops that are optimised while it runs.
 //
-//     program.objects   one after the other in one arena: code (then read-only), stubs; constants, slots
-//     stub              jmp *address: a call reaches 2 GiB, functions of the runtime may be farther away
-//     slot              an address that code loads from memory
-//     data              constants that are in no object
-//
-// Starts no LLVM, so code that was kept on disk runs a millisecond after it was read.
-#include <elf.h>
-
+// Threads, started when a loop turns out to be worth it, optimise that loop and those that follow it in the
+// program: where one has much to do, the next ones often have, too. They end when there is nothing left to
+// do. Starts no LLVM before that, so code that was kept on disk runs a millisecond after it was read.
 #include <algorithm>
-#include <cmath>
-#include <cstring>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
-#include <fmt/format.h>
-
-#include "codegen/code_memory.h"
 #include "codegen/engine.h"
-#include "codegen/relocations.h"
+#include "codegen/link.h"
+#include "weldir/support/deep_stack.h"
 
 namespace weld {
 
 namespace {
 
+/// Loops after one that is worth it that are optimised along with it, and how many of them at once.
+constexpr std::int64_t kAhead = 8, kAtOnce = 2;
+
+class Tiers final : public WeldTiers {
+  public:
+    /// `program`: the quick code.
+    Tiers(const QuickLoops& loops, const LoadOptions& options, const Resolve& resolve,
+          const LinkedCode& program)
+        : loops_(loops),
+          options_(options),
+          resolve_(resolve),
+          program_(program),
+          optimised_(std::make_unique<std::atomic<WeldLoopFn>[]>(loops.functions.size())),
+          work_(std::make_unique<std::atomic<std::int64_t>[]>(loops.functions.size())),
+          states_(loops.functions.size(), State::Quick) {
+        size = std::int64_t(loops.functions.size());
+        WeldTiers::optimised = optimised_.get();
+        WeldTiers::work = work_.get();
+        WeldTiers::optimise = [](WeldTiers* tiers, std::int64_t number, std::int32_t milliseconds) {
+            return std::int32_t(static_cast<Tiers*>(tiers)->ask_for(number, milliseconds));
+        };
+    }
+
+    ~Tiers() {
+        const std::lock_guard lock(mutex_);
+        ends_ = true;
+    }
+
+  private:
+    enum class State : std::uint8_t { Quick, Waiting, Done };
+
+    /// See WeldTiers::optimise.
+    bool ask_for(std::int64_t number, std::int32_t milliseconds) noexcept {
+        State& state = states_[std::size_t(number)];
+        std::unique_lock lock(mutex_);
+        try {
+            if (state == State::Quick) {
+                open_.push_back(number);
+                state = State::Waiting;
+                next_ = number + 1;
+                last_ = std::min(number + kAhead, size - 1);
+                if (working_ == 0) threads_.clear();  // they have ended
+                while (working_ < options_.threads) start_thread(lock);
+            }
+        } catch (const std::bad_alloc&) {
+            if (!lock) lock.lock();
+            state = State::Done;
+        }
+        changed_.wait_for(lock, std::chrono::milliseconds(milliseconds),
+                          [&] { return state == State::Done; });
+        return state != State::Done;
+    }
+
+    /// Without the lock meanwhile: if there can be no thread, the work is done here.
+    void start_thread(std::unique_lock<std::mutex>& lock) {
+        threads_.reserve(threads_.size() + std::size_t(options_.threads));
+        ++working_;
+        lock.unlock();
+        std::optional<DeepThread> thread;
+        try {
+            thread.emplace([this] { work(); });
+        } catch (const std::bad_alloc&) {
+            const std::lock_guard again(mutex_);
+            --working_;
+            throw;
+        }
+        lock.lock();
+        threads_.push_back(std::move(*thread));
+    }
+
+    /// What a thread does.
+    void work() {
+        std::unique_lock lock(mutex_);
+        while (!ends_) {
+            const std::vector<std::int64_t> some = next();
+            if (some.empty()) break;
+            lock.unlock();
+            make(some);
+            lock.lock();
+            for (std::int64_t number : some) states_[std::size_t(number)] = State::Done;
+            changed_.notify_all();
+        }
+        --working_;
+    }
+
+    /// What somebody waits for comes first, by itself.
+    std::vector<std::int64_t> next() {
+        std::vector<std::int64_t> some;
+        if (!open_.empty()) {
+            some.push_back(open_.front());
+            open_.pop_front();
+            return some;
+        }
+        for (; next_ <= last_ && std::int64_t(some.size()) < kAtOnce; ++next_)
+            if (State& state = states_[std::size_t(next_)]; state == State::Quick) {
+                some.push_back(next_);
+                state = State::Waiting;
+            }
+        return some;
+    }
+
+    /// Where there is not enough memory, or what else may be missing, the quick code goes on doing.
+    void make(const std::vector<std::int64_t>& some) noexcept {
+        try {
+            Budget budget(options_.most_memory);
+            const CodeOptions options{.cpu = options_.cpu, .level = options_.level, .budget = &budget};
+            std::vector<std::string> functions;
+            for (std::int64_t number : some) functions.push_back(loops_.functions[std::size_t(number)]);
+            std::string object, error;
+            if (optimize_loops(loops_.bitcode, functions, options, &object, &error) != GenerateEnd::Good)
+                return;
+            const Resolve resolve = [this](std::string_view name) {
+                const auto known = program_.symbols.find(std::string(name));
+                return known != program_.symbols.end() ? known->second : resolve_(name);
+            };
+            auto code = link({&object, 1}, {}, resolve, &error);
+            if (!code) return;
+            const std::lock_guard lock(mutex_);
+            const LinkedCode& made = *codes_.emplace_back(std::move(code));
+            for (std::size_t i = 0; i < some.size(); ++i)
+                optimised_[std::size_t(some[i])].store(
+                    reinterpret_cast<WeldLoopFn>(made.symbols.at(functions[i])), std::memory_order_release);
+        } catch (const std::bad_alloc&) {}
+    }
+
+    const QuickLoops loops_;
+    const LoadOptions options_;
+    const Resolve resolve_;
+    const LinkedCode& program_;
+    std::unique_ptr<std::atomic<WeldLoopFn>[]> optimised_;
+    std::unique_ptr<std::atomic<std::int64_t>[]> work_;
+
+    std::mutex mutex_;  ///< of what follows
+    std::condition_variable changed_;
+    std::vector<State> states_;
+    std::vector<std::unique_ptr<LinkedCode>> codes_;
+    std::deque<std::int64_t> open_;      ///< that somebody asked for
+    std::int64_t next_ = 0, last_ = -1;  ///< that nobody did
+    bool ends_ = false;
+    int working_ = 0;                  ///< threads
+    std::vector<DeepThread> threads_;  ///< end before all else
+};
+
 struct LoadedCode final : Code {
-    std::optional<CodeMemory> memory;
-};
-
-/// The parts of one ELF object. What it says of itself is trusted: LLVM made it in this build.
-class Object {
-  public:
-    explicit Object(std::string_view bytes) : bytes_(bytes) {
-        const auto& header = at<Elf64_Ehdr>(0);
-        sections = {&at<Elf64_Shdr>(header.e_shoff), header.e_shnum};
-        for (const Elf64_Shdr& s : sections)
-            if (s.sh_type == SHT_SYMTAB) {
-                symbols = table<Elf64_Sym>(s);
-                names_ = bytes.data() + sections[s.sh_link].sh_offset;
-            }
-        addresses.resize(sections.size(), nullptr);
-    }
-
-    template <class T>
-    std::span<const T> table(const Elf64_Shdr& s) const {
-        return {&at<T>(s.sh_offset), s.sh_size / sizeof(T)};
-    }
-    const char* name_of(const Elf64_Sym& s) const { return names_ + s.st_name; }
-    const char* contents(const Elf64_Shdr& s) const { return bytes_.data() + s.sh_offset; }
-
-    /// Goes to memory. Tables for unwinding don't: no frame of emitted code is ever unwound.
-    static bool is_loaded(const Elf64_Shdr& s) {
-        return (s.sh_flags & SHF_ALLOC) && s.sh_type != SHT_X86_64_UNWIND;
-    }
-    static bool is_code(const Elf64_Shdr& s) { return s.sh_flags & SHF_EXECINSTR; }
-
-    std::span<const Elf64_Shdr> sections;
-    std::span<const Elf64_Sym> symbols;
-    std::vector<char*> addresses;  ///< of the loaded sections, by number
-
-  private:
-    template <class T>
-    const T& at(std::size_t offset) const {
-        return *reinterpret_cast<const T*>(bytes_.data() + offset);
-    }
-    std::string_view bytes_;
-    const char* names_ = nullptr;
-};
-
-constexpr std::size_t kDataAlign = 64;  // of constants that are in no object
-
-class Linker {
-  public:
-    Linker(const MachineCode& code, const Resolve& resolve)
-        : resolve_(resolve), data_(code.data), objects_(code.objects.begin(), code.objects.end()) {}
-
-    std::shared_ptr<Code> link(std::string* error) {
-        auto code = std::make_shared<LoadedCode>();
-        place(*code);
-        for (Object& o : objects_) define(o);
-        for (const Object& o : objects_) relocate(o);
-        if (error_.empty()) {
-            code->memory->make_executable();
-            code->entry = reinterpret_cast<EntryFn>(defined_["weld_main"]);
-            return code;
-        }
-        *error = error_;
-        return nullptr;
-    }
-
-  private:
-    static std::size_t aligned(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
-
-    template <class Fn>
-    void for_each_section(bool code, Fn&& fn) {
-        for (Object& o : objects_)
-            for (std::size_t i = 0; i < o.sections.size(); ++i)
-                if (Object::is_loaded(o.sections[i]) && Object::is_code(o.sections[i]) == code)
-                    fn(o, i, o.sections[i]);
-    }
-
-    /// Lays out code and data, and copies the sections.
-    void place(LoadedCode& code) {
-        std::size_t undefined = 0, slots = 0;
-        for (const Object& o : objects_) {
-            for (const Elf64_Sym& s : o.symbols) undefined += s.st_shndx == SHN_UNDEF;
-            for (const Elf64_Shdr& s : o.sections)
-                if (s.sh_type == SHT_RELA)
-                    for (const Elf64_Rela& r : o.table<Elf64_Rela>(s))
-                        slots += relocations::needs_slot(ELF64_R_TYPE(r.r_info));
-        }
-        std::size_t bytes = 0, align = 1;
-        const auto add = [&](Object&, std::size_t, const Elf64_Shdr& s) {
-            bytes = aligned(bytes, s.sh_addralign) + s.sh_size;
-            align = std::max(align, std::size_t(s.sh_addralign));
-        };
-        for_each_section(true, add);
-        const std::size_t stubs = aligned(bytes, relocations::kStubBytes);
-        bytes = 0, align = relocations::kSlotBytes;
-        for_each_section(false, add);
-        for (const CodeData& d : data_) bytes = aligned(bytes, kDataAlign) + d.bytes.size();
-        if (!data_.empty()) align = std::max(align, kDataAlign);
-        const std::size_t first_slot = aligned(bytes, relocations::kSlotBytes);
-        code.memory.emplace(stubs + undefined * relocations::kStubBytes,
-                            first_slot + slots * relocations::kSlotBytes, align);
-        code.data = {code.memory->data(), first_slot};
-        next_stub_ = code.memory->code() + stubs;
-        next_slot_ = code.memory->data() + first_slot;
-
-        char* at = code.memory->code();
-        const auto copy = [&](Object& o, std::size_t i, const Elf64_Shdr& s) {
-            at += -reinterpret_cast<std::uintptr_t>(at) & (s.sh_addralign - 1);
-            o.addresses[i] = at;
-            if (s.sh_type == SHT_NOBITS) std::memset(at, 0, s.sh_size);
-            else std::memcpy(at, o.contents(s), s.sh_size);
-            at += s.sh_size;
-        };
-        for_each_section(true, copy);
-        at = code.memory->data();
-        for_each_section(false, copy);
-        for (const CodeData& d : data_) {
-            at += -reinterpret_cast<std::uintptr_t>(at) & (kDataAlign - 1);
-            std::memcpy(at, d.bytes.data(), d.bytes.size());
-            defined_[d.name] = at;
-            at += d.bytes.size();
-        }
-    }
-
-    void define(const Object& o) {
-        for (const Elf64_Sym& s : o.symbols)
-            if (s.st_shndx != SHN_UNDEF && s.st_shndx < SHN_LORESERVE &&
-                ELF64_ST_BIND(s.st_info) != STB_LOCAL)
-                defined_[o.name_of(s)] = o.addresses[s.st_shndx] + s.st_value;
-    }
-
-    /// The address of a symbol; null with `error_` set if nobody has it.
-    char* address_of(const Object& o, const Elf64_Sym& s) {
-        if (s.st_shndx == SHN_ABS) return reinterpret_cast<char*>(s.st_value);
-        if (s.st_shndx != SHN_UNDEF) return o.addresses[s.st_shndx] + s.st_value;
-        char*& known = defined_[o.name_of(s)];
-        if (!known) known = static_cast<char*>(find(o.name_of(s)));
-        if (!known) error_ = fmt::format("there is no function `{}`", o.name_of(s));
-        return known;
-    }
-
-    void* find(std::string_view name) const {
-        // what LLVM itself makes calls of
-        if (name == "memcpy") return reinterpret_cast<void*>(&std::memcpy);
-        if (name == "memmove") return reinterpret_cast<void*>(&std::memmove);
-        if (name == "memset") return reinterpret_cast<void*>(&std::memset);
-        if (name == "fmod")
-            return reinterpret_cast<void*>(static_cast<double (*)(double, double)>(&std::fmod));
-        if (name == "fmodf") return reinterpret_cast<void*>(static_cast<float (*)(float, float)>(&std::fmod));
-        return resolve_(name);
-    }
-
-    void relocate(const Object& o) {
-        for (const Elf64_Shdr& s : o.sections) {
-            if (s.sh_type != SHT_RELA || !o.addresses[s.sh_info]) continue;
-            for (const Elf64_Rela& r : o.table<Elf64_Rela>(s)) {
-                const Elf64_Sym& symbol = o.symbols[ELF64_R_SYM(r.r_info)];
-                char* const value = address_of(o, symbol);
-                if (!error_.empty()) return;
-                patch(o.addresses[s.sh_info] + r.r_offset, ELF64_R_TYPE(r.r_info), value, r.r_addend);
-            }
-        }
-    }
-
-    void patch(char* at, std::uint32_t type, char* value, std::int64_t addend) {
-        if (relocations::needs_slot(type)) value = slot_of(value);
-        else if (relocations::needs_stub(type, value + addend - at)) value = stub_of(value);
-        if (const char* wrong = relocations::patch(at, type, value + addend))
-            error_ = fmt::format("{} (relocation {})", wrong, type);
-    }
-
-    char* stub_of(char* target) {
-        char*& stub = stubs_[target];
-        if (stub) return stub;
-        stub = std::exchange(next_stub_, next_stub_ + relocations::kStubBytes);
-        relocations::write_stub(stub, target);
-        return stub;
-    }
-
-    char* slot_of(char* target) {
-        char*& slot = slots_[target];
-        if (slot) return slot;
-        slot = std::exchange(next_slot_, next_slot_ + relocations::kSlotBytes);
-        std::memcpy(slot, &target, sizeof target);
-        return slot;
-    }
-
-    const Resolve& resolve_;
-    const std::vector<CodeData>& data_;
-    std::vector<Object> objects_;
-    char *next_stub_ = nullptr, *next_slot_ = nullptr;
-    std::unordered_map<std::string_view, char*> defined_;
-    std::unordered_map<char*, char*> stubs_, slots_;
-    std::string error_;
+    std::unique_ptr<LinkedCode> linked;
+    std::optional<Tiers> own_tiers;
 };
 
 }  // namespace
 
-std::shared_ptr<Code> load(const MachineCode& code, const Resolve& resolve, std::string* error) {
-    return Linker(code, resolve).link(error);
+std::shared_ptr<Code> load(const MachineCode& machine_code, const LoadOptions& options,
+                           const Resolve& resolve, std::string* error) {
+    auto code = std::make_shared<LoadedCode>();
+    code->linked = link(machine_code.objects, machine_code.data, resolve, error);
+    if (!code->linked) return nullptr;
+    code->entry = reinterpret_cast<EntryFn>(code->linked->symbols.at(std::string(kMainFunction)));
+    code->data = code->linked->data;
+    if (machine_code.quick.functions.empty()) code->linked->symbols.clear();
+    else code->tiers = &code->own_tiers.emplace(machine_code.quick, options, resolve, *code->linked);
+    return code;
 }
 
 }  // namespace weld

@@ -15,6 +15,7 @@
 #include "codegen/counters.h"
 #include "codegen/emit.h"
 #include "codegen/groups.h"
+#include "codegen/part.h"
 #include "weldir/ir/facts.h"
 
 namespace weld::codegen {
@@ -677,8 +678,13 @@ static llvm::Function* loop_function(Emitter& caller, const Plan& plan,
         return caller.unit.seen(at->second);
     llvm::Function* fn = unit.function("loop_", {unit.ptr, unit.ptr, unit.ptr, unit.i64, unit.i64});
     unit.loop_functions[plan.f.node] = fn;
+    if (!caller.in_for && !large) {
+        mark_loop(fn, unit.marked_loops.size());
+        unit.marked_loops.push_back(fn);
+    }
     Emitter e(unit, fn, fn->getArg(0));
     e.loop_depth = caller.loop_depth;
+    e.in_for = true;
     const Leaves values = unpack(e, fn->getArg(1), captured);
     const std::size_t own = leaves_of(plan).size();
     const Plan here = moved(plan, Leaves(values.begin(), values.begin() + own));
@@ -718,7 +724,7 @@ static llvm::Constant* loop_record(Unit& unit, const Plan& plan, llvm::Function*
     };
     const std::vector<std::uint32_t> counts(plan.counts.begin(), plan.counts.end());
     auto* shape = llvm::StructType::get(
-        unit.ctx, {unit.ptr, unit.ptr, unit.i64, unit.i64, unit.i32, unit.i32, unit.ptr, unit.ptr});
+        unit.ctx, {unit.ptr, unit.ptr, unit.i64, unit.i64, unit.i32, unit.i32, unit.ptr, unit.ptr, unit.i64});
     llvm::Constant* fields[] = {body,
                                 unit.describe(type),
                                 i64(plan.cost),
@@ -726,7 +732,8 @@ static llvm::Constant* loop_record(Unit& unit, const Plan& plan, llvm::Function*
                                 i32(plan.f.node->says(AttrKey::Parallel, true)),
                                 i32(std::int32_t(plan.f.node->loc.offset)),
                                 array(appends),
-                                array(counts)};
+                                array(counts),
+                                i64(loop_number(*body))};
     return global(llvm::ConstantStruct::get(shape, fields));
 }
 
@@ -754,7 +761,7 @@ Leaves Emitter::emit_for(For f) {
                      {task, loop_record(unit, plan, body), pack(*this, captured), room, plan.count});
         return load(type, room);
     };
-    if (loop_depth == 0) return outlined();
+    if (!in_for) return outlined();
     const auto in_place = [&]() -> Leaves {
         stop_check(f.node->loc);
         const Plan& short_one = plan.one_by_one ? *plan.one_by_one : plan;

@@ -167,6 +167,7 @@ class Cutter {
         llvm::Function* f = home.function("segment_", {home.ptr, home.ptr, home.ptr});
         Emitter inside(home, f, f->getArg(0));
         inside.loop_depth = e_.loop_depth;
+        inside.in_for = e_.in_for;
         inside.may_count_narrowly = e_.may_count_narrowly;
         const auto place = [&](const Symbol* x) {
             return inside.address(f->getArg(1), frame_.offsets.at(x));

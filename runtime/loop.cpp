@@ -37,7 +37,6 @@ std::int64_t times(std::int64_t a, std::int64_t b) {
 
 /// Makes room in the appenders for what the loop is known to append.
 std::int32_t set_aside(Task* task, const WeldLoop* loop, char* state, std::int64_t n) {
-    if (!loop->appends) return kOk;
     const std::int32_t* appends = loop->appends;
     std::int32_t status = kOk;
     each_builder(loop->state, 0, [&](const WeldType* type, std::int64_t offset) {
@@ -50,11 +49,41 @@ std::int32_t set_aside(Task* task, const WeldLoop* loop, char* state, std::int64
     return status;
 }
 
+// ---- quick and optimised code
+
+constexpr std::int64_t kWorthOptimising = 300'000'000;  // ps
+constexpr std::int64_t kWorthWaiting = 1'000'000'000;   // for the optimised code before anything is done
+constexpr int kWait = 2, kMostWaits = 500;              // ms, and how often
+
+/// The best code that there is now.
+WeldLoopFn body_of(const Task* task, const WeldLoop* loop) {
+    const WeldTiers* tiers = task->run->tiers;
+    if (!tiers || loop->number < 0) return loop->body;
+    const WeldLoopFn optimised = tiers->optimised[loop->number].load(std::memory_order_acquire);
+    return optimised ? optimised : loop->body;
+}
+
+/// A loop with so much to do, or that was run so often, that it should be optimised.
+void consider_optimised(Task* task, const WeldLoop* loop, std::int64_t work) {
+    WeldTiers* tiers = task->run->tiers;
+    const std::int64_t number = loop->number;
+    if (number < 0 || tiers->optimised[number].load(std::memory_order_relaxed)) return;
+    std::atomic<std::int64_t>& all = tiers->work[number];
+    const std::int64_t before = all.load(std::memory_order_relaxed);
+    all.store(before + std::min(work, kWorthWaiting),
+              std::memory_order_relaxed);  // roughly, if several threads do
+    if (before + work < kWorthOptimising) return;
+    const int waits = work < kWorthWaiting ? 0 : kMostWaits;
+    bool goes_on = tiers->optimise(tiers, number, 0);
+    for (int i = 0; i < waits && goes_on && !task->should_stop(); ++i)
+        goes_on = tiers->optimise(tiers, number, kWait);
+}
+
 std::int32_t run_at_once(Task* task, const WeldLoop* loop, const void* captures, char* state,
                          std::int64_t n) {
-    if (const std::int32_t status = set_aside(task, loop, state, n)) return status;
-    const InRegion region(task);
-    return loop->body(task, captures, state, 0, n);
+    if (loop->appends)
+        if (const std::int32_t status = set_aside(task, loop, state, n)) return status;
+    return body_of(task, loop)(task, captures, state, 0, n);
 }
 
 /// A builder in the state of a loop.
@@ -236,7 +265,7 @@ std::int32_t ChunkedLoop::run_chunk(Task* t, char* state, std::int64_t chunk) {
     {
         const InRegion region(t);
         status = start_pieces(t, state, chunk);
-        if (!status) status = loop_->body(t, captures_, state, lo, hi);
+        if (!status) status = body_of(t, loop_)(t, captures_, state, lo, hi);
         if (!status && has_garbage(t)) weld_rt_collect(t, state, loop_->state);
     }
     note_sizes(state);
@@ -367,12 +396,19 @@ std::int32_t ChunkedLoop::run_on_workers(Watched& watched) {
 }
 
 std::int32_t ChunkedLoop::run() {
-    if (const std::int32_t status = set_aside(task_, loop_, state_, n_)) return status;
+    if (loop_->appends)
+        if (const std::int32_t status = set_aside(task_, loop_, state_, n_)) return status;
     plan();
     if (const std::int32_t status = narrow_counters()) return status;
     Watched watched(task_->run->progress, chunks_);
     const std::int32_t status = serial_ ? run_serial(watched) : run_on_workers(watched);
     return status ? status : widen_counters();
+}
+
+/// Apart, so that a loop with little to do need not make room for all this.
+[[gnu::noinline]] std::int32_t run_in_chunks(Task* task, const WeldLoop* loop, const void* captures,
+                                             char* state, std::int64_t n) {
+    return ChunkedLoop(task, loop, captures, state, n).run();
 }
 
 }  // namespace
@@ -388,8 +424,9 @@ std::int32_t weld_rt_loop(WeldTask* t, const WeldLoop* loop, const void* capture
     Task* task = task_of(t);
     char* bytes = static_cast<char*>(state);
     if (n <= 0) return kOk;
-    if (times(n, std::max<std::int64_t>(1, loop->cost)) < kSerialWork || n == 1)
-        return run_at_once(task, loop, captures, bytes, n);
-    return ChunkedLoop(task, loop, captures, bytes, n).run();
+    const std::int64_t work = times(n, std::max<std::int64_t>(1, loop->cost));
+    if (task->run->tiers) consider_optimised(task, loop, work);
+    if (work < kSerialWork || n == 1) return run_at_once(task, loop, captures, bytes, n);
+    return run_in_chunks(task, loop, captures, bytes, n);
 }
 }

@@ -111,6 +111,7 @@ bool execute(EntryFn entry, const void* args, void* result, const WeldType* resu
     run.threads = std::max(1, options.threads);
     run.serialize_header = options.serialize_header;
     run.progress = options.progress;
+    run.tiers = options.tiers;
     run.output = options.output;
     const bool goes_on = any_part(result_type, is_builder);
     bool good;

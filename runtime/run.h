@@ -83,6 +83,7 @@ struct RunOptions {
     std::vector<Blocks>* adopted = nullptr;
     Outside* outside = nullptr;        ///< if not null, and no builder is in the result
     LoopProgress* progress = nullptr;  ///< kept up to date if not null
+    WeldTiers* tiers = nullptr;        ///< of the program; null: its loops have the code that they have
     Output* output = nullptr;          ///< takes what the program prints; null: the standard output
     bool serialize_header = false;     ///< bytes of values begin with magic, version and a hash of the type
 };

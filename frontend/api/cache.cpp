@@ -34,9 +34,10 @@ static std::string key_of(std::string_view text, const CompileOptions& options) 
     append(key, text);
     append(key, options.name);
     append(key, options.language);
-    append(key, fmt::format("{} {} {} {} {} {}", options.level, options.llvm_level.value_or(-1),
-                            name_of(options.cpu), options.nul_terminated_strings, options.serialize_header,
-                            options.passes.has_value()));
+    append(key,
+           fmt::format("{} {} {} {} {} {} {}", options.level, options.most_optimised,
+                       options.llvm_level.value_or(-1), name_of(options.cpu), options.nul_terminated_strings,
+                       options.serialize_header, options.passes.has_value()));
     for (const std::string& pass : options.passes.value_or(std::vector<std::string>())) append(key, pass);
     append(key, options.allowed_functions ? "allowed" : "any");
     for (const std::string& name : options.allowed_functions.value_or(std::vector<std::string>()))
@@ -234,6 +235,9 @@ bool read_stored(const std::string& folder, const std::string& key, StoredProgra
         stored->params.emplace_back(name, in.text());
     for (std::string_view name = in.text(); !name.empty(); name = in.text())
         stored->code.data.push_back({std::string(name), in.text()});
+    stored->code.quick.bitcode = in.text();
+    for (std::string_view name = in.text(); !name.empty(); name = in.text())
+        stored->code.quick.functions.emplace_back(name);
     while (in.good() && !in.at_end()) stored->code.objects.emplace_back(in.text());
     return in.good() && in.sum() == sum && !stored->code.objects.empty();
 }
@@ -272,6 +276,8 @@ void write_stored(const std::string& folder, const std::string& key, const Store
     for (const auto& [name, type] : stored.params) texts.insert(texts.end(), {name, type});
     texts.push_back("");
     for (const CodeData& d : stored.code.data) texts.insert(texts.end(), {d.name, d.bytes});
+    texts.insert(texts.end(), {"", stored.code.quick.bitcode});
+    texts.insert(texts.end(), stored.code.quick.functions.begin(), stored.code.quick.functions.end());
     texts.push_back("");
     texts.insert(texts.end(), stored.code.objects.begin(), stored.code.objects.end());
     std::size_t bytes = 0;

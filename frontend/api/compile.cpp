@@ -68,6 +68,13 @@ std::string_view language_of_file(std::string_view path) {
 
 // ---- compiling
 
+/// What compiling may take in any case: programs of a page need less, and limits are meant for data.
+static constexpr std::int64_t kLeastForCompiling = 16 << 20;
+
+static std::int64_t most_memory(const CompileOptions& options) {
+    return std::max(kLeastForCompiling, options.memory_limit ? options.memory_limit : default_memory_limit());
+}
+
 /// The way of one text through the compiler.
 class Compilation {
   public:
@@ -98,7 +105,7 @@ class Compilation {
         }
         const Type* result = read_type(m, stored.result, none);
         std::string error;
-        std::shared_ptr<Code> code = result ? load(stored.code, resolve(), &error) : nullptr;
+        std::shared_ptr<Code> code = result ? load(stored.code, load_options(), resolve(), &error) : nullptr;
         if (!code) return nullptr;
         program_->set_code(std::move(code));
         m.main = lambda(m, params, kernel(m, {.name = "kept"}, result, {}));
@@ -186,8 +193,9 @@ class Compilation {
         std::string error, input_text, llvm_text, asm_text;
         CodeTimes times;
         const CodeOptions code{.cpu = options_.cpu,
-                               .level = options_.llvm_level.value_or(options_.level),
-                               .threads = options_.threads ? options_.threads : default_threads(),
+                               .level = load_options().level,
+                               .threads = load_options().threads,
+                               .most_optimised = options_.most_optimised,
                                .budget = &budget_,
                                .verify = verifies(),
                                .llvm_input_text = explains("llvm-input") ? &input_text : nullptr,
@@ -195,7 +203,7 @@ class Compilation {
                                .asm_text = explains("asm") ? &asm_text : nullptr};
         switch (weld::generate(*program_->module_, code, &machine_code_, &times, &error)) {
             case GenerateEnd::Good:
-                if (std::shared_ptr<Code> code = load(machine_code_, resolve(), &error))
+                if (std::shared_ptr<Code> code = load(machine_code_, load_options(), resolve(), &error))
                     program_->set_code(std::move(code));
                 break;
             case GenerateEnd::Failed: break;
@@ -211,21 +219,27 @@ class Compilation {
         return program_->code_ || fail("internal error: no code could be made: " + error);
     }
 
+    LoadOptions load_options() const {
+        return {.cpu = options_.cpu,
+                .level = options_.llvm_level.value_or(options_.level),
+                .threads = options_.threads ? options_.threads : default_threads(),
+                .most_memory = most_memory(options_)};
+    }
+
+    /// User functions are null if they are not there, or not allowed: what comes from a folder was checked
+    /// when it was compiled, but that was another process.
     Resolve resolve() const {
-        return [this, libraries = program_->libraries_](std::string_view name) {
-            if (name.starts_with(kUserFunction)) return user_function(name.substr(kUserFunction.size()));
+        return [libraries = program_->libraries_,
+                allowed = options_.allowed_functions](std::string_view name) -> void* {
+            if (name.starts_with(kUserFunction)) {
+                name.remove_prefix(kUserFunction.size());
+                if (allowed && std::ranges::find(*allowed, name) == allowed->end()) return nullptr;
+                return libraries->find(name);
+            }
             if (void* entry = runtime::entry_address(name)) return entry;
             if (void* routine = find_vecmath(name)) return routine;
             return libraries->find(name);
         };
-    }
-
-    /// Null if it is not there, or not allowed: what comes from a folder was checked when it was compiled,
-    /// but that was another process.
-    void* user_function(std::string_view name) const {
-        const auto& allowed = options_.allowed_functions;
-        if (allowed && std::ranges::find(*allowed, name) == allowed->end()) return nullptr;
-        return program_->libraries_->find(name);
     }
 
     bool verifies() const {
@@ -278,9 +292,6 @@ static std::shared_ptr<const Program> from_process(std::string text, const Compi
     return program;
 }
 
-/// What compiling may take in any case: programs of a page need less, and limits are meant for data.
-static constexpr std::int64_t kLeastForCompiling = 16 << 20;
-
 /// Instead of a program, and of what was told before the memory was missed.
 static void tell_lack_of_memory(CompileReport& report, std::int64_t limit, bool over_limit) {
     report.out_of_memory = true;
@@ -296,8 +307,7 @@ std::shared_ptr<const Program> compile(std::string text, const CompileOptions& o
                                        CompileReport* report) {
     std::shared_ptr<const Program> program;
     const bool each_step = options.only_check || !options.explained.empty() || options.verify;
-    const std::int64_t limit =
-        std::max(kLeastForCompiling, options.memory_limit ? options.memory_limit : default_memory_limit());
+    const std::int64_t limit = most_memory(options);
     Budget budget(limit);
     enum { Fine, NoMemory, OverLimit } memory = Fine;
     on_deep_stack([&] {
@@ -338,6 +348,7 @@ static std::shared_ptr<void> room_for(const WeldType* type) {
 RunOutcome Program::run(const void* args, const runtime::RunOptions& options) const {
     runtime::RunOptions all = options;
     all.serialize_header |= serialize_header_;
+    all.tiers = tiers();
     RunOutcome outcome;
     outcome.value_ = room_for(result_);
     outcome.program_ = shared_from_this();

@@ -32,7 +32,8 @@ struct CompileOptions {
     bool only_check = false;  ///< stop when the program is known to be right: it has types, but cannot run
     int level = 2;            ///< 0...3
     Cpu cpu = Cpu::Native;    ///< whose instructions are used: one of runnable_cpus()
-    std::optional<int> llvm_level;                   ///< of the machine code, if not `level`
+    std::optional<int> llvm_level;                              ///< of the machine code, if not `level`
+    std::size_t most_optimised = CodeOptions().most_optimised;  ///< see there
     std::optional<std::vector<std::string>> passes;  ///< exactly these instead of those of the level
     int threads = 0;  ///< that make machine code, at most; 0: one per core that this process may use
     std::int64_t memory_limit = 0;  ///< most bytes that compiling may take; 0: default_memory_limit()
@@ -118,6 +119,8 @@ class Program : public std::enable_shared_from_this<Program> {
     /// `args` points to the struct of arguments (ignored if the program takes none).
     RunOutcome run(const void* args, const runtime::RunOptions& options) const;
     EntryFn entry() const { return code_ ? code_->entry : nullptr; }
+    /// Its loops whose code is quick at first; null if there are none.
+    WeldTiers* tiers() const { return code_ ? code_->tiers : nullptr; }
 
     /// A failure as users see it: `FILE:LINE:COL: error: message` with the source line and a caret, or
     /// `error: message` if the place is not known. Ends in a newline.

@@ -130,7 +130,18 @@ typedef struct WeldLoop {
                              // always the same (memory is then set aside exactly), else -1
     const int32_t* counts;   // per vecmerger in `state`, depth first: if its 64-bit sums may be kept as 32-bit counters
                              // while the loop runs, what an iteration adds to an element at most; else 0
+    int64_t number;          // in WeldTiers, if the run has one and this is not negative
 } WeldLoop;
+
+// Loops whose `body` was compiled the quick way, by number. Optimised code gives the same bits.
+typedef struct WeldTiers {
+    int64_t size;                        // how many there are
+    std::atomic<WeldLoopFn>* optimised;  // null: is not there
+    std::atomic<int64_t>* work;          // estimated picoseconds that went through the quick code so far
+    // Has a loop optimised on another thread, if nobody did. Gives 0 if that is no longer going on, having waited for
+    // that for `milliseconds` at most.
+    int32_t (*optimise)(struct WeldTiers* tiers, int64_t number, int32_t milliseconds);
+} WeldTiers;
 
 // ---- kernels ----------------------------------------------------------------------------------------------
 

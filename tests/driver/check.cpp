@@ -26,6 +26,7 @@ interp::Options interpreter_options(Cpu cpu) {
 std::vector<Config> configs_for(const std::optional<std::vector<std::string>>& passes) {
     std::vector<Config> all = {{0}, {1}, {2}, {3}};
     if (passes) all = {{0, std::vector<std::string>()}, {2, passes}, {2}};
+    all.push_back({.passes = passes, .quick = true});
     const std::vector<Cpu> cpus = runnable_cpus();
     for (std::size_t i = 0; i + 2 < cpus.size(); ++i) {  // the last two are of one width
         all.push_back({2, passes, cpus[i]});
@@ -62,6 +63,7 @@ std::string check_compiled(const std::vector<Config>& configs, const std::vector
         CompareOptions of_config = options;
         of_config.exact_failures |= i == 0;
         for (int threads : {1, 4}) {
+            if (threads > 1) programs[i].optimise();
             reset_notes();
             const Ran ran = programs[i].run(args, threads);
             const Notes called = notes();

@@ -14,6 +14,7 @@ std::string Config::name() const {
     std::string s = "-O" + std::to_string(level);
     if (passes) s += fmt::format(" --passes {}", fmt::join(*passes, ","));
     if (cpu != Cpu::Native) s += fmt::format(" for {}", name_of(cpu));
+    if (quick) s += ", loops first quick, then optimised";
     return s;
 }
 
@@ -24,9 +25,16 @@ Compiled::Compiled(const std::string& text, const Config& config) {
     options.passes = config.passes;
     options.cpu = config.cpu;
     options.verify = true;
+    if (config.quick) options.most_optimised = 0;
     CompileReport report;
     program_ = compile(text, options, &report);
     if (!program_) error = report.diagnostics.empty() ? "it was rejected without a word" : report.diagnostics;
+}
+
+void Compiled::optimise() const {
+    WeldTiers* tiers = program_->tiers();
+    for (std::int64_t i = 0; tiers && i < tiers->size; ++i)
+        while (tiers->optimise(tiers, i, 1000)) {}
 }
 
 static void entries_of(const Type*, const void* dict,

@@ -17,6 +17,7 @@ struct Config {
     int level = 2;
     std::optional<std::vector<std::string>> passes;  ///< instead of those of the level
     Cpu cpu = Cpu::Native;
+    bool quick = false;        ///< loops are compiled the quick way at first
     std::string name() const;  ///< `-O2`, `-O2 --passes fold,cse for avx2`
     /// Programs have to agree in every bit: they differ in the width of registers at most.
     bool same_bits(const Config& other) const {
@@ -33,6 +34,8 @@ class Compiled {
 
     std::string error;
     Ran run(std::span<const interp::Value> args, int threads) const;
+    /// Has all loops optimised that are not.
+    void optimise() const;
 
   private:
     std::shared_ptr<const Program> program_;
