@@ -802,6 +802,21 @@ class CacheTest(Case):
     def files(self):
         return [os.path.join(self.cache, name) for name in sorted(os.listdir(self.cache))]
 
+    def test_loops_that_are_optimised_while_they_run(self):
+        """There are so many that their code is quick at first; what a folder keeps can be optimised, too."""
+        sums = "".join(
+            f"let s{k} = result(for(rangeiter(0L, n, 1L), merger[i64,+], |b, i, x| merge(b, x * {k}L + s{k - 1})));"
+            for k in range(1, 121))
+        for n in (10, 3_000_000):
+            s = 1
+            for k in range(1, 121):
+                s = k * (n * (n - 1) // 2) + n * s
+            expected = str((s + 2**63) % 2**64 - 2**63) + "\n"
+            for options in ((), ("--threads", "1"), ("--repeat", "3")):
+                for _ in "cold", "kept":
+                    self.assertEqual(self.run_cached(f"|n: i64| let s0 = 1L; {sums} s120", (str(n),), options)[0],
+                                     expected)
+
     def test_second_run_compiles_nothing(self):
         first = self.run_cached()
         self.assertTrue(first[1])

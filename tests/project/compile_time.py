@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks that compiling takes time in proportion to the program: processor time of a program against that of one five
-times as long; and that straight-line code beside an iterate takes no longer than alone. Usage: compile_time.py
+times as long; and that straight-line code beside an iterate takes no longer than alone, and many loops with little data less than as
+many in small programs. Usage: compile_time.py
 WELD_CLI"""
 import resource
 import subprocess
@@ -99,6 +100,23 @@ def seconds_of(cli, program, arguments):
         return seconds(cli, f.name, arguments)
 
 
+def different_loops(n):
+    """2n loops; each reads what those before it gave, so that they stay apart."""
+    kinds = ["x * {i}.5 + s{i}", "sqrt(x * x + {i}.0) - s{i}", "if(x > {i}.0, x, s{i})", "x / ({i}.0 + s{i})"]
+    return "".join(
+        f"let s{i} = result(for(a{i}, merger[f64,+], |b, j, x| merge(b, x)));\n"
+        f"let a{i + 1} = result(for(a{i}, appender[f64], |b, j, x| merge(b, {kinds[i % 4].format(i=i)})));\n"
+        for i in range(n))
+
+
+def loops_alone(n):
+    return f"|a0: vec[f64]| {different_loops(n)} a{n}"
+
+
+def loops_in_an_iterate(n):
+    return f"|v: vec[f64]| iterate({{v, 0L}}, |s| (let a0 = s.$0; {different_loops(n)} {{{{a{n}, s.$1 + 1L}}, s.$1 < 3L}}))"
+
+
 def main():
     cli = sys.argv[1]
     failed = False
@@ -107,6 +125,12 @@ def main():
     failed |= beside > 3 * alone
     print(f"4000 divisions alone {alone:.3f} s, beside an iterate {beside:.3f} s"
           + (": more than 3 times" if beside > 3 * alone else ""))
+    ten = "[" + ", ".join(f"{i}.5" for i in range(10)) + "]"
+    for name, program in ("alone", loops_alone), ("in an iterate", loops_in_an_iterate):
+        few, many = (seconds_of(cli, program(n), [ten]) for n in (10, 100))
+        slow = many > 5 * few
+        failed |= slow
+        print(f"20 loops over little data {name} {few:.3f} s, 200 {many:.3f} s" + (": not quick" if slow else ""))
     for name, (program, n, arguments) in PROGRAMS.items():
         times = [seconds_of(cli, program(size), arguments) for size in (n, GROWTH * n)]
         ratio = times[1] / times[0]

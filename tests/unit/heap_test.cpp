@@ -18,6 +18,9 @@
 
 using namespace weld;
 
+// With sanitizers LLVM has the allocator of the process.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
 namespace {
 
 std::unique_ptr<Module> optimized(const std::string& text) {
@@ -78,9 +81,6 @@ std::int64_t tries() {
 }
 
 }  // namespace
-
-// With sanitizers LLVM has the allocator of the process.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 TEST_CASE("whichever allocation of LLVM finds no memory, the work ends with that, and later work is right") {
     for (const std::string& text : programs) {

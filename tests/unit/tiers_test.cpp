@@ -1,0 +1,113 @@
+// Loops that are compiled the quick way at first: when they are optimised, and that the bits stay the same.
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "frontend/api/compile.h"
+
+using namespace weld;
+
+namespace {
+
+/// A sum and a vector of a nest, a dictionary whose keys are constants, and a loop in an iterate.
+constexpr const char* kProgram =
+    "|v: vec[f64]|"
+    "let s = result(for(v, merger[f64,+], |b, i, x| merge(b, x * 0.1)));"
+    "let w = result(for(v, appender[f64], |b, i, x| merge(b, x + s + "
+    "  result(for([1.5, 2.5, x], merger[f64,*], |c, j, y| merge(c, y))))));"
+    "let d = tovec(result(for(w, dictmerger[vec[i8],f64,+], |b, i, x|"
+    "  merge(b, {if(x > 3.0, \"large\", \"small\"), x}))));"
+    "let last = iterate({w, 0L}, |t|"
+    "  {{result(for(t.$0, appender[f64], |b, i, x| merge(b, x * 0.5 - s))), t.$1 + 1L}, t.$1 < 3L}).$0;"
+    "{s, result(for(last, merger[f64,+], |b, i, x| merge(b, x))), len(d), lookup(d, 0L).$1}";
+
+struct Numbers {
+    double sum, last;
+    std::int64_t keys;
+    double of_key;
+    bool operator==(const Numbers& other) const { return std::memcmp(this, &other, sizeof *this) == 0; }
+};
+
+std::shared_ptr<const Program> compiled(CompileOptions options, std::size_t most_optimised = 0) {
+    options.most_optimised = most_optimised;
+    CompileReport report;
+    auto program = compile(kProgram, options, &report);
+    REQUIRE_MESSAGE(program, report.diagnostics);
+    return program;
+}
+
+std::vector<double> numbers(std::size_t n) {
+    std::vector<double> all(n);
+    for (std::size_t i = 0; i < n; ++i) all[i] = double(i % 1000) / 7;
+    return all;
+}
+
+Numbers run(const Program& program, std::vector<double> data, int threads = 2) {
+    const WeldVec v = {data.data(), std::int64_t(data.size())};
+    const RunOutcome outcome = program.run(&v, {.threads = threads});
+    REQUIRE(outcome.ok());
+    return *static_cast<const Numbers*>(outcome.value());
+}
+
+std::int64_t num_optimised(const Program& program) {
+    std::int64_t n = 0;
+    for (std::int64_t i = 0; i < program.tiers()->size; ++i)
+        n += program.tiers()->optimised[i].load() != nullptr;
+    return n;
+}
+
+}  // namespace
+
+TEST_CASE("small programs have no quick loops") { CHECK(!compiled({}, 4000)->tiers()); }
+
+TEST_CASE("loops with little data stay as they are; one with much is optimised before it begins") {
+    const auto quick = compiled({}), optimised = compiled({}, 4000);
+    REQUIRE(quick->tiers());
+    CHECK(quick->tiers()->size == 5);
+    CHECK(run(*quick, numbers(10)) == run(*optimised, numbers(10)));
+    CHECK(num_optimised(*quick) == 0);
+    CHECK(run(*quick, numbers(3'000'000)) == run(*optimised, numbers(3'000'000)));
+    CHECK(num_optimised(*quick) >= 3);
+    CHECK(run(*quick, numbers(3'000'000), 1) == run(*optimised, numbers(3'000'000)));
+}
+
+TEST_CASE("a loop that has little to do, but often, is optimised in the end") {
+    const auto program = compiled({});
+    const Numbers first = run(*program, numbers(1000));
+    int runs = 0;
+    for (; num_optimised(*program) == 0 && runs < 1'000'000; ++runs)
+        CHECK(run(*program, numbers(1000)) == first);
+    CHECK(runs > 2);
+    CHECK(num_optimised(*program) > 0);
+}
+
+TEST_CASE("a program may go while its loops are being optimised") {
+    for (int i = 0; i < 20; ++i) {
+        const auto program = compiled({.name = "program " + std::to_string(i)});
+        WeldTiers* tiers = program->tiers();
+        for (std::int64_t k = 0; k < i % 3; ++k) tiers->optimise(tiers, k, 0);
+    }
+}
+
+TEST_CASE("several threads may run a program whose loops are being optimised") {
+    const auto program = compiled({.threads = 2});
+    const Numbers expected = run(*compiled({}, 4000), numbers(200'000));
+    std::vector<std::thread> threads;
+    std::atomic<int> wrong = 0;
+    for (int i = 0; i < 4; ++i)
+        threads.emplace_back([&] {
+            for (int k = 0; k < 10; ++k) wrong += !(run(*program, numbers(200'000), 1 + k % 2) == expected);
+        });
+    for (std::thread& t : threads) t.join();
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("without memory to optimise in, the quick code goes on doing") {
+    const auto program = compiled({.memory_limit = 1});  // 16 MiB, which is what compiling may take at least
+    CHECK(run(*program, numbers(3'000'000)) == run(*compiled({}, 4000), numbers(3'000'000)));
+}
