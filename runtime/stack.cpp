@@ -7,7 +7,8 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
-#include <ucontext.h>
+
+#include "weldir/support/deep_stack.h"
 
 namespace weld::runtime {
 
@@ -65,14 +66,7 @@ class MoreStack {
 
     void run(const std::function<void()>& work) {
         in_use_ = true;
-        ucontext_t here, there;
-        ::getcontext(&there);
-        there.uc_stack.ss_sp = all_.begin;
-        there.uc_stack.ss_size = std::size_t(all_.end - all_.begin);
-        there.uc_link = &here;
-        work_ = &work;
-        ::makecontext(&there, [] { (*of_thread().work_)(); }, 0);
-        ::swapcontext(&here, &there);
+        on_stack(all_.begin, std::size_t(all_.end - all_.begin), work);
         ::madvise(all_.begin + kGuard, std::size_t(all_.end - all_.begin) - kGuard - kKept, MADV_DONTNEED);
         in_use_ = false;
     }
@@ -93,7 +87,6 @@ class MoreStack {
 
     Range all_;
     bool in_use_ = false;
-    const std::function<void()>* work_ = nullptr;
 };
 
 #endif
@@ -122,25 +115,15 @@ bool on_more_stack(std::int64_t most, const std::function<void(const char* end)>
 #else
 
 // The sanitizers follow no jump to another stack: another thread has one.
-bool on_more_stack(std::int64_t most, const std::function<void(const char* end)>& work) {
+bool on_more_stack(std::int64_t, const std::function<void(const char* end)>& work) {
     static thread_local bool is_on_it = false;
     if (is_on_it) return false;
-    const std::function<void()> all = [&] {
+    const DeepThread thread([&] {
         is_on_it = true;
         work(end_of_stack());
-    };
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes,
-                              std::clamp(std::size_t(std::max<std::int64_t>(most, 0)), kFewest, kMost));
-    pthread_t thread;
-    const auto call = [](void* what) -> void* {
-        return (*static_cast<const std::function<void()>*>(what))(), nullptr;
-    };
-    const int failed = pthread_create(&thread, &attributes, call, const_cast<std::function<void()>*>(&all));
-    pthread_attr_destroy(&attributes);
-    if (!failed) pthread_join(thread, nullptr);
-    return !failed;
+        is_on_it = false;
+    });
+    return true;
 }
 
 #endif

@@ -122,10 +122,8 @@ void CallGraph::summarize(Module& m, const Cycle& cycle) {
                 all.height = std::max(all.height, edge.callee->summary.height + 1);
     std::vector<Summary> before;
     for (Function* f : cycle) before.push_back(std::exchange(f->summary, all));
-    std::vector<std::uint32_t> sizes;
     for (Function* f : cycle) {
         const Traits t = Facts(m, f->lambda).traits(f->lambda);
-        sizes.push_back(t.size);
         all.fails |= t.fails;
         all.calls |= t.calls;
         all.ordered |= t.ordered;
@@ -133,7 +131,6 @@ void CallGraph::summarize(Module& m, const Cycle& cycle) {
     }
     for (std::size_t i = 0; i < cycle.size(); ++i) {
         cycle[i]->summary = all;
-        cycle[i]->summary.size = sizes[i];
         cycle[i]->summary.repeated = before[i].repeated;
         nodes_[cycle[i]].changed = cycle[i]->summary != before[i];
     }

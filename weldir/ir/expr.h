@@ -152,6 +152,12 @@ struct Block : View<Op::Block> {
     std::span<const Expr* const> values() const { return node->args().first(node->num_symbols); }
     const Expr* value(std::size_t i) const { return node->arg(i); }
     const Expr* result() const { return node->arg(node->num_symbols); }
+    /// The result is the last let itself.
+    bool gives_last() const {
+        return size() > 0 && result()->op == Op::Var && result()->attr.symbol == symbol(size() - 1);
+    }
+    /// What is evaluated last: the value of the last let, or else the result.
+    const Expr* last() const { return gives_last() ? value(size() - 1) : result(); }
 };
 
 /// `|a, b| body`: argument of For, Iterate and Sort, and the main program. Not a value.

@@ -24,7 +24,6 @@ struct Summary {
     bool repeated = true;      ///< is recursive, or called from a loop, or by functions that are
     std::uint32_t cycle = 0;   ///< functions that call each other have the same number
     std::uint32_t height = 0;  ///< of the longest chain of calls below it, cycles counted once
-    std::uint32_t size = 0;    ///< nodes of the body
     friend bool operator==(const Summary&, const Summary&) = default;
 };
 

@@ -35,13 +35,7 @@ void visit_last(const Expr* e, Fn&& fn) {
         case Op::If: visit_last(e->arg(1), fn), visit_last(e->arg(2), fn); return;
         case Op::And:
         case Op::Or: visit_last(e->arg(1), fn); return;
-        case Op::Block: {
-            const Block b = e->as<Block>();
-            const std::size_t last = b.size() - 1;
-            const bool gives_last = b.result()->op == Op::Var && b.result()->attr.symbol == b.symbol(last);
-            visit_last(gives_last ? b.value(last) : b.result(), fn);
-            return;
-        }
+        case Op::Block: visit_last(e->as<Block>().last(), fn); return;
         default: fn(e);
     }
 }

@@ -38,13 +38,11 @@ class TailCalls {
     }
 
     const Expr* of_block(Block b) {
-        const std::size_t last = b.size() - 1;
-        const bool gives_last = b.result()->op == Op::Var && b.result()->attr.symbol == b.symbol(last);
-        const Expr* before = gives_last ? b.value(last) : b.result();
-        const Expr* now = marked(before);
-        if (now == before) return b.node;
+        const Expr* now = marked(b.last());
+        if (now == b.last()) return b.node;
         std::vector<std::pair<const Symbol*, const Expr*>> lets;
-        for (std::size_t i = 0; i < b.size() - gives_last; ++i) lets.emplace_back(b.symbol(i), b.value(i));
+        for (std::size_t i = 0; i < b.size() - b.gives_last(); ++i)
+            lets.emplace_back(b.symbol(i), b.value(i));
         return block(m_, lets, now, b.node->loc);
     }
 

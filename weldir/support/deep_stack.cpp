@@ -48,9 +48,17 @@ void on_deep_stack(const std::function<void()>& work) {
 
 #else
 
-static thread_local const std::function<void()>* work_to_do = nullptr;
-
-static void do_work() { (*work_to_do)(); }
+void on_stack(void* lowest, std::size_t bytes, const std::function<void()>& work) {
+    static thread_local const std::function<void()>* to_do = nullptr;
+    ucontext_t here, there;
+    ::getcontext(&there);
+    there.uc_stack.ss_sp = lowest;
+    there.uc_stack.ss_size = bytes;
+    there.uc_link = &here;
+    ::makecontext(&there, [] { (*to_do)(); }, 0);
+    to_do = &work;
+    ::swapcontext(&here, &there);
+}
 
 void on_deep_stack(const std::function<void()>& work) {
     if (is_deep) return work();
@@ -62,15 +70,8 @@ void on_deep_stack(const std::function<void()>& work) {
     if (stack == MAP_FAILED) return work();
     ::mprotect(stack, std::size_t(::sysconf(_SC_PAGESIZE)), PROT_NONE);
     ::madvise(stack, bytes, MADV_NOHUGEPAGE);  // to clear two megabytes would take longer than most programs
-    ucontext_t here, there;
-    ::getcontext(&there);
-    there.uc_stack.ss_sp = stack;
-    there.uc_stack.ss_size = bytes;
-    there.uc_link = &here;
-    ::makecontext(&there, do_work, 0);
-    work_to_do = &work;
     is_deep = true;
-    ::swapcontext(&here, &there);
+    on_stack(stack, bytes, work);
     is_deep = false;
     ::munmap(stack, bytes);
 }

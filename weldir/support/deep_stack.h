@@ -1,6 +1,7 @@
 // Stacks for recursion over programs, which are as deep as who wrote them wanted.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 
@@ -12,6 +13,12 @@ namespace weld {
 /// of what there is address space for; at once if the caller is on such a stack already. For whatever
 /// recurses over programs and types of users.
 void on_deep_stack(const std::function<void()>& work);
+
+#ifndef WELD_ONE_STACK_PER_THREAD
+/// Calls `work`, which does not throw, on the stack of `bytes` that begins at `lowest`. The sanitizers follow
+/// no such jump.
+void on_stack(void* lowest, std::size_t bytes, const std::function<void()>& work);
+#endif
 
 /// A thread with such a stack. Joined when it goes.
 class DeepThread {
