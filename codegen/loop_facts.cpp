@@ -103,7 +103,7 @@ static bool is_cheap(const Expr* e, int& budget) {
         case Op::Div:
         case Op::Rem: return false;
         default:
-            if (!is_scalar_op(e->op) || e->op >= Op::Pow || !e->arg(0)->type->is_scalar()) return false;
+            if (!is_scalar_op(e->op) || is_math(e->op) || !e->arg(0)->type->is_scalar()) return false;
     }
     for (const Expr* a : e->args())
         if (!is_cheap(a, budget)) return false;
@@ -157,7 +157,7 @@ static std::int64_t picoseconds(const Expr* e) {
         case Op::Sqrt:
         case Op::Div:
         case Op::Rem: return sum + 2'000;
-        default: return sum + (is_scalar_op(e->op) && e->op >= Op::Pow ? 5'000 : 300);
+        default: return sum + (is_math(e->op) ? 5'000 : 300);
     }
 }
 

@@ -67,15 +67,20 @@ static llvm::Value* remainder(Emitter& e, Scalar s, llvm::Value* a, llvm::Value*
 
 static llvm::Value* compare(Emitter& e, Op op, Scalar s, llvm::Value* a, llvm::Value* b) {
     using P = llvm::CmpInst::Predicate;
-    struct Row {
-        P f, i, u;
+    const auto predicate = [&](P of_floats, P of_signed, P of_unsigned) {
+        return is_float(s) ? of_floats : is_signed(s) ? of_signed : of_unsigned;
     };
-    static constexpr Row rows[] = {
-        {P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ},   {P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE},
-        {P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT}, {P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT},
-        {P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE}, {P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE}};
-    const Row& r = rows[int(op) - int(Op::Eq)];
-    return e.ir.CreateCmp(is_float(s) ? r.f : is_signed(s) ? r.i : r.u, a, b);
+    const auto code = [&] {
+        switch (op) {
+            case Op::Eq: return predicate(P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ);
+            case Op::Ne: return predicate(P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE);
+            case Op::Lt: return predicate(P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT);
+            case Op::Gt: return predicate(P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT);
+            case Op::Le: return predicate(P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE);
+            default: return predicate(P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE);
+        }
+    };
+    return e.ir.CreateCmp(code(), a, b);
 }
 
 llvm::Value* Emitter::scalar_op(Op op, Scalar s, llvm::Value* a, llvm::Value* b, Loc loc,

@@ -72,8 +72,8 @@ static double rounded(Scalar s, double slack, double out) {
 
 bool apply(Op op, Scalar s, const Value& a, const Value& b, const MathFn& math, Slack& slack, Value* out) {
     *out = {};
-    const bool is_math = is_float(s) && op >= Op::Pow && op <= Op::Tanh && op != Op::Sqrt;
-    if (is_math) out->bits = float_bits(s, math(op, s, as_double(s, a.bits), as_double(s, b.bits)));
+    if (is_math(op) && op != Op::Sqrt)
+        out->bits = float_bits(s, math(op, s, as_double(s, a.bits), as_double(s, b.bits)));
     else if (!eval_scalar(op, s, a.bits, b.bits, &out->bits)) return false;
     if (a.slack == 0 && b.slack == 0) return true;
     if (is_comparison(op)) {

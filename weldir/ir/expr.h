@@ -2,7 +2,9 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <string_view>
 
@@ -30,9 +32,23 @@ struct OpInfo {
     int level;  ///< Infix: 1...10; Prefix: 100; Call: 0
 };
 inline constexpr int kPrefixLevel = 100;
-const OpInfo& info(Op op);
-inline bool is_scalar_op(Op op) { return op <= Op::Tanh; }
-inline bool is_comparison(Op op) { return op >= Op::Eq && op <= Op::Ge && op != Op::BitAnd; }
+#define Infix(level) level
+#define Prefix kPrefixLevel
+#define Call 0
+inline constexpr OpInfo kOps[] = {
+#define WELD_SCALAR_OP(name, text, arity, rule, form) {#name, text, true, arity, TypeRule::rule, form},
+#define WELD_OP(name, text) {#name, text, false, 0, TypeRule::Number, 0},
+#include "weldir/ir/ops.def"
+};
+#undef Infix
+#undef Prefix
+#undef Call
+inline constexpr std::size_t kNumOps = std::size(kOps);
+constexpr const OpInfo& info(Op op) { return kOps[std::size_t(op)]; }
+constexpr bool is_scalar_op(Op op) { return info(op).scalar; }
+constexpr bool is_comparison(Op op) { return info(op).rule == TypeRule::Compare; }
+/// A function of floats, such as `sqrt` and `exp`.
+constexpr bool is_math(Op op) { return info(op).rule == TypeRule::Float; }
 
 /// A name that is bound once in its Module: by a Block, a Lambda, or as a module function.
 struct Symbol {
@@ -45,6 +61,10 @@ enum class AttrKey : std::uint8_t {
 #define WELD_ATTR(name, text) name,
 #include "weldir/ir/attrs.def"
 };
+inline constexpr int kNumAttrKeys = 0
+#define WELD_ATTR(name, text) +1
+#include "weldir/ir/attrs.def"
+    ;
 
 /// `@(key:value)`. `text` is what was written (`true`, `64L`, `local`); `number` its value where it is one.
 struct Annotation {

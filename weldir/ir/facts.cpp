@@ -69,7 +69,7 @@ static bool is_costly(const Expr* e) {
         case Op::Rem: return true;
         default: break;
     }
-    if (is_scalar_op(e->op) && e->op >= Op::Pow && e->op != Op::Sqrt) return true;
+    if (is_math(e->op) && e->op != Op::Sqrt) return true;
     return is_comparison(e->op) && !e->arg(0)->type->is_lanes();
 }
 

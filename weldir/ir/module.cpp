@@ -1,4 +1,4 @@
-// Modules, and the tables of operations and annotation keys.
+// Modules, and the table of annotation keys.
 #include "weldir/ir/module.h"
 
 #include <bit>
@@ -6,20 +6,6 @@
 #include "weldir/ir/build.h"
 
 namespace weld {
-
-#define Infix(level) level
-#define Prefix kPrefixLevel
-#define Call 0
-static const OpInfo kOps[] = {
-#define WELD_SCALAR_OP(name, text, arity, rule, form) {#name, text, true, arity, TypeRule::rule, form},
-#define WELD_OP(name, text) {#name, text, false, 0, TypeRule::Number, 0},
-#include "weldir/ir/ops.def"
-};
-#undef Infix
-#undef Prefix
-#undef Call
-
-const OpInfo& info(Op op) { return kOps[int(op)]; }
 
 static const char* const kAttrNames[] = {
 #define WELD_ATTR(name, text) text,

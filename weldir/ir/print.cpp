@@ -35,7 +35,8 @@ bool is_reserved(std::string_view word) {
             "nditer", "simditer",  "fringeiter", "rangeiter", "len",       "lookup", "optlookup",
             "slice",  "keyexists", "sort",       "tovec",     "serialize", "assert", "deserialize",
             "cudf",   "broadcast", "bits",       "simd",      "vec",       "dict"};
-        for (int op = 0; is_scalar_op(Op(op)); ++op) w.insert(info(Op(op)).text);
+        for (const OpInfo& op : kOps)
+            if (op.scalar) w.insert(op.text);
         for (int s = 0; s < kNumScalars; ++s) w.insert(name_of(Scalar(s)));
 #define WELD_BUILDER(name, text, args, has_op) w.insert(text);
 #include "weldir/ir/builders.def"
@@ -365,7 +366,7 @@ class Writer {
             if (s.size() > 2) s += ", ";
             ((s += name_of(key)) += ':') += value;
         };
-        for (int k = 0; k <= int(AttrKey::AlwaysUseRuntime); ++k) {
+        for (int k = 0; k < kNumAttrKeys; ++k) {
             const AttrKey key = AttrKey(k);
             if (promises(e, key)) {
                 add(key, key == AttrKey::Fails ? "false" : "true");
