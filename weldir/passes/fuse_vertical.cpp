@@ -285,7 +285,8 @@ class VerticalFuser {
         if (consumer.data().size() == 1 && failures_ == producer.failures + 1) {
             all = made;
         } else {
-            producer.check = length_check(m_, facts_, made, producer.loop.node->loc);
+            producer.check =
+                length_check(m_, facts_, made, producer.loop.node->loc, producer.loop.index_param());
             std::replace(all.begin(), all.end(), consumer.data()[k], made[0]);
         }
         compared_[fused] = all;

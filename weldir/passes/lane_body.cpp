@@ -273,7 +273,8 @@ bool LaneBody::is_worth_it(const Expr* branch) {
 bool LaneBody::may_be_lanes(const Expr* e) {
     switch (e->op) {
         case Op::Var: return e->type->is_scalar() || e->type->is_struct();
-        case Op::Div: return e->type->is_scalar() && !facts_.traits(e).fails;
+        case Op::Div:  // of floats nothing fails but perhaps what is divided, which is looked at by itself
+            return e->type->is_scalar() && (is_float(e->type->scalar) || !facts_.traits(e).fails);
         case Op::Rem: return e->type->is_scalar() && !is_float(e->type->scalar) && !facts_.traits(e).fails;
         case Op::MakeStruct:
         case Op::GetField:

@@ -27,8 +27,8 @@ static const Expr* as_long_as(Module& m, Facts& facts, const Expr* d) {
     return d->binds ? fresh(m, d) : d;
 }
 
-const Expr* length_check(Module& m, Facts& facts, Args data, Loc loc) {
-    if (facts.lengths_agree(data)) return nullptr;
+const Expr* length_check(Module& m, Facts& facts, Args data, Loc loc, const Symbol* at) {
+    if (facts.lengths_agree(data, at)) return nullptr;
     const Type* i64[] = {m.types.i64()};
     const Type* type = m.types.builder(BuilderKind::Merger, i64, MergeOp::Add);
     std::vector<const Expr*> lengths;

@@ -16,7 +16,8 @@ namespace weld {
 const Expr* written(Module& m, const Count& n, Loc loc = {});
 
 /// That loop with its `result`; null if the data have one length for sure. Of a vector that a loop makes it
-/// reads what has as many elements before that loop: the two may yet fuse with others.
-const Expr* length_check(Module& m, Facts& facts, Args data, Loc loc);
+/// reads what has as many elements before that loop: the two may yet fuse with others. `at`: see
+/// Facts::agree.
+const Expr* length_check(Module& m, Facts& facts, Args data, Loc loc, const Symbol* at = nullptr);
 
 }  // namespace weld
