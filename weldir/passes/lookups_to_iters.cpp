@@ -91,6 +91,7 @@ class WalkFinder {
             add_offset(w, Op::Add, key);
             return true;
         }
+        key = facts_.resolve(key);
         if (key->op == Op::Add) return take_apart(key->arg(0), w) && take_apart(key->arg(1), w);
         if (key->op != Op::Sub || !is_the_same_always(key->arg(1)) || !take_apart(key->arg(0), w))
             return false;

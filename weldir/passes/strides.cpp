@@ -5,7 +5,7 @@
 //       let s = result(for(rangeiter(0L, r, 1L), merger[f64,+], |d, n, i| merge(d, lookup(m, i * c + j))));
 //       merge(b, f(s)))
 // becomes
-//     if(c >= 8L & c <= 2147483648L & r >= 0L & r <= 2147483648L & r * c <= len(m),
+//     if(c >= 8L & c <= 2147483648L & r >= 32L & r <= 2147483648L & r * c <= len(m),
 //       let start = result(for(rangeiter(0L, c, 1L), appender[f64], |b, o, j| merge(b, 0.0)));
 //       let sums = result(for(rangeiter(0L, r, 1L), vecmerger[f64,+](start), |d, n, i|
 //         for(rangeiter(0L, c, 1L), d, |g, o, j| merge(g, {o, lookup(m, i * c + j)}))));
@@ -19,7 +19,8 @@
 //
 // so that lines of the cache are used up when they are there. The condition says that no lookup fails: then
 // nobody can tell the order. The index has to be the inner counter times what stays the same (by the name of
-// it), plus the outer counter; other lookups in the inner loop read at one of the counters, or can't fail.
+// it), plus the outer counter, plus what stays the same; other lookups in the inner loop read at one of the
+// counters plus what stays the same, or can't fail.
 #include <algorithm>
 #include <unordered_set>
 
@@ -34,6 +35,7 @@ namespace weld {
 namespace {
 
 constexpr std::int64_t kLeastColumns = 8;                    // else a line of the cache holds several rows
+constexpr std::int64_t kLeastRows = 32;                      // else all of them are read at once as they lie
 constexpr std::int64_t kMostRounds = std::int64_t(1) << 31;  // products of two such don't wrap
 constexpr std::uint32_t kMostNodes = 300;                    // of a loop, which is there twice
 constexpr std::int64_t kLine = 64;                           // bytes
@@ -43,6 +45,8 @@ bool counts_from_zero(const Expr* datum) {
     return it && it.shape().range && it.shape().kind == IterKind::Scalar && is_int(it.start(), 0) &&
            is_int(it.stride(), 1);
 }
+
+bool is_var(const Expr* e, const Symbol* s) { return e->op == Op::Var && e->attr.symbol == s; }
 
 class Turner {
   public:
@@ -94,7 +98,7 @@ class Turner {
     const Expr* i64(std::int64_t n) { return int_literal(m_, m_.types.i64(), n); }
 
     /// The condition under which the body of the inner loop cannot fail; false if there is none.
-    bool find_condition(Pair& pair) {
+    bool find_condition(Pair& pair, std::int64_t least_rows) {
         const For outer = pair.outer, inner = pair.inner;
         if (!std::ranges::all_of(inner.data(), is_repeatable)) return false;
         if (!facts_.lengths_agree(outer.data()) || !facts_.lengths_agree(inner.data())) return false;
@@ -109,7 +113,7 @@ class Turner {
         const Expr *columns = trip_count(outer), *rows = trip_count(inner);
         demand(pair, Op::Ge, columns, i64(kLeastColumns));
         demand(pair, Op::Le, columns, i64(kMostRounds));
-        demand(pair, Op::Ge, rows, i64(0));
+        demand(pair, Op::Ge, rows, i64(least_rows));
         demand(pair, Op::Le, rows, i64(kMostRounds));
         bool ok = true;
         visit(inner.body().body(), [&](const Expr* e) {
@@ -143,40 +147,50 @@ class Turner {
     template <class IsFixed>
     bool demand_place(Pair& pair, Lookup at, const Expr* columns, const Expr* rows, IsFixed is_fixed) {
         const std::optional<Count> key = facts_.count(at.key());
-        if (!key || key->sum().empty() || key->sum().size() > 2) return false;
-        const Expr *length = len(m_, at.of()), *stride = nullptr;
-        bool by_row = false, by_column = false;
+        if (!key) return false;
+        const Expr *row_stride = nullptr, *column_stride = nullptr;
+        Count offset;
         for (const Count::Product& p : key->sum()) {
-            const Expr* counter = nullptr;
-            const Expr* other = nullptr;
+            const Expr *counter = nullptr, *others = nullptr;
             for (const Expr* name : p.of) {
                 const bool counts = is_counter(pair.inner, name) || is_counter(pair.outer, name);
-                const Expr*& kind = counts ? counter : other;
-                if (kind) return false;
-                kind = name;
+                if (counts ? counter != nullptr : !is_fixed(name)) return false;
+                if (counts) counter = name;
+                else others = others ? scalar_op(m_, Op::Mul, {others, name}) : name;
             }
-            if (!counter || (other && (p.factor != 1 || !is_fixed(other)))) return false;
-            if (is_counter(pair.outer, counter)) {
-                if (by_column || other || p.factor != 1) return false;
-                by_column = true;
-            } else {
-                if (by_row) return false;
-                by_row = true;
-                stride = other ? other : i64(p.factor);
+            if (!counter) {
+                offset = offset + product(p);
+                continue;
             }
+            const Expr*& stride = is_counter(pair.inner, counter) ? row_stride : column_stride;
+            if (stride || (others && (p.factor != 1 || others->op == Op::Mul))) return false;
+            stride = others ? others : i64(p.factor);
         }
-        if (by_row != by_column) {  // an element for each row, or each column
-            if (by_row && !is_int(stride, 1)) return false;
-            demand(pair, Op::Le, by_row ? rows : columns, length);
+        if (column_stride && !is_int(column_stride, 1)) return false;
+        const Expr* length = len(m_, at.of());
+        if (!(offset == Count())) {
+            const Expr* start = written(m_, offset);
+            demand(pair, Op::Ge, start, i64(0));
+            length = scalar_op(m_, Op::Sub, {length, start});
+        }
+        if (!row_stride || !column_stride) {  // an element for each row, or each column, or for all
+            if (row_stride && !is_int(row_stride, 1)) return false;
+            demand(pair, Op::Le, row_stride ? rows : column_stride ? columns : i64(1), length);
             return true;
         }
-        if (!is_int(stride, 1)) pair.strides = at.node->type;
-        if (!same(stride, columns)) {
-            demand(pair, Op::Le, columns, stride);
-            demand(pair, Op::Le, stride, i64(kMostRounds));
+        if (!is_int(row_stride, 1)) pair.strides = at.node->type;
+        if (!same(row_stride, columns)) {
+            demand(pair, Op::Le, columns, row_stride);
+            demand(pair, Op::Le, row_stride, i64(kMostRounds));
         }
-        demand(pair, Op::Le, scalar_op(m_, Op::Mul, {rows, stride}), length);
+        demand(pair, Op::Le, scalar_op(m_, Op::Mul, {rows, row_stride}), length);
         return true;
+    }
+
+    static Count product(const Count::Product& p) {
+        Count all = p.factor;
+        for (const Expr* name : p.of) all = all * Count(name);
+        return all;
     }
 
     // ---- tiles
@@ -199,8 +213,8 @@ class Turner {
             end = b.result();
         }
         const Merge one = end->as<Merge>();
-        const Var into = one && !one.mask() ? one.builder()->as<Var>() : Var{};
-        return into && into.symbol() == loop.builder_param() && !has_loop(loop.body().body());
+        return one && !one.mask() && is_var(one.builder(), loop.builder_param()) &&
+               !has_loop(loop.body().body());
     }
 
     /// Of tiles: a line of the cache, but no more lines at once than it can hold where they lie badly.
@@ -211,11 +225,10 @@ class Turner {
     const Expr* by_tiles(For outer, For inner) {
         const Type* type = outer.node->type;
         if (!type->is_builder(BuilderKind::Appender) || outer.builder()->op != Op::NewBuilder) return nullptr;
-        const Var into = inner.builder()->as<Var>();
-        if (!into || into.symbol() != outer.builder_param() || !merges_once(inner)) return nullptr;
+        if (!is_var(inner.builder(), outer.builder_param()) || !merges_once(inner)) return nullptr;
         if (outer.node->annotation(AttrKey::Tile)) return nullptr;
         Pair pair{outer, inner};
-        if (!find_condition(pair)) return nullptr;
+        if (!find_condition(pair, 0)) return nullptr;
         const Expr* tiled = annotate(m_, outer.node, AttrKey::Tile, std::to_string(side(pair.strides)));
         return if_(m_, pair.holds, tiled, fresh(m_, outer.node), outer.node->loc);
     }
@@ -245,13 +258,13 @@ class Turner {
 
     const Expr* by_rows(For outer) {
         const Block b = outer.body().body()->as<Block>();
-        if (!b || outer.builder()->op != Op::NewBuilder) return nullptr;
+        if (!b || (outer.builder()->op != Op::NewBuilder && outer.builder()->op != Op::Var)) return nullptr;
         std::vector<Sums> all;
         const Expr* holds = nullptr;
         for (std::size_t i = 0; i < b.size(); ++i) {
             const For inner = sum_in(outer, b.value(i));
             Pair pair{outer, inner};
-            if (!inner || !find_condition(pair)) continue;
+            if (!inner || !find_condition(pair, kLeastRows)) continue;
             all.push_back({b.symbol(i), inner});
             holds = holds ? scalar_op(m_, Op::BitAnd, {holds, pair.holds}) : pair.holds;
         }
@@ -285,7 +298,7 @@ class Turner {
         const Symbol* o = m_.symbol(outer.index_param()->name, m_.types.i64());
         const Symbol* x = m_.symbol(outer.elem_param()->name, outer.elem_param()->type);
         const Expr* body = rewrite(m_, inner.body().body(), [&](const Expr* e) -> const Expr* {
-            if (e->op != Op::Merge) return nullptr;
+            if (e->op != Op::Merge || !is_var(e->arg(0), inner.builder_param())) return nullptr;
             return merge(m_, var(m_, g), make_struct(m_, {var(m_, o), e->arg(1)}), nullptr, e->loc);
         });
         body = substitute(m_, body, {{outer.index_param(), var(m_, o)}, {outer.elem_param(), var(m_, x)}});
