@@ -53,6 +53,12 @@ const Expr* Generator::made_of_numbers(const Type* elem, const Expr* n) {
                   }));
 }
 
+/// A builder that sums or compares: products of so many floats are no numbers any more.
+const Type* Generator::summing(BuilderKind kind, const Type* elem) {
+    constexpr MergeOp ops[] = {MergeOp::Add, MergeOp::Add, MergeOp::Min, MergeOp::Max};
+    return m_.types.builder(kind, {&elem, 1}, ops[r_.below(4)]);
+}
+
 /// Something of an element of the matrix, of the row and of the column.
 const Expr* Generator::cell(const Matrix& m, const Expr* element, const Expr* i, const Expr* j) {
     const auto at = [&](const Symbol* v, const Expr* k) {
@@ -125,7 +131,7 @@ const Expr* Generator::column_sums(const Matrix& m) {
     if (r_.percent(50)) {
         const Expr* start = new_builder(m_, builder_of(BuilderKind::Appender, {m.elem()}));
         return result(m_, counting(c, start, [&](const Expr* b, const Symbol* j) {
-                          const Expr* none = new_builder(m_, builder_of(BuilderKind::Merger, {m.elem()}));
+                          const Expr* none = new_builder(m_, summing(BuilderKind::Merger, m.elem()));
                           const Expr* sum =
                               result(m_, counting(r, none, [&](const Expr* d, const Symbol* i) {
                                          const Expr* at = op(Op::Add, op(Op::Mul, var(m_, i), c), var(m_, j));
@@ -137,7 +143,7 @@ const Expr* Generator::column_sums(const Matrix& m) {
                           });
                       }));
     }
-    const Expr* start = new_builder(m_, builder_of(BuilderKind::VecMerger, {m.elem()}), var(m_, m.row));
+    const Expr* start = new_builder(m_, summing(BuilderKind::VecMerger, m.elem()), var(m_, m.row));
     if (r_.percent(50))
         return result(m_, over({matrix}, start, [&](const Expr* b, const Symbol* k, const Symbol* x) {
                           const Expr *i = op(Op::Div, var(m_, k), c), *j = op(Op::Rem, var(m_, k), c);
@@ -170,7 +176,7 @@ const Expr* Generator::matrices() {
     m.column = let_be("column", made_of_numbers(elem, var(m_, m.rows)));
     std::vector<const Expr*> out;
     for (std::size_t i = 0, n = 1 + r_.below(3); i < n; ++i) {
-        const auto start = [&](BuilderKind kind) { return new_builder(m_, builder_of(kind, {elem})); };
+        const auto start = [&](BuilderKind kind) { return new_builder(m_, summing(kind, elem)); };
         const bool is_matrix = r_.percent(60);
         const Symbol* next =
             let_be("v", is_matrix        ? result(m_, cells(m, start(BuilderKind::Appender), r_.percent(50)))

@@ -15,7 +15,7 @@
 //     for(rangeiter(0L, c, 1L), appender[f64], |b, o, j|
 //       for(rangeiter(0L, r, 1L), b, |d, n, i| merge(d, lookup(m, i * c + j))))
 // becomes
-//     if(..., @(tile:8) for(...), ... as before)
+//     if(..., @(tile:32) for(...), ... as before)
 //
 // so that lines of the cache are used up when they are there. The condition says that no lookup fails: then
 // nobody can tell the order. The index has to be the inner counter times what stays the same (by the name of
@@ -38,7 +38,7 @@ constexpr std::int64_t kLeastColumns = 8;                    // else a line of t
 constexpr std::int64_t kLeastRows = 32;                      // else all of them are read at once as they lie
 constexpr std::int64_t kMostRounds = std::int64_t(1) << 31;  // products of two such don't wrap
 constexpr std::uint32_t kMostNodes = 300;                    // of a loop, which is there twice
-constexpr std::int64_t kLine = 64;                           // bytes
+constexpr std::string_view kTile = "32";                     // both sides of a tile fit the nearest cache
 
 bool counts_from_zero(const Expr* datum) {
     const Iter it = datum->as<Iter>();
@@ -87,7 +87,7 @@ class Turner {
     struct Pair {
         For outer, inner;
         const Expr* holds = nullptr;
-        const Type* strides = nullptr;  ///< through a vector of such, if it does
+        bool strides = false;
     };
 
     void demand(Pair& pair, Op op, const Expr* a, const Expr* b) {
@@ -122,7 +122,7 @@ class Turner {
             ok = at && is_path(at.of()) && at.of()->type->is_vec() && is_fixed(at.of()) &&
                  demand_place(pair, at, columns, rows, is_fixed);
         });
-        return ok && pair.strides != nullptr;
+        return ok && pair.strides;
     }
 
     /// The node itself, its arguments aside.
@@ -178,7 +178,7 @@ class Turner {
             demand(pair, Op::Le, row_stride ? rows : column_stride ? columns : i64(1), length);
             return true;
         }
-        if (!is_int(row_stride, 1)) pair.strides = at.node->type;
+        pair.strides |= !is_int(row_stride, 1);
         if (!same(row_stride, columns)) {
             demand(pair, Op::Le, columns, row_stride);
             demand(pair, Op::Le, row_stride, i64(kMostRounds));
@@ -217,11 +217,6 @@ class Turner {
                !has_loop(loop.body().body());
     }
 
-    /// Of tiles: a line of the cache, but no more lines at once than it can hold where they lie badly.
-    static std::int64_t side(const Type* elem) {
-        return elem->is_scalar() ? std::clamp<std::int64_t>(kLine / size_of(elem->scalar), 8, 16) : 8;
-    }
-
     const Expr* by_tiles(For outer, For inner) {
         const Type* type = outer.node->type;
         if (!type->is_builder(BuilderKind::Appender) || outer.builder()->op != Op::NewBuilder) return nullptr;
@@ -229,7 +224,7 @@ class Turner {
         if (outer.node->annotation(AttrKey::Tile)) return nullptr;
         Pair pair{outer, inner};
         if (!find_condition(pair, 0)) return nullptr;
-        const Expr* tiled = annotate(m_, outer.node, AttrKey::Tile, std::to_string(side(pair.strides)));
+        const Expr* tiled = annotate(m_, outer.node, AttrKey::Tile, kTile);
         return if_(m_, pair.holds, tiled, fresh(m_, outer.node), outer.node->loc);
     }
 
