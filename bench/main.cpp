@@ -1,5 +1,5 @@
-// weld-bench PROGRAMS [--threads N] [--reps N] [--passes LIST] [--cpu CPU] [NAME...]: runs workloads over
-// columns in memory.
+// weld-bench --list | PROGRAMS [--threads N] [--reps N] [--passes LIST] [--cpu CPU] [NAME...]: runs workloads
+// over columns in memory.
 //
 // Prints for each: `NAME median S min S cpu S T<threads> compile MS peak BYTES chk DIGEST ok|WRONG`. A name
 // stands for all workloads that begin with it (whole dotted parts). Freeing the result of a run is timed with
@@ -123,6 +123,9 @@ int main(int argc, char** argv) {
         else if (a == "--cpu" && more) {
             if (!find_cpu(argv[++i], &s.cpu))
                 return std::fprintf(stderr, "weld-bench: this machine has no %s\n", argv[i]), 2;
+        } else if (a == "--list") {
+            for (const bench::Workload& w : bench::workloads()) std::puts(w.name.c_str());
+            return 0;
         } else if (s.programs.empty()) s.programs = a;
         else s.names.push_back(a);
     }

@@ -230,6 +230,41 @@ static double weighted(const WeldVec& v, std::int64_t period) {
     return sum;
 }
 
+// ---- matrices, row by row
+
+static Inputs matrix(std::int64_t n) {
+    Column<double> x(size_t(n * n), [](size_t i) { return u01(201, i) - 0.5; });
+    Column<double> row(size_t(n), [](size_t i) { return u01(202, i) - 0.5; });
+    Column<double> col(size_t(n), [](size_t i) { return u01(203, i) - 0.5; });
+    struct {
+        WeldVec x, row, col;
+        std::int64_t rows, columns;
+    } args{x.vec(), row.vec(), col.vec(), n, n};
+    return inputs(args, std::move(x), std::move(row), std::move(col));
+}
+
+/// Operations on matrices, each in the forms in which it may be written: `S2.flat.4096`.
+static void add_matrices(std::vector<Workload>& all) {
+    struct Operation {
+        const char* name;
+        std::vector<const char*> forms;
+        double expected_2048, expected_4096;
+    };
+    for (const Operation& o :
+         {Operation{"S1", {"flat", "zip", "nested", "iter"}, 204.134000037, -111977.06529},
+          Operation{"S2", {"flat", "zip", "nested", "iter"}, -245001.789391, -463741.051537},
+          Operation{"S3", {"flat", "nested", "iter"}, -19.9751510551, 845.72774874},
+          Operation{"S4", {"flat", "nested"}, 1472.26257275, -1688.69903696},
+          Operation{"S5", {"rows", "nested", "columns", "flat"}, 1906.55828561, -2582.84387535}})
+        for (const char* form : o.forms)
+            for (const std::int64_t n : {2048, 4096}) {
+                const std::string program = o.name + std::string(".") + form;
+                all.push_back({program + "." + std::to_string(n), program,
+                               n == 2048 ? o.expected_2048 : o.expected_4096, 1e-8, [n] { return matrix(n); },
+                               [](const void* r) { return weighted(as<WeldVec>(r), 7); }});
+            }
+}
+
 static std::vector<Workload> make_workloads() {
     std::vector<Workload> all;
     const auto add = [&](const char* name, const char* program, double expected, auto make, auto digest,
@@ -331,6 +366,7 @@ static std::vector<Workload> make_workloads() {
         [](const void* r) { return as<double>(static_cast<const char*>(r) + 16); });
     add("W15.ragged", "W15.mapreduce", 550503631.266, ragged_vectors,
         [](const void* r) { return as<double>(static_cast<const char*>(r) + 16); });
+    add_matrices(all);
     return all;
 }
 

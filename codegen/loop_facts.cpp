@@ -12,10 +12,6 @@ namespace weld::codegen {
 
 // ---- how many merges -----------------------------------------------------------------------------------
 
-namespace {
-
-using Counts = std::vector<std::int32_t>;
-
 int num_builders(const Type* t) {
     if (t->is_builder()) return 1;
     int n = 0;
@@ -23,6 +19,10 @@ int num_builders(const Type* t) {
         for (const Type* f : t->args) n += num_builders(f);
     return n;
 }
+
+namespace {
+
+using Counts = std::vector<std::int32_t>;
 
 struct MergeCounter {
     std::unordered_map<const Symbol*, Counts> known;

@@ -46,11 +46,14 @@ struct Plan {
     std::int64_t step = 1;
     bool by_elements =
         false;  // a simd loop with a tail: `count` is of elements, the last round may be partial
-    llvm::Value* base = nullptr;  // elements before the first (fringe)
+    llvm::Value* base = nullptr;   // elements before the first (fringe)
+    llvm::Value* tiled = nullptr;  // `@(tile:…)`: how often the loop inside goes on, in each round
     /// The scalar loop over the same elements, which goes on when a table has more keys than a loop over
     /// lanes holds (codegen/groups.h); null otherwise.
     std::shared_ptr<const Plan> one_by_one;
     std::vector<std::int32_t> appends;
+    std::vector<llvm::Value*>
+        given;  // by builder: so many merges per iteration, as the program says; or null
     std::vector<std::int32_t> counts;  // by vecmerger: counts_at_most
     std::int64_t cost = 1;
 
@@ -208,6 +211,35 @@ static std::vector<std::int32_t> counts_per_iteration(const Emitter& e, For f) {
     return counts;
 }
 
+/// By builder in `start`: what `@(size:given)` says, or null.
+static void given_sizes(Emitter& e, const Expr* start, std::vector<llvm::Value*>& sizes) {
+    if (start->type->is_struct()) {
+        for (std::size_t i = 0; i < start->type->args.size(); ++i) {
+            if (start->op == Op::MakeStruct) given_sizes(e, start->arg(i), sizes);
+            else sizes.resize(sizes.size() + std::size_t(num_builders(start->type->args[i])));
+        }
+        return;
+    }
+    if (!start->type->is_builder()) return;
+    const Annotation* size = start->op == Op::NewBuilder ? start->annotation(AttrKey::Size) : nullptr;
+    sizes.push_back(size && size->text == "given" ? e.emit1(start->arg(0)) : nullptr);
+}
+
+/// The loop that the body of `f` ends with.
+static For last_loop(For f) {
+    const Expr* end = f.body().body();
+    if (const Block b = end->as<Block>()) end = b.result();
+    return end->as<For>();
+}
+
+/// A loop that only holds a loop, each round of which appends once.
+static bool is_tiled(For f) {
+    if (!f.node->annotation(AttrKey::Tile) || !f.node->type->is_builder(BuilderKind::Appender)) return false;
+    const For inner = last_loop(f);
+    const Var into = inner ? inner.builder()->as<Var>() : Var{};
+    return into && into.symbol() == f.builder_param() && merges_per_iteration(inner)[0] == 1;
+}
+
 /// `rest`: the loop over the fringe that is done with `f`, if not null.
 static Plan make_plan(Emitter& e, For f, For rest) {
     Plan plan{f};
@@ -233,6 +265,8 @@ static Plan make_plan(Emitter& e, For f, For rest) {
         }
     }
     plan.appends = merges_per_iteration(f);
+    given_sizes(e, f.builder(), plan.given);
+    if (is_tiled(f)) plan.tiled = plan.given[0];
     plan.counts = counts_per_iteration(e, f);
     plan.cost = cost_of(f.body().body());
     if (rest) {
@@ -262,6 +296,7 @@ static Leaves leaves_of(const Plan& plan) {
         all.append(w.nd_strides);
     }
     if (plan.base) all.push_back(plan.base);
+    if (plan.tiled) all.push_back(plan.tiled);
     if (plan.one_by_one) all.append(leaves_of(*plan.one_by_one));
     return all;
 }
@@ -269,6 +304,7 @@ static Leaves leaves_of(const Plan& plan) {
 /// The same plan in a callee, where its values are `values` (in the order of leaves_of).
 static Plan moved(const Plan& plan, const Leaves& values) {
     Plan there = plan;
+    there.given.assign(plan.given.size(), nullptr);  // room has been made
     std::size_t at = 0;
     const auto take = [&](llvm::Value*& v) { v = values[at++]; };
     for (Walk& w : there.walks) {
@@ -279,6 +315,7 @@ static Plan moved(const Plan& plan, const Leaves& values) {
         for (llvm::Value*& v : w.nd_strides) take(v);
     }
     if (there.base) take(there.base);
+    if (there.tiled) take(there.tiled);
     if (plan.one_by_one)
         there.one_by_one =
             std::make_shared<const Plan>(moved(*plan.one_by_one, Leaves(values.begin() + at, values.end())));
@@ -364,6 +401,7 @@ class RangeEmitter {
 
     /// The iterations [lo, hi). `collect`: see Emitter::collect_check.
     Leaves emit(llvm::Value* lo, llvm::Value* hi, const Leaves& state, bool collect) {
+        if (plan_.tiled) return by_tiles(lo, hi, state);
         if (!plan_.one_by_one) return all(lo, hi, state, collect);
         ++e_.loop_depth;
         const auto [at, after] = while_groups_fit(lo, hi, state);
@@ -408,6 +446,43 @@ class RangeEmitter {
         --e_.loop_depth;
         for (int leaf : roomy) state[std::size_t(leaf) + 2] = before[std::size_t(leaf) + 2];
         return changes ? into(outer, state) : state;
+    }
+
+    /// The iterations [lo, hi), each of which appends what a loop inside gives, by tiles of both. Room has
+    /// been made, so places in it are known.
+    Leaves by_tiles(llvm::Value* lo, llvm::Value* hi, const Leaves& state) {
+        auto& ir = e_.ir;
+        const For inner = last_loop(plan_.f);
+        const std::int64_t side = plan_.f.node->annotation(AttrKey::Tile)->number;
+        const auto least = [&](llvm::Value* a, llvm::Value* b) {
+            return ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
+        };
+        const auto end = [&](llvm::Value* begin, llvm::Value* all) {
+            return least(ir.CreateAdd(begin, e_.c64(side), "", true, true), all);
+        };
+        const auto each = [&](llvm::Value* from, llvm::Value* to, std::int64_t step,
+                              const std::optional<Strip>& strip,
+                              const std::function<void(llvm::Value*)>& fn) {
+            const auto round = [&](llvm::Value* i, const Leaves&) -> Leaves { return fn(i), Leaves{}; };
+            e_.counted_loop(from, to, step, {}, {}, round, strip);
+        };
+        ++e_.loop_depth;
+        each(lo, hi, side, strip(side), [&](llvm::Value* rows) {
+            each(e_.c64(0), plan_.tiled, side, {}, [&](llvm::Value* columns) {
+                each(rows, end(rows, hi), 1, {}, [&](llvm::Value* i) {
+                    begin(i);
+                    if (const Block b = plan_.f.body().body()->as<Block>()) e_.emit_lets_of(b);
+                    llvm::Value* before = ir.CreateMul(ir.CreateSub(i, lo), plan_.tiled);
+                    llvm::Value* place = ir.CreateAdd(state[1], ir.CreateAdd(before, columns));
+                    const Plan part = make_plan(e_, inner, {});
+                    RangeEmitter(e_, part, false)
+                        .emit(columns, end(columns, plan_.tiled), {state[0], place, e_.c64(kEnough)}, false);
+                });
+            });
+        });
+        --e_.loop_depth;
+        llvm::Value* all = ir.CreateMul(ir.CreateSub(hi, lo), plan_.tiled);
+        return {state[0], ir.CreateAdd(state[1], all), state[2]};
     }
 
     /// Full rounds of lanes of the elements [lo, hi), as long as the groups of every dictmerger fit
@@ -645,6 +720,13 @@ class RangeEmitter {
     bool may_be_long_;
 };
 
+/// For `count` rounds that append `each`; none if that is no number of elements: then some round fails.
+static llvm::Value* room_for(Emitter& e, llvm::Value* count, llvm::Value* each) {
+    constexpr std::int64_t most = std::int64_t(1) << 40;
+    llvm::Value* fits = e.ir.CreateICmpULE(each, e.c64(most));  // counts of loops in place are far smaller
+    return e.ir.CreateMul(count, e.ir.CreateSelect(fits, each, e.c64(0)));
+}
+
 /// Makes room in the appenders of `state` that take a fixed number of values per iteration.
 static Leaves reserve(Emitter& e, const Plan& plan, Leaves state) {
     const Type* type = plan.f.builder()->type;
@@ -652,9 +734,10 @@ static Leaves reserve(Emitter& e, const Plan& plan, Leaves state) {
     for_each_builder(e, type, leaf, number, [&](const Type* b, int first, int k) {
         const std::int32_t each = plan.appends[std::size_t(k)];
         const Type* elem = kept_merges(e.m, b);
-        if (!elem || each <= 0) return;
+        if (!elem || (each <= 0 && !plan.given[std::size_t(k)])) return;
         auto* at = &state[std::size_t(first)];
-        llvm::Value* need = e.ir.CreateMul(plan.count, e.c64(each));
+        llvm::Value* need = plan.given[std::size_t(k)] ? room_for(e, plan.count, plan.given[std::size_t(k)])
+                                                       : e.ir.CreateMul(plan.count, e.c64(each));
         if (b->is_builder(BuilderKind::GroupMerger) && !e.lanes.arrays) {
             e.call_checked("weld_rt_appender_grow",
                            {e.task, at[0], need, e.c64(size_of(elem)), e.at(plan.f.node->loc)});
@@ -700,29 +783,39 @@ static llvm::Function* loop_function(Emitter& caller, const Plan& plan,
     return caller.unit.seen(fn);
 }
 
-/// A constant WeldLoop.
-static llvm::Constant* loop_record(Unit& unit, const Plan& plan, llvm::Function* body) {
+/// By appender of the loop, depth first: how many values each iteration merges, or null where that varies.
+static std::vector<llvm::Value*> appends_of(Emitter& e, const Plan& plan) {
+    std::vector<llvm::Value*> appends;
+    int leaf = 0, number = 0;
+    for_each_builder(e, plan.f.builder()->type, leaf, number, [&](const Type* b, int, int k) {
+        if (!kept_merges(e.m, b)) return;
+        llvm::Value* given = plan.given[std::size_t(k)];
+        appends.push_back(given ? given : e.c64(plan.appends[std::size_t(k)]));
+    });
+    return appends;
+}
+
+/// A WeldLoop; constant, unless the program gives numbers of merges.
+static llvm::Value* loop_record(Emitter& e, const Plan& plan, llvm::Function* body) {
+    Unit& unit = e.unit;
     const auto i64 = [&](std::int64_t v) { return llvm::ConstantInt::getSigned(unit.i64, v); };
     const auto i32 = [&](std::int64_t v) { return llvm::ConstantInt::getSigned(unit.i32, v); };
-    std::vector<std::uint32_t> appends;
-    int number = 0;
-    const std::function<void(const Type*)> each = [&](const Type* t) {
-        if (kept_merges(unit.m, t)) appends.push_back(std::uint32_t(plan.appends[std::size_t(number)]));
-        if (t->is_builder()) ++number;
-        if (t->is_struct())
-            for (const Type* f : t->args) each(f);
-    };
     const Type* type = plan.f.builder()->type;
-    each(type);
     const auto global = [&](llvm::Constant* init) {
         return new llvm::GlobalVariable(unit.out, init->getType(), true, llvm::GlobalValue::PrivateLinkage,
                                         init);
     };
-    const auto array = [&](llvm::ArrayRef<std::uint32_t> numbers) -> llvm::Constant* {
+    const auto array = [&](auto numbers) -> llvm::Constant* {
         if (numbers.empty()) return llvm::ConstantPointerNull::get(unit.ptr);
         return global(llvm::ConstantDataArray::get(unit.ctx, numbers));
     };
     const std::vector<std::uint32_t> counts(plan.counts.begin(), plan.counts.end());
+    const std::vector<llvm::Value*> appends = appends_of(e, plan);
+    std::vector<std::uint64_t> known;
+    for (llvm::Value* n : appends) {
+        const auto* number = llvm::dyn_cast<llvm::ConstantInt>(n);
+        known.push_back(number ? number->getZExtValue() : std::uint64_t(-1));
+    }
     auto* shape = llvm::StructType::get(
         unit.ctx, {unit.ptr, unit.ptr, unit.i64, unit.i64, unit.i32, unit.i32, unit.ptr, unit.ptr, unit.i64});
     llvm::Constant* fields[] = {body,
@@ -731,10 +824,18 @@ static llvm::Constant* loop_record(Unit& unit, const Plan& plan, llvm::Function*
                                 i64(plan.by_elements ? 64 : std::max<std::int64_t>(1, 64 / plan.step)),
                                 i32(plan.f.node->says(AttrKey::Parallel, true)),
                                 i32(std::int32_t(plan.f.node->loc.offset)),
-                                array(appends),
-                                array(counts),
+                                array(llvm::ArrayRef(known)),
+                                array(llvm::ArrayRef(counts)),
                                 i64(loop_number(*body))};
-    return global(llvm::ConstantStruct::get(shape, fields));
+    llvm::Constant* record = global(llvm::ConstantStruct::get(shape, fields));
+    if (std::ranges::all_of(appends, llvm::IsaPred<llvm::ConstantInt>)) return record;
+    llvm::Value* numbers = e.slot(8 * std::int64_t(appends.size()), 8);
+    for (std::size_t k = 0; k < appends.size(); ++k)
+        e.ir.CreateStore(appends[k], e.address(numbers, 8 * std::int64_t(k)));
+    llvm::Value* filled = e.slot(sizeof(WeldLoop), 8);
+    e.ir.CreateMemCpy(filled, llvm::Align(8), record, llvm::Align(8), sizeof(WeldLoop));
+    e.ir.CreateStore(numbers, e.address(filled, offsetof(WeldLoop, appends)));
+    return filled;
 }
 
 Leaves Emitter::emit_for(For f) {
@@ -758,7 +859,7 @@ Leaves Emitter::emit_for(For f) {
         llvm::Value* room = slot(size_of(type), align_of(type));
         store(type, state, room);
         call_checked("weld_rt_loop",
-                     {task, loop_record(unit, plan, body), pack(*this, captured), room, plan.count});
+                     {task, loop_record(*this, plan, body), pack(*this, captured), room, plan.count});
         return load(type, room);
     };
     if (!in_for) return outlined();

@@ -10,6 +10,9 @@
 
 namespace weld::codegen {
 
+/// Builders in a value of type `t`.
+int num_builders(const Type* t);
+
 /// For each builder in the loop's builder type (depth first) the number of values that every iteration merges
 /// into it, whatever happens; -1 where that varies.
 std::vector<std::int32_t> merges_per_iteration(For f);

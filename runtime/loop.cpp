@@ -37,7 +37,7 @@ std::int64_t times(std::int64_t a, std::int64_t b) {
 
 /// Makes room in the appenders for what the loop is known to append.
 std::int32_t set_aside(Task* task, const WeldLoop* loop, char* state, std::int64_t n) {
-    const std::int32_t* appends = loop->appends;
+    const std::int64_t* appends = loop->appends;
     std::int32_t status = kOk;
     each_builder(loop->state, 0, [&](const WeldType* type, std::int64_t offset) {
         if (!keeps_merges(type)) return;
@@ -174,7 +174,8 @@ class ChunkedLoop {
 void ChunkedLoop::plan() {
     const std::int64_t work = times(n_, std::max<std::int64_t>(1, loop_->cost));
     CutQuestion question{n_, work, std::clamp<std::int64_t>(work / kChunkWork, 2, kMostChunks)};
-    const std::int32_t *appends = loop_->appends, *counts = loop_->counts;
+    const std::int64_t* appends = loop_->appends;
+    const std::int32_t* counts = loop_->counts;
     bool whole = false;
     each_builder(loop_->state, 0, [&](const WeldType* type, std::int64_t offset) {
         Part part{type, &parts_of(type), offset, 0, Cut::Chunk, false};

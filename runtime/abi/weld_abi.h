@@ -126,8 +126,8 @@ typedef struct WeldLoop {
     int64_t multiple;        // chunks begin at multiples of this (lanes of a simd loop), at least 1
     int32_t parallel;        // 0: chunks run one after the other on the calling thread
     int32_t loc;
-    const int32_t* appends;  // per appender in `state`, depth first: merges in each iteration if that number is
-                             // always the same (memory is then set aside exactly), else -1
+    const int64_t* appends;  // per appender in `state`, depth first: merges in each iteration if that number is
+                             // always the same (memory is then set aside exactly), else negative
     const int32_t* counts;   // per vecmerger in `state`, depth first: if its 64-bit sums may be kept as 32-bit counters
                              // while the loop runs, what an iteration adds to an element at most; else 0
     int64_t number;          // in WeldTiers, if the run has one and this is not negative

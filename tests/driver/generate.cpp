@@ -15,8 +15,10 @@ void Generator::program() {
     }
     std::vector<const Symbol*> params;
     for (std::size_t i = 0, n = r_.below(5); i < n; ++i) params.push_back(symbol("p", param_type()));
-    m_.main =
-        lambda(m_, params, within(params, [&] { return r_.percent(65) ? pipeline() : expr(data_type(2)); }));
+    m_.main = lambda(m_, params, within(params, [&] {
+                         if (r_.percent(12)) return matrices();
+                         return r_.percent(65) ? pipeline() : expr(data_type(2));
+                     }));
 }
 
 const Expr* Generator::pipeline() {

@@ -1,6 +1,6 @@
 // The generator of random programs: what its parts share. Programs and functions are made in generate.cpp,
 // types and leaves in generate_types.cpp, expressions in generate_values.cpp, loops and builders in
-// generate_loops.cpp.
+// generate_loops.cpp, loops over matrices in generate_matrices.cpp.
 //
 // A program is grown from its result: `expr(t)` makes an expression of type `t` from the names in scope,
 // choosing among the forms that give a `t`; `grow(b)` makes a later state of the builder `b`, using it once
@@ -86,6 +86,23 @@ class Generator {
     /// As people write them: loop after loop, each over what came before, and some of it in the result.
     const Expr* pipeline();
     const Type* step_type();
+
+    // ---- matrices
+    struct Matrix;
+    /// A program over a matrix that lies in a vector row by row.
+    const Expr* matrices();
+    const Expr* side();
+    const Expr* op(Op op, const Expr* a, const Expr* b);
+    const Expr* counting(const Expr* n, const Expr* builder,
+                         const std::function<const Expr*(const Expr* b, const Symbol* i)>& body);
+    const Expr* over(
+        const std::vector<const Expr*>& data, const Expr* builder,
+        const std::function<const Expr*(const Expr* b, const Symbol* index, const Symbol* element)>& body);
+    const Expr* made_of_numbers(const Type* elem, const Expr* n);
+    const Type* summing(BuilderKind kind, const Type* elem);
+    const Expr* cell(const Matrix& m, const Expr* element, const Expr* i, const Expr* j);
+    const Expr* cells(const Matrix& m, const Expr* builder, bool turned);
+    const Expr* column_sums(const Matrix& m);
 
     // ---- expressions
     bool spend() { return --fuel_ > 0; }

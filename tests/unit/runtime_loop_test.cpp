@@ -21,7 +21,7 @@ struct Loop {
     Body body;
     WeldLoop loop{};
 
-    Loop(const WeldType* state, std::int64_t cost, Body b, const std::int32_t* appends = nullptr)
+    Loop(const WeldType* state, std::int64_t cost, Body b, const std::int64_t* appends = nullptr)
         : body(std::move(b)) {
         loop.body = [](WeldTask* t, const void* captures, void* s, std::int64_t lo, std::int64_t hi) {
             return static_cast<const Loop*>(captures)->body(t, s, lo, hi);
@@ -117,7 +117,7 @@ TEST_CASE("appenders keep the order: placed, collected, and behind what was ther
     Types types;
     const std::int64_t n = 300'000;
     for (bool exact : {false, true}) {
-        const std::int32_t appends[] = {exact ? 3 : -1, -1};
+        const std::int64_t appends[] = {exact ? 3 : -1, -1};
         auto make = [&](int threads) {
             struct {
                 WeldAppender all, odd;
@@ -167,7 +167,7 @@ TEST_CASE("a vector of what passes takes twice its memory at most: pieces, and t
     Types types;
     constexpr std::int64_t n =
         20'000'000;  // pieces of 3 in 4 of a power of two, which doubling would fill badly
-    const std::int32_t appends[] = {-1};
+    const std::int64_t appends[] = {-1};
     Loop loop(
         types.appender(types.i64()), 2000,
         [](WeldTask* t, void* s, std::int64_t lo, std::int64_t hi) {
@@ -185,7 +185,7 @@ TEST_CASE("a vector of what passes takes twice its memory at most: pieces, and t
 
 TEST_CASE("an appender that promised another number of elements is found out") {
     Types types;
-    const std::int32_t appends[] = {1};
+    const std::int64_t appends[] = {1};
     Loop loop(
         types.appender(types.i64()), 100, [](WeldTask*, void*, std::int64_t, std::int64_t) { return 0; },
         appends);

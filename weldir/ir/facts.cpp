@@ -9,9 +9,59 @@
 
 namespace weld {
 
-bool operator==(const Count& a, const Count& b) {
-    if (a.factor != b.factor || !a.of != !b.of) return false;
-    return !a.of || same(a.of, b.of);
+// ---- counts
+
+static constexpr std::size_t kMostProducts = 8, kMostNames = 6;
+static constexpr int kDeepestCount = 200;  // names that stand for sums of names, and so on
+
+Count::Count(std::int64_t n) {
+    if (n != 0) sum_.push_back({n, {}});
+}
+
+std::optional<std::int64_t> Count::known() const {
+    if (sum_.empty()) return 0;
+    return sum_.size() == 1 && sum_[0].of.empty() ? std::optional(sum_[0].factor) : std::nullopt;
+}
+
+const Expr* Count::name() const {
+    return sum_.size() == 1 && sum_[0].factor == 1 && sum_[0].of.size() == 1 ? sum_[0].of[0] : nullptr;
+}
+
+static bool are_before(const std::vector<const Expr*>& a, const std::vector<const Expr*>& b) {
+    return std::ranges::lexicographical_compare(a, b, {}, &Expr::id, &Expr::id);
+}
+
+static std::int64_t wrapped(std::uint64_t n) { return std::int64_t(n); }
+
+Count operator+(const Count& a, const Count& b) {
+    Count sum = a;
+    for (const Count::Product& p : b.sum_) {
+        const auto at = std::ranges::lower_bound(sum.sum_, p.of, are_before, &Count::Product::of);
+        if (at == sum.sum_.end() || at->of != p.of) sum.sum_.insert(at, p);
+        else if (!(at->factor = wrapped(std::uint64_t(at->factor) + std::uint64_t(p.factor))))
+            sum.sum_.erase(at);
+    }
+    return sum;
+}
+
+Count operator*(const Count& a, const Count& b) {
+    Count sum;
+    for (const Count::Product& p : a.sum_)
+        for (const Count::Product& q : b.sum_) {
+            Count one;
+            one.sum_ = {{wrapped(std::uint64_t(p.factor) * std::uint64_t(q.factor)), p.of}};
+            std::vector<const Expr*>& of = one.sum_[0].of;
+            of.insert(of.end(), q.of.begin(), q.of.end());
+            std::ranges::sort(of, {}, &Expr::id);
+            if (one.sum_[0].factor) sum = sum + one;
+        }
+    return sum;
+}
+
+/// What is worth reckoning with.
+static bool is_small(const Count& n) {
+    return n.sum().size() <= kMostProducts &&
+           std::ranges::all_of(n.sum(), [](const Count::Product& p) { return p.of.size() <= kMostNames; });
 }
 
 Facts::Facts(Module& m, const Expr* root) : m_(m) {
@@ -21,6 +71,8 @@ Facts::Facts(Module& m, const Expr* root) : m_(m) {
         if (For loop = e->as<For>())
             for (const Symbol* s : loop.body().params()) loops_[s] = e;
     });
+    if (Lambda f = root->as<Lambda>())
+        if (Block main = f.body()->as<Block>()) learn_from_asserts(main);
 }
 
 const Expr* Facts::definition(const Symbol* s) const {
@@ -131,7 +183,7 @@ Traits Facts::traits_of(const Expr* e) {
     Traits t = own_traits(e);
     for (const Expr* a : e->args()) add(t, traits(a));
     switch (e->op) {
-        case Op::For: t.fails |= !lengths_agree(e->as<For>().data()); break;
+        case Op::For: t.fails |= !lengths_agree(e->as<For>().data(), e->as<For>().index_param()); break;
         case Op::Iter: t.fails |= !bounds_hold(e); break;
         case Op::Lookup: t.fails |= !index_holds(e); break;
         case Op::Result: {  // what begins and ends inside builds nothing that others see
@@ -156,8 +208,13 @@ Traits Facts::traits_of(const Expr* e) {
 
 // ---- checks that hold
 
-/// Not negative for sure.
-static bool not_negative(const Count& c) { return c.factor >= 0 && (!c.of || c.of->op == Op::Len); }
+/// Not negative for sure: a few times the number of things that are in memory.
+static bool not_negative(const Count& c) {
+    return std::ranges::all_of(c.sum(), [](const Count::Product& p) {
+        if (p.of.empty()) return p.factor >= 0 && p.factor <= INT64_MAX / 2;
+        return p.factor >= 0 && p.factor < 1 << 10 && p.of.size() == 1 && p.of[0]->op == Op::Len;
+    });
+}
 
 bool Facts::bounds_hold(const Expr* e) {
     const Iter iter{{e}};
@@ -167,7 +224,8 @@ bool Facts::bounds_hold(const Expr* e) {
     if (!end) return false;
     if (iter.shape().range) return not_negative(*end);
     const std::optional<Count> n = length(iter.data());
-    return n && (*n == *end || (!n->of && !end->of && 0 <= end->factor && end->factor <= n->factor));
+    if (!n) return false;
+    return *n == *end || (n->known() && end->known() && 0 <= *end->known() && *end->known() <= *n->known());
 }
 
 /// The loop over 0, 1, ... that `i` runs through: `i` is its index, or the element of a range from 0.
@@ -191,29 +249,34 @@ bool Facts::index_holds(const Expr* e) {
     const std::optional<Count> n = length(at.of());
     if (!n) return false;
     const Expr* key = resolve(at.key());
-    if (Literal l = key->as<Literal>()) return !n->of && 0 <= l.as_int() && l.as_int() < n->factor;
+    if (Literal l = key->as<Literal>()) return n->known() && 0 <= l.as_int() && l.as_int() < *n->known();
     const Expr* loop = counting_loop(*this, key);
     const std::optional<Count> times = loop ? iterations(loop) : std::nullopt;
-    return times && *times == *n;
+    return times && agree(*times, *n, For{{loop}}.index_param());
 }
 
 // ---- lengths
 
-static std::optional<Count> times(std::optional<Count> a, std::optional<std::int64_t> k) {
-    if (!a || !k) return {};
-    Count product = *a;
-    if (__builtin_mul_overflow(a->factor, *k, &product.factor)) return {};
-    if (product.factor == 0) product.of = nullptr;
-    return product;
+static std::optional<Count> times(const std::optional<Count>& a, const std::optional<Count>& b) {
+    if (!a || !b) return {};
+    const Count product = *a * *b;
+    return is_small(product) ? std::optional(product) : std::nullopt;
 }
 
-static std::optional<Count> plus(std::optional<Count> a, std::optional<Count> b) {
+static std::optional<Count> plus(const std::optional<Count>& a, const std::optional<Count>& b) {
     if (!a || !b) return {};
-    if (a->is(0)) return b;
-    if (b->is(0)) return a;
-    if (!a->of != !b->of || (a->of && !same(a->of, b->of))) return {};
-    if (__builtin_add_overflow(a->factor, b->factor, &a->factor)) return {};
-    return a;
+    const Count sum = *a + *b;
+    return is_small(sum) ? std::optional(sum) : std::nullopt;
+}
+
+/// The number that a path names, or of the elements of the vector there.
+Count Facts::named(const Expr* path, bool is_length) {
+    std::vector<std::uint64_t> key = {is_length};
+    for (const Expr* e = path; e->op == Op::GetField; e = e->arg(0)) key.push_back(e->attr.index);
+    key.push_back(base_of(path)->id);
+    const Expr*& name = names_[key];
+    if (!name) name = is_length ? len(m_, path) : path;
+    return Count(name);
 }
 
 std::optional<Count> Facts::length(const Expr* e) {
@@ -223,7 +286,7 @@ std::optional<Count> Facts::length(const Expr* e) {
     if (!added) return at->second;
     const Expr* value = step(name);
     std::optional<Count> n = value ? length_of(value) : std::nullopt;
-    if (!n) n = Count{1, len(m_, name)};
+    if (!n) n = named(name, true);
     return lengths_[name] = n;
 }
 
@@ -231,9 +294,9 @@ std::optional<Count> Facts::length_of(const Expr* e) {
     switch (e->op) {
         case Op::Var:
         case Op::GetField: return is_path(e) ? length(e) : std::nullopt;
-        case Op::MakeVec: return Count{std::int64_t(e->num_args), nullptr};
+        case Op::MakeVec: return Count(std::int64_t(e->num_args));
         case Op::PackedVec:
-            return Count{std::int64_t(e->attr.bytes->size()) / size_of(e->type->elem()->scalar), nullptr};
+            return Count(std::int64_t(e->attr.bytes->size()) / size_of(e->type->elem()->scalar));
         case Op::Sort: return e->as<Sort>().limit() ? std::nullopt : length(e->as<Sort>().of());
         case Op::ToVec: return length(e->as<ToVec>().of());
         case Op::Result: return built(e->as<Result>().builder(), {});
@@ -270,7 +333,7 @@ std::optional<Count> Facts::built(const Expr* e, const Path& path) {
         case Op::Merge:
             if (!info(e->type->builder).lists_merges) return built(e->arg(0), path);
             if (e->num_args > 2 || e->arg(1)->type->holds_simd) return {};
-            return plus(built(e->arg(0), path), Count{1, nullptr});
+            return plus(built(e->arg(0), path), Count(1));
         case Op::For: {
             const std::optional<Count> before = built(e->as<For>().builder(), path);
             const Type* b = e->type;
@@ -283,30 +346,94 @@ std::optional<Count> Facts::built(const Expr* e, const Path& path) {
 }
 
 std::optional<Count> Facts::count(const Expr* e) {
-    if (Literal l = e->as<Literal>()) return Count{l.as_int(), nullptr};
-    if (Len n = e->as<Len>()) return length(n.of());
-    if (e->op == Op::Mul) {
-        const Literal k = e->arg(1)->as<Literal>();
-        return k ? times(count(e->arg(0)), k.as_int()) : std::nullopt;
-    }
-    if (!is_path(e)) return {};
+    if (!is_path(e)) return count_of(e);
     const Expr* name = root(e);
+    if (const auto known = counts_.find(name); known != counts_.end()) return known->second;
     const Expr* value = step(name);
-    std::optional<Count> n = value ? count(value) : std::nullopt;
-    return n ? n : Count{1, name};
+    std::optional<Count> n = value ? count_of(value) : std::nullopt;
+    if (!n) n = named(name, false);
+    return counts_[name] = n;
+}
+
+std::optional<Count> Facts::count_of(const Expr* e) {
+    if (e->op == Op::Literal) return Count(e->as<Literal>().as_int());
+    if (e->op == Op::Len) return length(e->as<Len>().of());
+    if (is_path(e)) return count(e);
+    if ((e->op != Op::Add && e->op != Op::Sub && e->op != Op::Mul) || depth_ > kDeepestCount) return {};
+    ++depth_;
+    const std::optional<Count> a = count(e->arg(0)), b = a ? count(e->arg(1)) : std::nullopt;
+    --depth_;
+    if (e->op == Op::Mul) return times(a, b);
+    return plus(a, e->op == Op::Add ? b : times(Count(-1), b));
 }
 
 /// The product of the elements of a shape.
 std::optional<Count> Facts::product(const Expr* shape) {
     const MakeVec sizes = resolve(shape)->as<MakeVec>();
     if (!sizes) return {};
-    std::optional<Count> all = Count{1, nullptr};
-    for (const Expr* size : sizes.elems()) {
-        const std::optional<Count> n = count(size);
-        if (!n || !all || n->factor < 0 || (n->of && all->of)) return {};
-        all = n->of ? times(n, all->factor) : times(all, n->factor);
-    }
+    std::optional<Count> all = Count(1);
+    for (const Expr* size : sizes.elems()) all = times(all, count(size));
     return all;
+}
+
+// ---- what asserts say
+
+void Facts::learn_from_asserts(Block main) {
+    for (std::size_t i = 0; i < main.size(); ++i) {
+        if (!learned_.empty()) {
+            learned_before_[main.symbol(i)] = learned_.size();
+            visit_binding(main.value(i), [&](const Expr* e) {
+                for (const Symbol* s : e->symbols()) learned_before_[s] = learned_.size();
+            });
+        }
+        if (Assert a = main.value(i)->as<Assert>()) learn(a.of());
+    }
+    if (learned_.empty()) return;
+    visit_binding(main.result(), [&](const Expr* e) {
+        for (const Symbol* s : e->symbols()) learned_before_[s] = learned_.size();
+    });
+}
+
+/// From `a == b`, some name that is a summand of a - b.
+void Facts::learn(const Expr* e) {
+    constexpr std::size_t most = 32;
+    if (e->op == Op::And || e->op == Op::BitAnd) return learn(e->arg(0)), learn(e->arg(1));
+    if (e->op != Op::Eq || e->arg(0)->type != m_.types.i64() || learned_.size() == most) return;
+    const std::optional<Count> a = count(e->arg(0)), b = count(e->arg(1));
+    if (!a || !b) return;
+    const Count zero = as_learned(*a - *b, learned_.size());
+    const Expr* name = nullptr;
+    std::int64_t factor = 0;
+    for (const Count::Product& p : zero.sum()) {
+        if (p.of.size() != 1 || (p.factor != 1 && p.factor != -1)) continue;
+        const auto holds = std::ranges::count_if(
+            zero.sum(), [&](const Count::Product& q) { return std::ranges::count(q.of, p.of[0]) > 0; });
+        if (holds != 1 || (name && (name->op == Op::Len || p.of[0]->op != Op::Len))) continue;
+        name = p.of[0];
+        factor = p.factor;
+    }
+    if (name) learned_.push_back({name, Count(name) - Count(factor) * zero});
+}
+
+/// With what the first asserts say put in.
+Count Facts::as_learned(Count n, std::size_t from_first) const {
+    for (const Learned& fact : std::span(learned_).first(from_first)) {
+        Count now;
+        for (const Count::Product& p : n.sum()) {
+            Count product = p.factor;
+            for (const Expr* name : p.of) product = product * (name == fact.name ? fact.is : Count(name));
+            now = now + product;
+        }
+        if (!is_small(now)) return n;
+        n = now;
+    }
+    return n;
+}
+
+bool Facts::agree(const Count& a, const Count& b, const Symbol* at) {
+    if (a == b) return true;
+    const std::size_t* known = at ? learned_before_.find(at) : nullptr;
+    return known && as_learned(a - b, *known).known() == 0;
 }
 
 std::optional<Count> Facts::iterations_of(const Expr* datum) {
@@ -315,15 +442,13 @@ std::optional<Count> Facts::iterations_of(const Expr* datum) {
     if (iter.shape().kind != IterKind::Scalar) return {};
     if (!iter.shape().bounded) return length(iter.data());
     if (iter.shape().nd) return product(iter.nd_shape());
-    const Literal start = iter.start()->as<Literal>(), stride = iter.stride()->as<Literal>();
-    if (!start || !stride || stride.as_int() < 1) return {};
-    const std::optional<Count> end = count(iter.end());
-    if (!end) return {};
-    if (!end->of) {
-        const __int128 span = __int128(end->factor) - start.as_int(), n = span / stride.as_int();
-        return 0 <= span && n <= INT64_MAX ? std::optional(Count{std::int64_t(n), nullptr}) : std::nullopt;
-    }
-    return start.as_int() == 0 && stride.as_int() == 1 ? end : std::nullopt;
+    const Literal stride = iter.stride()->as<Literal>();
+    const std::optional<Count> start = count(iter.start()), end = count(iter.end());
+    if (!start || !end || !stride || stride.as_int() < 1) return {};
+    if (!start->known() || !end->known())
+        return stride.as_int() == 1 ? plus(end, times(Count(-1), start)) : std::nullopt;
+    const __int128 span = __int128(*end->known()) - *start->known(), n = span / stride.as_int();
+    return 0 <= span && n <= INT64_MAX ? std::optional(Count(std::int64_t(n))) : std::nullopt;
 }
 
 std::optional<Count> Facts::iterations(const Expr* loop) {
@@ -332,12 +457,12 @@ std::optional<Count> Facts::iterations(const Expr* loop) {
     return {};
 }
 
-bool Facts::lengths_agree(std::span<const Expr* const> data) {
+bool Facts::lengths_agree(std::span<const Expr* const> data, const Symbol* at) {
     if (data.size() < 2) return true;
     const std::optional<Count> first = iterations_of(data[0]);
     return first && std::all_of(data.begin() + 1, data.end(), [&](const Expr* datum) {
                const std::optional<Count> n = iterations_of(datum);
-               return n && *n == *first;
+               return n && agree(*n, *first, at);
            });
 }
 
@@ -348,13 +473,28 @@ bool does_nothing(For loop) {
 
 // ---- merges
 
-std::optional<std::int64_t> Facts::merges_per_iteration(const Expr* loop, const Path& path) {
+/// No name in `n` is bound in the loop.
+bool Facts::is_fixed_in(const Count& n, const Expr* loop) {
+    if (n.known()) return true;
+    std::vector<const Symbol*> inside;
+    visit_binding(
+        loop, [&](const Expr* e) { inside.insert(inside.end(), e->symbols().begin(), e->symbols().end()); });
+    return std::ranges::all_of(n.sum(), [&](const Count::Product& p) {
+        return std::ranges::all_of(p.of, [&](const Expr* name) {
+            const Symbol* base = base_of(name->op == Op::Len ? name->arg(0) : name);
+            return std::ranges::find(inside, base) == inside.end();
+        });
+    });
+}
+
+std::optional<Count> Facts::merges_per_iteration(const Expr* loop, const Path& path) {
     const For view{{loop}};
-    return merges(view.body().body(), view.builder_param(), path);
+    const std::optional<Count> n = merges(view.body().body(), view.builder_param(), path);
+    return n && is_fixed_in(*n, loop) ? n : std::nullopt;
 }
 
 /// How many merges lead from `param` at `path` to what `e` has at `path`.
-std::optional<std::int64_t> Facts::merges(const Expr* e, const Symbol* param, const Path& path) {
+std::optional<Count> Facts::merges(const Expr* e, const Symbol* param, const Path& path) {
     switch (e->op) {
         case Op::Var: return merges_of_name(e->attr.symbol, param, path);
         case Op::GetField: return merges(e->arg(0), param, longer(e->attr.index, path));
@@ -363,8 +503,7 @@ std::optional<std::int64_t> Facts::merges(const Expr* e, const Symbol* param, co
         case Op::Block: return merges(e->as<Block>().result(), param, path);
         case Op::Merge: {
             if (e->num_args > 2 || e->arg(1)->type->holds_simd) return {};
-            const std::optional<std::int64_t> before = merges(e->arg(0), param, path);
-            return before ? std::optional(*before + 1) : std::nullopt;
+            return plus(merges(e->arg(0), param, path), Count(1));
         }
         case Op::If: {
             const auto then = merges(e->arg(1), param, path), otherwise = merges(e->arg(2), param, path);
@@ -372,24 +511,20 @@ std::optional<std::int64_t> Facts::merges(const Expr* e, const Symbol* param, co
         }
         case Op::For: {
             const auto before = merges(e->as<For>().builder(), param, path);
-            const auto each = merges_per_iteration(e, path);
-            if (!before || !each) return {};
-            if (*each == 0) return before;
-            const std::optional<Count> n = times(iterations(e), each);
-            std::int64_t sum;
-            if (!n || n->of || __builtin_add_overflow(*before, n->factor, &sum)) return {};
-            return sum;
+            const auto each = before ? merges_per_iteration(e, path) : std::nullopt;
+            if (!each || each->known() == 0) return each ? before : std::nullopt;
+            return plus(before, times(iterations(e), each));
         }
         default: return {};
     }
 }
 
-std::optional<std::int64_t> Facts::merges_of_name(const Symbol* s, const Symbol* param, const Path& path) {
-    if (s == param) return 0;
+std::optional<Count> Facts::merges_of_name(const Symbol* s, const Symbol* param, const Path& path) {
+    if (s == param) return Count();
     auto [at, added] = merges_.try_emplace({s, path});
     if (!added) return at->second;
     const Expr* value = definition(s);
-    const std::optional<std::int64_t> n = value ? merges(value, param, path) : std::nullopt;
+    const std::optional<Count> n = value ? merges(value, param, path) : std::nullopt;
     return merges_[{s, path}] = n;
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -34,14 +35,37 @@ struct Traits {
     bool free_to_repeat() const { return !fails && !calls && !ordered && !builds; }
 };
 
-/// A number that is not known before the run: `factor * of`, or just `factor` if `of` is null. `of` is an i64
-/// expression without computation: a name, `len` of a name, fields of names.
-struct Count {
-    std::int64_t factor = 0;
-    const Expr* of = nullptr;
-    bool is(std::int64_t n) const { return !of && factor == n; }
+/// A number that is not known before the run: a sum of products of names, `rows * columns + 2`, as arithmetic
+/// of i64 computes it. So Counts that are equal are equal numbers, whether or not they wrap; it says nothing
+/// of which is larger.
+class Count {
+  public:
+    /// `factor * of[0] * of[1] ...`. A factor of 0 has no place in a sum.
+    struct Product {
+        std::int64_t factor;
+        std::vector<const Expr*> of;  ///< by number of their nodes
+        friend bool operator==(const Product&, const Product&) = default;
+    };
+
+    Count(std::int64_t n = 0);
+    /// An i64 expression without computation: a name, `len` of a name, fields of names. Facts has one node
+    /// for each, so that pointers can be compared.
+    explicit Count(const Expr* name) : sum_{{1, {name}}} {}
+
+    std::span<const Product> sum() const { return sum_; }
+    /// The number, if it is known.
+    std::optional<std::int64_t> known() const;
+    /// If it is just a name, that.
+    const Expr* name() const;
+
+    friend bool operator==(const Count&, const Count&) = default;
+    friend Count operator+(const Count& a, const Count& b);
+    friend Count operator-(const Count& a, const Count& b) { return a + Count(-1) * b; }
+    friend Count operator*(const Count& a, const Count& b);
+
+  private:
+    std::vector<Product> sum_;  // by `of`
 };
-bool operator==(const Count& a, const Count& b);
 
 class Facts {
   public:
@@ -70,13 +94,15 @@ class Facts {
     std::optional<Count> count(const Expr* i64);
     /// How often a loop runs its body, if it runs at all without failing.
     std::optional<Count> iterations(const Expr* loop);
-    /// The data of a loop have the same length for sure.
-    bool lengths_agree(std::span<const Expr* const> data);
+    /// The data of a loop have the same length for sure. `at`: see `agree`.
+    bool lengths_agree(std::span<const Expr* const> data, const Symbol* at = nullptr);
+    /// Two numbers are the same for sure, as far as is known where `at` is bound: asserts of the function's
+    /// outermost block say something to what stands after them.
+    bool agree(const Count& a, const Count& b, const Symbol* at);
 
     /// How often each run of a loop's body merges into the builder at `path` in its builder (indices of
     /// nested struct fields, outermost first); nothing if that varies.
-    std::optional<std::int64_t> merges_per_iteration(const Expr* loop,
-                                                     const std::vector<std::size_t>& path = {});
+    std::optional<Count> merges_per_iteration(const Expr* loop, const std::vector<std::size_t>& path = {});
 
   private:
     using Path = std::vector<std::size_t>;
@@ -88,15 +114,30 @@ class Facts {
     std::optional<Count> built(const Expr* builder, const Path& path);
     std::optional<Count> product(const Expr* shape);
     std::optional<Count> iterations_of(const Expr* datum);
-    std::optional<std::int64_t> merges(const Expr* builder, const Symbol* param, const Path& path);
-    std::optional<std::int64_t> merges_of_name(const Symbol* s, const Symbol* param, const Path& path);
+    std::optional<Count> count_of(const Expr* i64);
+    Count named(const Expr* path, bool is_length);
+    bool is_fixed_in(const Count& n, const Expr* loop);
+    void learn_from_asserts(Block main);
+    void learn(const Expr* condition);
+    Count as_learned(Count n, std::size_t from_first) const;
+    std::optional<Count> merges(const Expr* builder, const Symbol* param, const Path& path);
+    std::optional<Count> merges_of_name(const Symbol* s, const Symbol* param, const Path& path);
 
     Module& m_;
     Table<Symbol, const Expr*> definitions_;
     Table<Symbol, const Expr*> loops_;
     Table<Expr, Traits> traits_;
-    std::unordered_map<const Expr*, std::optional<Count>> lengths_;
-    std::map<std::pair<const Symbol*, Path>, std::optional<std::int64_t>> merges_;
+    std::unordered_map<const Expr*, std::optional<Count>> lengths_, counts_;
+    std::map<std::vector<std::uint64_t>, const Expr*> names_;  // of counts
+    std::map<std::pair<const Symbol*, Path>, std::optional<Count>> merges_;
+    /// What an assert says: that a name of counts is another count.
+    struct Learned {
+        const Expr* name;
+        Count is;
+    };
+    std::vector<Learned> learned_;               // in the order of the program
+    Table<Symbol, std::size_t> learned_before_;  // so many of them, by symbols that are bound after the first
+    int depth_ = 0;                              // of the questions about counts that are being answered
 };
 
 /// Each iteration just hands the builder on: the loop fails before the first one, or not at all.

@@ -13,8 +13,8 @@
 // vertically. Loops in one block join if one reads all that the other reads: zipped data have one length, or
 // the program fails anyway. Joint loops join again. A loop joins at the place of the first one if all that it
 // reads is there, else the first ones move down to it if nobody needs their results in between; neither past
-// an effect if it may fail. Unequal lengths are reported where the first loop that reads all zips; what those
-// before it zip is compared before (see lengths.h).
+// an effect or an assert if it may fail, or can't because of that assert. Unequal lengths are reported where
+// the first loop that reads all zips; what those before it zip is compared before (see lengths.h).
 //
 // Kept apart: loops whose result only one other loop reads (they fuse vertically, which saves more), loops of
 // which one can run on lanes and the other cannot (the joint loop could not), large bodies, loops with
@@ -97,7 +97,8 @@ class HorizontalFuser {
             });
             place_[i] = i;
             bound_at[block.symbol(i)] = i;
-            effects_[i + 1] = effects_[i] + facts_.traits(block.value(i)).ordered;
+            effects_[i + 1] =
+                effects_[i] + (facts_.traits(block.value(i)).ordered || block.value(i)->op == Op::Assert);
         }
     }
 
@@ -156,16 +157,20 @@ class HorizontalFuser {
                            member.num_builders(),
                            t.size,
                            on_lanes,
-                           t.fails || t.calls});
+                           may_be_told(member, t)});
+    }
+
+    /// Somebody could tell if it moved past an effect, or past an assert that says that it can't fail.
+    bool may_be_told(const Member& one, const Traits& t) {
+        return t.fails || t.calls || !facts_.lengths_agree(one.loop.data());
     }
 
     bool joins(Group& g, const Member& one, const Traits& t, bool on_lanes) {
         if (g.num_builders + one.num_builders() > kMostResults || g.size + t.size > kMostNodes) return false;
         if (g.on_lanes != on_lanes || !reads_alike(g, one.loop)) return false;
-        const bool may_be_told = g.may_be_told || t.fails || t.calls;
-        if (may_be_told && effects_[g.at] != effects_[one.at]) return false;
-        if (!may_stand_at(g.at, one.at)) {
-            if (!is_unread_before(g, one.at)) return false;
+        const bool is_past_effect = effects_[g.at] != effects_[one.at], stays = may_be_told(one, t);
+        if (!may_stand_at(g.at, one.at) || (stays && is_past_effect)) {
+            if ((g.may_be_told && is_past_effect) || !is_unread_before(g, one.at)) return false;
             g.at = one.at;
         }
         if (!reads_all_of(g.data, one.loop.data())) {
@@ -175,7 +180,7 @@ class HorizontalFuser {
         g.members.push_back(one);
         g.num_builders += one.num_builders();
         g.size += t.size;
-        g.may_be_told = may_be_told;
+        g.may_be_told |= stays;
         for (const Member& any : g.members) place_[any.at] = g.at;
         return true;
     }

@@ -285,7 +285,8 @@ class VerticalFuser {
         if (consumer.data().size() == 1 && failures_ == producer.failures + 1) {
             all = made;
         } else {
-            producer.check = length_check(m_, facts_, made, producer.loop.node->loc);
+            producer.check =
+                length_check(m_, facts_, made, producer.loop.node->loc, producer.loop.index_param());
             std::replace(all.begin(), all.end(), consumer.data()[k], made[0]);
         }
         compared_[fused] = all;
@@ -308,7 +309,7 @@ class VerticalFuser {
     const Expr* fuse(For producer, For consumer, std::size_t k) {
         const bool zips = consumer.data().size() > 1;
         const bool counts = zips || mentions(consumer.body().body(), consumer.index_param());
-        if (counts && facts_.merges_per_iteration(producer.node) != 1) return nullptr;
+        if (counts && facts_.merges_per_iteration(producer.node) != Count(1)) return nullptr;
         Splicer splicer(m_, facts_, producer, consumer);
         if (!splicer.fits()) return nullptr;
         return zips ? fuse_zip(splicer, producer, consumer, k) : fuse_plain(splicer, producer, consumer);

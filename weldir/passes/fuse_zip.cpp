@@ -80,18 +80,20 @@ class ZipFuser {
         std::vector<std::size_t> out;
         for (std::size_t i = data.size(); i-- > 0;) {
             if (read[i] && !counts_from_zero(data[i])) continue;
-            if (facts_.traits(data[i]).fails || facts_.traits(data[i]).calls || !has_equal(data, i, out))
+            if (facts_.traits(data[i]).fails || facts_.traits(data[i]).calls ||
+                !has_equal(loop, data, i, out))
                 continue;
             out.push_back(i);
         }
         return out;
     }
 
-    bool has_equal(const std::vector<const Expr*>& data, std::size_t i, const std::vector<std::size_t>& out) {
+    bool has_equal(For loop, const std::vector<const Expr*>& data, std::size_t i,
+                   const std::vector<std::size_t>& out) {
         for (std::size_t j = 0; j < data.size(); ++j) {
             if (j == i || std::find(out.begin(), out.end(), j) != out.end()) continue;
             const Expr* pair[] = {data[i], data[j]};
-            if (facts_.lengths_agree(pair)) return true;
+            if (facts_.lengths_agree(pair, loop.index_param())) return true;
         }
         return false;
     }

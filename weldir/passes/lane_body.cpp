@@ -62,6 +62,8 @@ bool LaneBody::mark(const Expr* e) {
             bool any = false;  // also of names that nobody reads: all of the block has to be translated
             for (std::size_t i = 0; i < b.size(); ++i)
                 if (mark(b.value(i))) varying_.insert(b.symbol(i)), any = true;
+            for (std::size_t i = 0; i < b.size(); ++i)
+                if (is_index_name(b.value(i))) index_names_.insert(b.symbol(i));
             return known(mark(b.result()) || any);
         }
         case Op::GetField:
@@ -235,8 +237,16 @@ void LaneBody::scan_indexed(const Expr* e, bool certain) {
     scan(value->arg(1), certain);
 }
 
+/// The loop's index, the element of a range that counts along with it, or a name for one of these.
 bool LaneBody::is_index_name(const Expr* e) const {
-    return e->op == Op::Var && e->attr.symbol == loop_.index_param();
+    if (e->op == Op::Var && (e->attr.symbol == loop_.index_param() || index_names_.contains(e->attr.symbol)))
+        return true;
+    if (!is_path(e) || base_of(e) != loop_.elem_param()) return false;
+    const bool zips = loop_.data().size() > 1;
+    if (zips ? e->op != Op::GetField || e->arg(0)->op != Op::Var : e->op != Op::Var) return false;
+    const Iter range = loop_.data()[zips ? e->attr.index : 0]->as<Iter>();
+    return range && range.shape().range && range.shape().kind == IterKind::Scalar &&
+           is_int(range.start(), 0) && is_int(range.stride(), 1);
 }
 /// What is added to the loop's index, or null.
 const Expr* LaneBody::offset_of(const Expr* index) const {
@@ -263,7 +273,8 @@ bool LaneBody::is_worth_it(const Expr* branch) {
 bool LaneBody::may_be_lanes(const Expr* e) {
     switch (e->op) {
         case Op::Var: return e->type->is_scalar() || e->type->is_struct();
-        case Op::Div: return e->type->is_scalar() && !facts_.traits(e).fails;
+        case Op::Div:  // of floats nothing fails but perhaps what is divided, which is looked at by itself
+            return e->type->is_scalar() && (is_float(e->type->scalar) || !facts_.traits(e).fails);
         case Op::Rem: return e->type->is_scalar() && !is_float(e->type->scalar) && !facts_.traits(e).fails;
         case Op::MakeStruct:
         case Op::GetField:

@@ -132,6 +132,7 @@ class LaneBody {
         varying_fields_;  // of structs, some of whose fields vary
     std::unordered_map<const Expr*, bool> varies_;
     std::unordered_map<const Expr*, Step> steps_;
+    std::unordered_set<const Symbol*> index_names_;
     std::unordered_map<const Symbol*, Place> places_;  // of symbols that hold builders
     SymbolMap values_;                                 // what names of the scalar body are here
     std::uint32_t lanes_ = 0;

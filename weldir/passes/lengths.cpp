@@ -1,20 +1,34 @@
-// The loop that only compares lengths.
+// Lengths, written out.
 #include "weldir/passes/lengths.h"
 
 #include "weldir/ir/walk.h"
 
 namespace weld {
 
+const Expr* written(Module& m, const Count& n, Loc loc) {
+    const Expr* sum = nullptr;
+    for (const Count::Product& p : n.sum()) {
+        const Expr* product = nullptr;
+        for (const Expr* name : p.of) product = product ? scalar_op(m, Op::Mul, {product, name}, loc) : name;
+        if (p.factor != 1 || !product) {
+            const Expr* factor = int_literal(m, m.types.i64(), p.factor, loc);
+            product = product ? scalar_op(m, Op::Mul, {product, factor}, loc) : factor;
+        }
+        sum = sum ? scalar_op(m, Op::Add, {sum, product}, loc) : product;
+    }
+    return sum ? sum : int_literal(m, m.types.i64(), 0, loc);
+}
+
 /// A datum that is as long as `d`, and costs nothing to walk along.
 static const Expr* as_long_as(Module& m, Facts& facts, const Expr* d) {
     const std::optional<Count> n = is_path(d) ? facts.length(d) : std::nullopt;
-    const Len of = n && n->of && n->factor == 1 ? n->of->as<Len>() : Len{};
+    const Len of = n && n->name() ? n->name()->as<Len>() : Len{};
     if (of && of.of()->type->is_vec()) return of.of();
     return d->binds ? fresh(m, d) : d;
 }
 
-const Expr* length_check(Module& m, Facts& facts, Args data, Loc loc) {
-    if (facts.lengths_agree(data)) return nullptr;
+const Expr* length_check(Module& m, Facts& facts, Args data, Loc loc, const Symbol* at) {
+    if (facts.lengths_agree(data, at)) return nullptr;
     const Type* i64[] = {m.types.i64()};
     const Type* type = m.types.builder(BuilderKind::Merger, i64, MergeOp::Add);
     std::vector<const Expr*> lengths;

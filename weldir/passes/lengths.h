@@ -1,5 +1,5 @@
-// What is left of a `zip` that fails if its vectors differ in length, when the loop that it fed goes
-// elsewhere:
+// Lengths, written out: as expressions, and as comparisons. A comparison is what is left of a `zip` that
+// fails if its vectors differ in length, when the loop that it fed goes elsewhere:
 //
 //     let equal = result(for(zip(xs, ys), merger[i64,+], |b, i, x| b));
 //
@@ -12,8 +12,12 @@
 
 namespace weld {
 
+/// The count as an expression; its names are in scope wherever the names that it was found from are.
+const Expr* written(Module& m, const Count& n, Loc loc = {});
+
 /// That loop with its `result`; null if the data have one length for sure. Of a vector that a loop makes it
-/// reads what has as many elements before that loop: the two may yet fuse with others.
-const Expr* length_check(Module& m, Facts& facts, Args data, Loc loc);
+/// reads what has as many elements before that loop: the two may yet fuse with others. `at`: see
+/// Facts::agree.
+const Expr* length_check(Module& m, Facts& facts, Args data, Loc loc, const Symbol* at = nullptr);
 
 }  // namespace weld

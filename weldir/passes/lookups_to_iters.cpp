@@ -74,8 +74,9 @@ class WalkFinder {
         if (!at.of()->type->is_vec() || !at.of()->type->elem()->is_scalar()) return {};
         Walk w = {at.of(), nullptr, nullptr, false};
         if (!take_apart(at.key(), w) || !w.counter_start) return {};
-        w.is_whole = !w.offset && is_int(w.counter_start, 0) &&
-                     facts_.iterations(loop_.node) == facts_.length(w.vec) && facts_.length(w.vec);
+        const std::optional<Count> rounds = facts_.iterations(loop_.node), n = facts_.length(w.vec);
+        w.is_whole = !w.offset && is_int(w.counter_start, 0) && rounds && n &&
+                     facts_.agree(*rounds, *n, loop_.index_param());
         return w;
     }
 
@@ -90,6 +91,7 @@ class WalkFinder {
             add_offset(w, Op::Add, key);
             return true;
         }
+        key = facts_.resolve(key);
         if (key->op == Op::Add) return take_apart(key->arg(0), w) && take_apart(key->arg(1), w);
         if (key->op != Op::Sub || !is_the_same_always(key->arg(1)) || !take_apart(key->arg(0), w))
             return false;

@@ -9,6 +9,7 @@
 
 #include "weldir/ir/call_graph.h"
 #include "weldir/ir/verify.h"
+#include "weldir/ir/walk.h"
 #include "weldir/passes/pipeline.h"
 
 namespace weld {
@@ -207,6 +208,27 @@ bool run_passes(Module& m, const PassOptions& options, std::string* error) {
     if (options.names) *error = check_pass_names(*options.names);
     if (options.names && !error->empty()) return false;
     return Runner(m, options, error).run();
+}
+
+static bool is_promise(const Annotation& a) {
+    return a.key == AttrKey::Tile || (a.key == AttrKey::Size && a.text == "given");
+}
+
+void forget_promises(Module& m) {
+    const auto forget = [&](const Expr* lambda) {
+        bool any = false;
+        visit(lambda, [&](const Expr* e) { any |= std::ranges::any_of(e->annotations, is_promise); });
+        if (!any) return lambda;
+        return rewrite(m, lambda, [&](const Expr* e) -> const Expr* {
+            if (std::ranges::none_of(e->annotations, is_promise)) return nullptr;
+            std::vector<Annotation> others(e->annotations.begin(), e->annotations.end());
+            std::erase_if(others, is_promise);
+            return with_annotations(m, e, others);
+        });
+    };
+    if (m.main) m.main = forget(m.main);
+    for (Function* f : m.functions)
+        if (f->lambda) f->lambda = forget(f->lambda);
 }
 
 }  // namespace weld

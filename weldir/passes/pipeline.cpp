@@ -36,6 +36,8 @@ static constexpr Name kStraighten[] = {
 };
 
 static constexpr Name kChooseMeans[] = {
+    "nest",              // after fusion, which would not join nests; before the next two, which see the walks
+    "strides",           // before lookups-to-iters: rows are walked
     "lookups-to-iters",  // after hoist, which makes offsets plain; before vectorize, which stops at lookups
     "inline-lets",       //
     "simplify",          // elements that are structs of one another

@@ -20,12 +20,14 @@
 #include "weldir/ir/scalar.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/algebra.h"
+#include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {
 
 namespace {
 
+constexpr std::size_t kMostProducts = 2;  // of a length that is written out
 /// Nodes of a literal that may stand in several places.
 constexpr std::uint32_t kLargestCopy = 64;
 
@@ -120,20 +122,17 @@ class Simplifier {
     // ---- lengths and lookups
 
     /// What facts know is about the program as it was: fields of structs have other names now.
-    const Expr* written(const Count& n, Loc loc) {
-        if (!n.of) return int_literal(m_, m_.types.i64(), n.factor, loc);
-        const Expr* of = rewrite(m_, n.of, [&](const Expr* e) -> const Expr* {
+    const Expr* with_names_of_now(const Expr* count) {
+        return rewrite(m_, count, [&](const Expr* e) -> const Expr* {
             return e->op == Op::GetField ? field(e->as<GetField>()) : nullptr;
         });
-        if (n.factor == 1) return of;
-        return scalar_op(m_, Op::Mul, {of, int_literal(m_, m_.types.i64(), n.factor, loc)}, loc);
     }
 
     const Expr* length(Len len) {
         if (!facts_.traits(len.of()).free_to_repeat() && !is_path(len.of())) return nullptr;
         const std::optional<Count> n = facts_.length(len.of());
-        if (!n || (n->of && n->factor == 1 && same(n->of, len.node))) return nullptr;
-        return written(*n, len.node->loc);
+        if (!n || n->sum().size() > kMostProducts || (n->name() && same(n->name(), len.node))) return nullptr;
+        return with_names_of_now(written(m_, *n, len.node->loc));
     }
 
     const Expr* lookup_of(Lookup at) {

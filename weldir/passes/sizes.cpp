@@ -3,6 +3,10 @@
 //     result(for(xs, appender[f64], |b, i, x| merge(merge(b, x), -x)))
 // becomes
 //     result(for(xs, @(size:2) appender[f64], |b, i, x| merge(merge(b, x), -x)))
+// and where the number is known when the loop begins, it is given:
+//     result(for(xs, appender[f64], |b, i, x| for(ys, b, |c, j, y| merge(c, x * y))))
+// becomes
+//     result(for(xs, @(size:given) appender[f64](len(ys)), |b, i, x| for(ys, b, |c, j, y| merge(c, x * y))))
 //
 // The number is exact: every run of the body merges so often, on all paths, so memory is set aside once and
 // chunks of the loop write to their places directly. Where the number varies a `size` that somebody wrote
@@ -10,11 +14,14 @@
 // which hides them.
 #include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
+#include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {
 
 namespace {
+
+constexpr std::size_t kMostProducts = 4;  // of a number that is written out
 
 class Sizer {
   public:
@@ -40,11 +47,13 @@ class Sizer {
         }
         const NewBuilder made = start->as<NewBuilder>();
         if (!made || !info(made.kind()).keeps_merges) return start;
-        const std::optional<std::int64_t> n = facts_.merges_per_iteration(loop, path);
-        const Annotation* said = start->annotation(AttrKey::Size);
-        if (n && said && said->number == *n) return start;
-        if (n) return annotate(m_, start, AttrKey::Size, std::to_string(*n));
-        return said ? without_size(start) : start;
+        const std::optional<Count> n = facts_.merges_per_iteration(loop, path);
+        if (n && n->known()) return annotate(m_, start, AttrKey::Size, std::to_string(*n->known()));
+        if (n && n->sum().size() <= kMostProducts && info(made.kind()).lists_merges) {
+            const Expr* given = new_builder(m_, start->type, written(m_, *n), start->loc);
+            return annotate(m_, with_annotations(m_, given, start->annotations), AttrKey::Size, "given");
+        }
+        return start->annotation(AttrKey::Size) ? without_size(start) : start;
     }
 
     const Expr* without_size(const Expr* e) {

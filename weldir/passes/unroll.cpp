@@ -25,7 +25,7 @@ class Unroller {
     const Expr* unrolled(const Expr* e) {
         const For loop = e->as<For>();
         if (!loop || !is_short(loop)) return nullptr;
-        const std::int64_t rounds = facts_.iterations(e)->factor;
+        const std::int64_t rounds = *facts_.iterations(e)->known();
         const Expr* state = loop.builder();
         for (std::int64_t k = 0; k < rounds; ++k) {
             const Lambda body = (k ? fresh(m_, loop.body().node) : loop.body().node)->as<Lambda>();
@@ -40,9 +40,9 @@ class Unroller {
   private:
     bool is_short(For loop) {
         const std::optional<Count> n = facts_.iterations(loop.node);
-        if (!n || n->of || n->factor < 1 || n->factor > kMostRounds) return false;
+        if (!n || !n->known() || *n->known() < 1 || *n->known() > kMostRounds) return false;
         const Traits& body = facts_.traits(loop.body().node);
-        if (body.ordered || n->factor * body.size > kMostNodes || !facts_.lengths_agree(loop.data()))
+        if (body.ordered || *n->known() * body.size > kMostNodes || !facts_.lengths_agree(loop.data()))
             return false;
         for (const Expr* d : loop.data())
             if (facts_.traits(d).fails || !has_elements(d)) return false;

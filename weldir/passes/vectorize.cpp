@@ -48,7 +48,7 @@ class Vectorizer {
         const std::uint32_t width = body.reads_index() ? std::max(8u, body.width()) : body.width();
         const std::uint32_t lanes = kLaneBytes / width;
         const std::optional<Count> n = facts_.iterations(loop.node);
-        if (lanes < 2 || (n && !n->of && n->factor < lanes)) return nullptr;
+        if (lanes < 2 || (n && n->known() && *n->known() < lanes)) return nullptr;
         return pair(loop, body, lanes);
     }
 

@@ -41,7 +41,8 @@ class OuterVectorizer {
         const std::uint32_t width = body.reads_index() ? std::max(8u, body.width()) : body.width();
         lanes_ = std::min(kMostLanes, 2 * kLaneBytes / width);
         const std::optional<Count> n = facts_.iterations(loop.node);
-        if (lanes_ < 2 || !std::has_single_bit(lanes_) || (n && !n->of && n->factor < lanes_)) return nullptr;
+        if (lanes_ < 2 || !std::has_single_bit(lanes_) || (n && n->known() && *n->known() < lanes_))
+            return nullptr;
         return grouped(loop, body);
     }
 

@@ -1,0 +1,48 @@
+// S1 to S5: matrices row by row, in plain loops as one writes them in C, compiled by gcc -O3. One thread.
+#include "common.hpp"
+
+static void add_row(const f64 *__restrict x, const f64 *__restrict row, f64 *__restrict to, i64 r, i64 c) {
+  for (i64 i = 0; i < r; i++) for (i64 j = 0; j < c; j++) to[i * c + j] = x[i * c + j] + row[j];
+}
+static void add_column(const f64 *__restrict x, const f64 *__restrict col, f64 *__restrict to, i64 r, i64 c) {
+  for (i64 i = 0; i < r; i++) for (i64 j = 0; j < c; j++) to[i * c + j] = x[i * c + j] + col[i];
+}
+static void outer(const f64 *__restrict col, const f64 *__restrict row, f64 *__restrict to, i64 r, i64 c) {
+  for (i64 i = 0; i < r; i++) for (i64 j = 0; j < c; j++) to[i * c + j] = col[i] * row[j];
+}
+// in blocks that fit the first-level cache
+static void transpose(const f64 *__restrict x, f64 *__restrict to, i64 r, i64 c) {
+  const i64 B = 16;
+  for (i64 jb = 0; jb < c; jb += B) for (i64 ib = 0; ib < r; ib += B)
+    for (i64 j = jb; j < std::min(c, jb + B); j++) for (i64 i = ib; i < std::min(r, ib + B); i++) to[j * r + i] = x[i * c + j];
+}
+static void column_sums(const f64 *__restrict x, f64 *__restrict to, i64 r, i64 c) {
+  memset(to, 0, size_t(c) * 8);
+  for (i64 i = 0; i < r; i++) for (i64 j = 0; j < c; j++) to[j] += x[i * c + j];
+}
+
+int main(int argc, char **argv) {
+  init(argc, argv);
+  for (i64 n : {2048, 4096}) {
+    const std::string size = "." + std::to_string(n);
+    auto any = [&](const char *name) { return want(name + size); };
+    if (!any("S1") && !any("S2") && !any("S3") && !any("S4") && !any("S5")) continue;
+    auto x = gen<f64>(n * n, [](size_t i) { return u01(201, i) - 0.5; }), row = gen<f64>(n, [](size_t i) { return u01(202, i) - 0.5; }),
+         col = gen<f64>(n, [](size_t i) { return u01(203, i) - 0.5; });
+    Buf<f64> to(n * n);
+    i64 m = n * n;
+    auto time = [&](const char *name, auto f) {  // the checksum is no part of it
+      if (!wantx(name + size)) return;
+      bench(name + size, [&] { f(); keep(to.p); return 0.0; });
+      f64 s = 0;
+      for (i64 i = 0; i < m; i++) s += to[i] * f64(i % 7 + 1);
+      printf("   %s%s chk %.12g\n", name, size.c_str(), s);
+    };
+    time("S1", [&] { add_row(x.p, row.p, to.p, n, n); });
+    time("S2", [&] { add_column(x.p, col.p, to.p, n, n); });
+    time("S3", [&] { outer(col.p, row.p, to.p, n, n); });
+    time("S4", [&] { transpose(x.p, to.p, n, n); });
+    m = n;
+    time("S5", [&] { column_sums(x.p, to.p, n, n); });
+  }
+}

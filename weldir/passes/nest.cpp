@@ -1,0 +1,226 @@
+// A loop that takes its counter apart by `/` and `%` becomes a loop in a loop.
+//
+//     for(xs, B, |b, i, x| merge(b, x * lookup(row, i % c) + lookup(column, i / c)))
+// becomes
+//     let n = len(xs);
+//     let rounds = if(c >= 8L & n > 0L, n / c, 0L);
+//     let from = rounds * c;
+//     for(iter(xs, from, n, 1L),
+//       for(rangeiter(0L, rounds, 1L), B, |b, o, y|
+//         let start = y * c;
+//         let end = start + c;
+//         for(iter(xs, start, end, 1L), b, |d, j, x| merge(d, x * lookup(row, j) + lookup(column, y)))),
+//       |b, i, x| let k = from + i; merge(b, x * lookup(row, k % c) + lookup(column, k / c)))
+//
+// so that nothing divides, the lookups walk along with a loop or stay the same in it, and the inner loop can
+// run on lanes. What doesn't fill a round is left to the loop as it was; and all of it if `c` is so small
+// that inner loops don't pay, or no number of columns: then it fails where the program said.
+//
+// The counter is the loop's index, or the element of a range from 0 with stride 1; `c` stays the same in the
+// loop. Done for one `c` of each loop. Not done for small literals, by which lanes divide; for large bodies,
+// which are there twice; for tables, which inner loops open and close; for data whose bounds may be wrong.
+#include <unordered_set>
+
+#include "weldir/ir/builder.h"
+#include "weldir/ir/walk.h"
+#include "weldir/passes/lengths.h"
+#include "weldir/passes/normal_form.h"
+
+namespace weld {
+
+namespace {
+
+constexpr std::int64_t kLeastColumns = 8;
+constexpr std::int64_t kLeastLiteral = 32;
+constexpr std::uint32_t kMostNodes = 300;
+
+class Nester {
+  public:
+    Nester(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
+
+    const Expr* nested(const Expr* e) {
+        const For loop = e->as<For>();
+        if (!loop || !may_be_nested(loop)) return nullptr;
+        const Expr* columns = divisor(loop);
+        return columns ? nested(loop, columns) : nullptr;
+    }
+
+  private:
+    // ---- which loops
+
+    bool may_be_nested(For loop) {
+        const Traits& body = facts_.traits(loop.body().node);
+        if (body.ordered || body.size > kMostNodes || holds_table(loop.node->type)) return false;
+        return std::ranges::all_of(loop.data(), [&](const Expr* d) { return may_be_cut(d); });
+    }
+
+    bool holds_table(const Type* t) {
+        if (t->is_builder()) return result_type(m_.types, t)->is_dict();
+        return std::ranges::any_of(t->args,
+                                   [&](const Type* f) { return f->holds_builder && holds_table(f); });
+    }
+
+    /// A part of it can be walked, and it cannot fail but by being no range at all.
+    bool may_be_cut(const Expr* datum) {
+        const Iter it = datum->as<Iter>();
+        if (!it) return is_path(datum);
+        if (it.shape().kind != IterKind::Scalar || it.shape().nd) return false;
+        if (!it.shape().bounded) return is_path(it.data());
+        if (!is_int(it.stride(), 1) || (it.data() && !is_path(it.data()))) return false;
+        return counts_from_zero(datum) || !facts_.traits(datum).fails;
+    }
+
+    static bool counts_from_zero(const Expr* datum) {
+        const Iter it = datum->as<Iter>();
+        return it && it.shape().range && it.shape().kind == IterKind::Scalar && is_int(it.start(), 0) &&
+               is_int(it.stride(), 1);
+    }
+
+    /// What the counter is divided by.
+    const Expr* divisor(For loop) {
+        std::unordered_set<const Symbol*> inside;
+        visit_binding(loop.node,
+                      [&](const Expr* e) { inside.insert(e->symbols().begin(), e->symbols().end()); });
+        const Expr* found = nullptr;
+        visit(loop.body().body(), [&](const Expr* e) {
+            if (!found && divides_counter(loop, e) && is_fixed(e->arg(1), inside)) found = e->arg(1);
+        });
+        return found;
+    }
+
+    bool divides_counter(For loop, const Expr* e) {
+        return (e->op == Op::Div || e->op == Op::Rem) && e->type == m_.types.i64() &&
+               is_counter(loop, e->arg(0));
+    }
+
+    bool is_fixed(const Expr* e, const std::unordered_set<const Symbol*>& inside) {
+        if (const Literal l = e->as<Literal>()) return l.as_int() >= kLeastLiteral;
+        return is_path(e) && !inside.contains(base_of(e));
+    }
+
+    bool is_counter(For loop, const Expr* e) {
+        if (!is_path(e)) return false;
+        e = facts_.root(e);
+        if (e->op == Op::Var && e->attr.symbol == loop.index_param()) return true;
+        if (base_of(e) != loop.elem_param()) return false;
+        if (loop.data().size() == 1) return e->op == Op::Var && counts_from_zero(loop.data()[0]);
+        return e->op == Op::GetField && e->arg(0)->op == Op::Var &&
+               counts_from_zero(loop.data()[e->attr.index]);
+    }
+
+    // ---- the nest
+
+    const Expr* i64(std::int64_t n) { return int_literal(m_, m_.types.i64(), n); }
+    const Expr* sum(const Expr* a, const Expr* b) {
+        return is_int(a, 0) ? b : scalar_op(m_, Op::Add, {a, b});
+    }
+    const Expr* named(const Expr* e, const char* name, Lets& lets) {
+        if (is_atom(e)) return e;
+        const Symbol* s = m_.symbol(name, e->type);
+        lets.emplace_back(s, e);
+        return var(m_, s);
+    }
+
+    const Expr* nested(For loop, const Expr* columns) {
+        Lets lets;
+        if (const Expr* check = length_check(m_, facts_, loop.data(), loop.node->loc))
+            named(check, "equal", lets);
+        const Expr* n = named(trip_count(loop.data()[0]), "n", lets);
+        const Expr* enough = scalar_op(m_, Op::Gt, {n, i64(0)});
+        if (columns->op != Op::Literal)
+            enough =
+                scalar_op(m_, Op::BitAnd, {scalar_op(m_, Op::Ge, {columns, i64(kLeastColumns)}), enough});
+        const Expr* rounds = if_(m_, enough, scalar_op(m_, Op::Div, {n, columns}), i64(0));
+        rounds = named(rounds, "rounds", lets);
+        const Expr* from = named(scalar_op(m_, Op::Mul, {rounds, columns}), "from", lets);
+        return block(m_, lets, rest(loop, from, n, nest(loop, rounds, columns)), loop.node->loc);
+    }
+
+    const Expr* trip_count(const Expr* datum) {
+        const Iter it = datum->as<Iter>();
+        if (!it) return len(m_, datum);
+        if (!it.shape().bounded) return len(m_, it.data());
+        return is_int(it.start(), 0) ? it.end() : scalar_op(m_, Op::Sub, {it.end(), it.start()});
+    }
+
+    /// The elements [start, end) of a datum.
+    const Expr* part(const Expr* datum, const Expr* start, const Expr* end) {
+        const Iter it = datum->as<Iter>();
+        const Expr* own = it && it.shape().bounded ? it.start() : i64(0);
+        const Expr* bounds[] = {sum(own, start), sum(own, end), i64(1)};
+        if (it && it.shape().range)
+            return range_iter(m_, IterKind::Scalar, bounds[0], bounds[1], bounds[2], 0, datum->loc);
+        return iter(m_, IterKind::Scalar, it ? it.data() : datum, bounds, 0, datum->loc);
+    }
+
+    std::vector<const Expr*> parts(For loop, const Expr* start, const Expr* end) {
+        std::vector<const Expr*> all;
+        for (const Expr* d : loop.data()) all.push_back(part(d, start, end));
+        return all;
+    }
+
+    /// The elements of `z` in the inner loop as the whole loop has them: those that count go on from `start`.
+    const Expr* element(For loop, const Symbol* z, const Expr* start) {
+        std::vector<const Expr*> all;
+        for (std::size_t i = 0; i < loop.data().size(); ++i) {
+            const Expr* own = loop.data().size() == 1 ? var(m_, z) : get_field(m_, var(m_, z), i);
+            all.push_back(counts_from_zero(loop.data()[i]) ? sum(start, own) : own);
+        }
+        return all.size() == 1 ? all[0] : make_struct(m_, all);
+    }
+
+    const Expr* nest(For loop, const Expr* rounds, const Expr* columns) {
+        const Type* number = m_.types.i64();
+        const Symbol* b = m_.symbol(loop.builder_param()->name, loop.node->type);
+        const Symbol *o = m_.symbol("o", number), *y = m_.symbol("y", number), *j = m_.symbol("j", number);
+        Lets lets;
+        const Expr* start = named(scalar_op(m_, Op::Mul, {var(m_, y), columns}), "start", lets);
+        const Expr* end = named(scalar_op(m_, Op::Add, {start, columns}), "end", lets);
+        const Expr* body = rewrite(m_, loop.body().body(), [&](const Expr* e) -> const Expr* {
+            if (!divides_counter(loop, e) || !same(e->arg(1), columns)) return nullptr;
+            return var(m_, e->op == Op::Div ? y : j, e->loc);
+        });
+        if (mentions(body, loop.index_param()))
+            body = let(m_, loop.index_param(), scalar_op(m_, Op::Add, {start, var(m_, j)}), body);
+        const Symbol* z = m_.symbol(loop.elem_param()->name, loop.elem_param()->type);
+        body = let(m_, loop.elem_param(), element(loop, z, start), body);
+        std::vector<const Expr*> data = parts(loop, start, end);
+        for (std::size_t i = 0; i < data.size(); ++i)
+            if (counts_from_zero(loop.data()[i]))
+                data[i] = range_iter(m_, IterKind::Scalar, i64(0), columns, i64(1), 0, data[i]->loc);
+        const Expr* f = lambda(m_, {loop.builder_param(), j, z}, body, loop.body().node->loc);
+        const Expr* inner = weld::loop(m_, data, var(m_, b), f, loop.node->loc);
+        inner = with_annotations(m_, inner, loop.node->annotations);
+        const Expr* range = range_iter(m_, IterKind::Scalar, i64(0), rounds, i64(1));
+        const Expr* outer = weld::loop(m_, {&range, 1}, loop.builder(),
+                                       lambda(m_, {b, o, y}, block(m_, lets, inner)), loop.node->loc);
+        return with_annotations(m_, outer, loop.node->annotations);
+    }
+
+    /// The loop as it was, over what is left.
+    const Expr* rest(For loop, const Expr* from, const Expr* n, const Expr* builder) {
+        const Expr* f = fresh(m_, loop.body().node);
+        const Lambda as_it_was = f->as<Lambda>();
+        const Symbol *i = as_it_was.param(1), *k = m_.symbol(i->name, i->type);
+        if (mentions(as_it_was.body(), i)) {
+            const Expr* body = let(m_, i, scalar_op(m_, Op::Add, {from, var(m_, k)}), as_it_was.body());
+            f = lambda(m_, {as_it_was.param(0), k, as_it_was.param(2)}, body, f->loc);
+        }
+        const Expr* all = weld::loop(m_, parts(loop, from, n), builder, f, loop.node->loc);
+        return with_annotations(m_, all, loop.node->annotations);
+    }
+
+    Module& m_;
+    Facts facts_;
+};
+
+}  // namespace
+
+const Expr* nest(Module& m, const Expr* lambda) {
+    if (!has_loop(lambda)) return lambda;
+    Nester nester(m, lambda);
+    const Expr* now = rewrite_binding(m, lambda, [&](const Expr* e) { return nester.nested(e); });
+    return in_normal_form(m, lambda, now);
+}
+
+}  // namespace weld
