@@ -69,14 +69,15 @@ void consider_optimised(Task* task, const WeldLoop* loop, std::int64_t work) {
     const std::int64_t number = loop->number;
     if (number < 0 || tiers->optimised[number].load(std::memory_order_relaxed)) return;
     std::atomic<std::int64_t>& all = tiers->work[number];
-    const std::int64_t before = all.load(std::memory_order_relaxed);
-    all.store(before + std::min(work, kWorthWaiting),
-              std::memory_order_relaxed);  // roughly, if several threads do
-    if (before + work < kWorthOptimising) return;
+    const std::int64_t sum = all.load(std::memory_order_relaxed) + std::min(work, kWorthWaiting);
+    all.store(sum, std::memory_order_relaxed);  // roughly, if several threads do
+    if (sum < kWorthOptimising) return;
     const int waits = work < kWorthWaiting ? 0 : kMostWaits;
     bool goes_on = tiers->optimise(tiers, number, 0);
     for (int i = 0; i < waits && goes_on && !task->should_stop(); ++i)
         goes_on = tiers->optimise(tiers, number, kWait);
+    if (waits && goes_on)
+        all.store(INT64_MIN / 2, std::memory_order_relaxed);  // who did it may be in another process
 }
 
 std::int32_t run_at_once(Task* task, const WeldLoop* loop, const void* captures, char* state,
