@@ -35,11 +35,14 @@ llvm::Value* compressed(Emitter& e, llvm::Value* v, llvm::Value* mask) {
     unsigned bits = own_bits;  // of the lanes that are moved: 128 to 512 in all
     while (bits < 64 && (bits * n < 128 || (bits < 32 && !e.unit.target.packs_small))) bits *= 2;
     if (bits * n < 128 || bits * n > 512) return nullptr;
-    if (bits != own_bits)
-        v = e.ir.CreateZExt(v, llvm::FixedVectorType::get(llvm::IntegerType::get(e.unit.ctx, bits), n));
+    const auto whole = [&](unsigned width) {
+        return llvm::FixedVectorType::get(llvm::IntegerType::get(e.unit.ctx, width), n);
+    };
+    if (bits != own_bits) v = e.ir.CreateZExt(e.ir.CreateBitCast(v, whole(own_bits)), whole(bits));
     llvm::Value* moved = e.ir.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_compress, {v->getType()},
                                               {v, llvm::PoisonValue::get(v->getType()), mask});
-    return bits == own_bits ? moved : e.ir.CreateTrunc(moved, type);
+    if (bits == own_bits) return moved;
+    return e.ir.CreateBitCast(e.ir.CreateTrunc(moved, whole(own_bits)), type);
 }
 
 void store_first(Emitter& e, const Type* elem, const Leaves& v, llvm::Value* count, llvm::Value* to) {

@@ -8,6 +8,7 @@
 // looks at stays if its length might differ, since the loop fails then. Iterators with bounds are the same if
 // they read alike.
 #include "weldir/ir/walk.h"
+#include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {
@@ -61,13 +62,6 @@ class ZipFuser {
         if (reads_[z] != field_reads_[z]) return true;
         const std::vector<bool>* read = fields_read_.find(z);
         return read && (*read)[k];
-    }
-
-    static bool counts_from_zero(const Expr* datum) {
-        const Iter it = datum->as<Iter>();
-        if (!it || !it.shape().range || it.shape().kind != IterKind::Scalar) return false;
-        const Literal start = it.start()->as<Literal>(), stride = it.stride()->as<Literal>();
-        return start && start.as_int() == 0 && stride && stride.as_int() == 1;
     }
 
     /// Data (of those kept) that need not be read: nobody looks at them, or they count as the index does; and

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "weldir/ir/builder.h"
+#include "weldir/passes/lengths.h"
 
 namespace weld {
 
@@ -244,9 +245,7 @@ bool LaneBody::is_index_name(const Expr* e) const {
     if (!is_path(e) || base_of(e) != loop_.elem_param()) return false;
     const bool zips = loop_.data().size() > 1;
     if (zips ? e->op != Op::GetField || e->arg(0)->op != Op::Var : e->op != Op::Var) return false;
-    const Iter range = loop_.data()[zips ? e->attr.index : 0]->as<Iter>();
-    return range && range.shape().range && range.shape().kind == IterKind::Scalar &&
-           is_int(range.start(), 0) && is_int(range.stride(), 1);
+    return counts_from_zero(loop_.data()[zips ? e->attr.index : 0]);
 }
 /// What is added to the loop's index, or null.
 const Expr* LaneBody::offset_of(const Expr* index) const {

@@ -5,6 +5,19 @@
 
 namespace weld {
 
+bool counts_from_zero(const Expr* datum) {
+    const Iter it = datum->as<Iter>();
+    return it && it.shape().range && it.shape().kind == IterKind::Scalar && is_int(it.start(), 0) &&
+           is_int(it.stride(), 1);
+}
+
+const Expr* trip_count(Module& m, const Expr* datum) {
+    const Iter it = datum->as<Iter>();
+    if (!it) return len(m, datum);
+    if (!it.shape().bounded) return len(m, it.data());
+    return is_int(it.start(), 0) ? it.end() : scalar_op(m, Op::Sub, {it.end(), it.start()});
+}
+
 const Expr* written(Module& m, const Count& n, Loc loc) {
     const Expr* sum = nullptr;
     for (const Count::Product& p : n.sum()) {

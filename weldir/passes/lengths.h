@@ -12,6 +12,11 @@
 
 namespace weld {
 
+/// A range from 0 in steps of 1: its elements are the loop's index.
+bool counts_from_zero(const Expr* datum);
+/// How often a loop over consecutive elements runs.
+const Expr* trip_count(Module& m, const Expr* datum);
+
 /// The count as an expression; its names are in scope wherever the names that it was found from are.
 const Expr* written(Module& m, const Count& n, Loc loc = {});
 

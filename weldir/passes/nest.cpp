@@ -70,12 +70,6 @@ class Nester {
         return counts_from_zero(datum) || !facts_.traits(datum).fails;
     }
 
-    static bool counts_from_zero(const Expr* datum) {
-        const Iter it = datum->as<Iter>();
-        return it && it.shape().range && it.shape().kind == IterKind::Scalar && is_int(it.start(), 0) &&
-               is_int(it.stride(), 1);
-    }
-
     /// What the counter is divided by.
     const Expr* divisor(For loop) {
         std::unordered_set<const Symbol*> inside;
@@ -125,7 +119,7 @@ class Nester {
         Lets lets;
         if (const Expr* check = length_check(m_, facts_, loop.data(), loop.node->loc))
             named(check, "equal", lets);
-        const Expr* n = named(trip_count(loop.data()[0]), "n", lets);
+        const Expr* n = named(trip_count(m_, loop.data()[0]), "n", lets);
         const Expr* enough = scalar_op(m_, Op::Gt, {n, i64(0)});
         if (columns->op != Op::Literal)
             enough =
@@ -134,13 +128,6 @@ class Nester {
         rounds = named(rounds, "rounds", lets);
         const Expr* from = named(scalar_op(m_, Op::Mul, {rounds, columns}), "from", lets);
         return block(m_, lets, rest(loop, from, n, nest(loop, rounds, columns)), loop.node->loc);
-    }
-
-    const Expr* trip_count(const Expr* datum) {
-        const Iter it = datum->as<Iter>();
-        if (!it) return len(m_, datum);
-        if (!it.shape().bounded) return len(m_, it.data());
-        return is_int(it.start(), 0) ? it.end() : scalar_op(m_, Op::Sub, {it.end(), it.start()});
     }
 
     /// The elements [start, end) of a datum.

@@ -20,7 +20,7 @@
 // so that lines of the cache are used up when they are there. The condition says that no lookup fails: then
 // nobody can tell the order. The index has to be the inner counter times what stays the same (by the name of
 // it), plus the outer counter, plus what stays the same; other lookups in the inner loop read at one of the
-// counters plus what stays the same, or can't fail.
+// counters plus what stays the same, or can't fail. Loops with calls of kernels that are not pure stay.
 #include <algorithm>
 #include <unordered_set>
 
@@ -40,12 +40,6 @@ constexpr std::int64_t kMostRounds = std::int64_t(1) << 31;  // products of two 
 constexpr std::uint32_t kMostNodes = 300;                    // of a loop, which is there twice
 constexpr std::string_view kTile = "32";                     // both sides of a tile fit the nearest cache
 
-bool counts_from_zero(const Expr* datum) {
-    const Iter it = datum->as<Iter>();
-    return it && it.shape().range && it.shape().kind == IterKind::Scalar && is_int(it.start(), 0) &&
-           is_int(it.stride(), 1);
-}
-
 bool is_var(const Expr* e, const Symbol* s) { return e->op == Op::Var && e->attr.symbol == s; }
 
 class Turner {
@@ -54,8 +48,8 @@ class Turner {
 
     const Expr* turned(const Expr* e) {
         const For outer = e->as<For>();
-        if (!outer || facts_.traits(e).size > kMostNodes || !std::ranges::all_of(outer.data(), is_repeatable))
-            return nullptr;
+        if (!outer || facts_.traits(e).size > kMostNodes || facts_.traits(e).calls) return nullptr;
+        if (!std::ranges::all_of(outer.data(), is_repeatable)) return nullptr;
         if (const For inner =
                 outer.body().body()->as<Block>() ? last_loop(outer) : outer.body().body()->as<For>())
             return by_tiles(outer, inner);
@@ -66,12 +60,6 @@ class Turner {
     // ---- what strides
 
     static bool is_repeatable(const Expr* datum) { return is_path(datum) || counts_from_zero(datum); }
-
-    /// How often a loop over such data runs.
-    const Expr* trip_count(For loop) {
-        const Iter it = loop.data()[0]->as<Iter>();
-        return it ? it.end() : len(m_, loop.data()[0]);
-    }
 
     /// The name of a count is the counter of `loop`, from 0 on.
     bool is_counter(For loop, const Expr* name) {
@@ -110,7 +98,7 @@ class Turner {
             return std::ranges::none_of(read, [&](const Symbol* s) { return inside.contains(s); });
         };
         if (!std::ranges::all_of(inner.data(), is_fixed)) return false;
-        const Expr *columns = trip_count(outer), *rows = trip_count(inner);
+        const Expr *columns = trip_count(m_, outer.data()[0]), *rows = trip_count(m_, inner.data()[0]);
         demand(pair, Op::Ge, columns, i64(kLeastColumns));
         demand(pair, Op::Le, columns, i64(kMostRounds));
         demand(pair, Op::Ge, rows, i64(least_rows));

@@ -27,6 +27,7 @@
 #include <algorithm>
 
 #include "weldir/passes/lane_body.h"
+#include "weldir/passes/lengths.h"
 
 namespace weld {
 
@@ -83,15 +84,6 @@ class Vectorizer {
         return iter(m_, kind, it.data(), datum->args().subspan(1), lanes, datum->loc);
     }
 
-    /// How often the loop runs, from its first datum.
-    const Expr* trip_count(const Expr* datum) {
-        const Iter it = datum->as<Iter>();
-        if (!it) return len(m_, datum);
-        if (!it.shape().bounded) return len(m_, it.data());
-        if (is_int(it.start(), 0)) return it.end();
-        return scalar_op(m_, Op::Sub, {it.end(), it.start()});
-    }
-
     const Symbol* element(std::span<const Expr* const> data, std::string_view name) {
         std::vector<const Type*> types;
         for (const Expr* d : data) types.push_back(d->type->elem());
@@ -114,7 +106,7 @@ class Vectorizer {
         const std::size_t own = data.size();
         if (body.reads_index() || body.merges_at_index()) {
             const Type* i64 = m_.types.i64();
-            const Expr* n = shared(trip_count(data[0]), lets);
+            const Expr* n = shared(trip_count(m_, data[0]), lets);
             data.push_back(
                 range_iter(m_, IterKind::Scalar, int_literal(m_, i64, 0), n, int_literal(m_, i64, 1)));
         }
