@@ -161,7 +161,7 @@ static std::int64_t picoseconds(const Expr* e) {
     }
 }
 
-bool is_worth_a_branch(const Expr* e) { return picoseconds(e) >= 4'000; }
+bool is_worth_a_branch(const Expr* e) { return picoseconds(e) >= 4'000 && is_movable(e); }
 
 std::int64_t cost_of(const Expr* e) { return 1000 + picoseconds(e); }
 

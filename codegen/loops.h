@@ -27,7 +27,8 @@ std::int64_t cost_of(const Expr* e);
 /// How often `e` may be evaluated without looking whether to stop (Strip).
 std::int64_t strip_of(const Expr* e);
 
-/// Evaluating `e` on lanes costs more than asking first whether any lane needs it.
+/// Evaluating `e` on lanes costs more than asking first whether any lane needs it, and nobody can tell
+/// whether it was done.
 bool is_worth_a_branch(const Expr* e);
 
 class Constants;

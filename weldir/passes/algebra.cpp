@@ -211,7 +211,7 @@ class Algebra {
 
     /// `&&` (absorbed by false) and `||` (by true).
     const Expr* logical(bool absorbing) {
-        if (is_bool(a_, absorbing)) return a_;
+        if (is_bool(a_, absorbing) && (a_->type->is_bool() || can_go(b_))) return a_;  // lanes compute both
         if (is_bool(a_, !absorbing)) return b_;
         if (is_bool(b_, !absorbing)) return a_;
         if (is_bool(b_, absorbing) && can_go(a_)) return b_;
