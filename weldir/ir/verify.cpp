@@ -337,7 +337,14 @@ class Verifier {
                 end(s, e);
             }
         for (const Symbol* s : reused_)
-            if (scope_[s->id] == Scope::Open) scope_[s->id] = Scope::Freed;
+            if (scope_[s->id] == Scope::Open) {
+                scope_[s->id] = Scope::Freed;
+                freed_.push_back(s);
+            }
+    }
+    void set_scope(const std::vector<const Symbol*>& symbols, Scope from, Scope to) {
+        for (const Symbol* s : symbols)
+            if (scope_[s->id] == from) scope_[s->id] = to;
     }
     void end(const Symbol* s, const Expr* at) {
         read(s, at);
@@ -357,11 +364,15 @@ class Verifier {
         walk(e->arg(0), false);
         const std::size_t begin = trail_.size();
         const std::uint32_t order = next_order_;
+        const std::size_t freed = freed_.size();
         Origins a = walk(e->arg(1), ordered);
+        const std::vector<const Symbol*> freed_there(freed_.begin() + std::ptrdiff_t(freed), freed_.end());
+        set_scope(freed_there, Scope::Freed, Scope::Open);
         const std::vector<Mark> first = marks_since(begin, order);
         for (const Mark& m : first) m.state->used[m.leaf] = false;
         trail_.resize(begin);
         const Origins b = walk(e->arg(2), ordered);
+        set_scope(freed_there, Scope::Open, Scope::Freed);
         const std::vector<Mark> second = marks_since(begin, order);
         trail_.resize(begin);
         trail_.insert(trail_.end(), second.begin(), second.end());
@@ -448,6 +459,7 @@ class Verifier {
     std::unordered_map<const Function*, Summary> summaries_;
     std::unordered_set<const Function*> effects_;
     std::vector<const Symbol*> reused_;  // by starts in place, in the blocks that are open
+    std::vector<const Symbol*> freed_;   // by those, in the order of the walk
     std::vector<Mark> trail_;            // leaves in the order in which they were used
     int depth_ = 0;
     Origin next_origin_ = 0;
