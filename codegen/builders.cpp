@@ -158,6 +158,7 @@ Leaves Emitter::emit_new_builder(NewBuilder b) {
         case BuilderKind::GroupMerger:
             return reform(t, {call_pointer("weld_rt_group_new", {task, at(b.node->loc)})}, {}, lanes);
         case BuilderKind::VecMerger: {
+            if (b.node->says(AttrKey::InPlace, true)) return arg;
             llvm::Value* copy = alloc(arg[1], size_of(t->elem()), b.node->loc);
             llvm::Value* bytes = ir.CreateMul(arg[1], c64(size_of(t->elem())));
             call_checked("weld_rt_copy", {task, copy, arg[0], bytes, at(b.node->loc)});

@@ -8,20 +8,25 @@ namespace weld::codegen {
 Leaves Emitter::emit_block(Block b) {
     Leaves result;
     if (emit_in_segments(b, &result)) return result;
-    emit_lets(b, 0, b.size(), loop_depth ? DeadAfter() : dead_after(b));
+    emit_lets(b, 0, b.size());
     return emit(b.result());
 }
 
 void Emitter::emit_lets_of(Block b) {
-    if (!emit_in_segments(b)) emit_lets(b, 0, b.size(), loop_depth ? DeadAfter() : dead_after(b));
+    if (!emit_in_segments(b)) emit_lets(b, 0, b.size());
 }
 
-void Emitter::emit_lets(Block b, std::size_t from, std::size_t to, const DeadAfter& dead) {
-    for (std::size_t i = from; i < to; ++i) {
+void Emitter::emit_lets(Block b, std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i)
         if (!unit.constants.value(b.symbol(i))) names[b.symbol(i)] = emit(b.value(i));
-        if (auto at = dead.find(i); at != dead.end())
-            for (const Symbol* s : at->second) call("weld_rt_free", {task, names.at(s)[0]});
-    }
+}
+
+void Emitter::free_value(const Type* t, llvm::ArrayRef<llvm::Value*> leaves) {
+    if (t->is_vec()) call("weld_rt_free", {task, leaves[0]});
+    if (t->is_dict()) call("weld_rt_dict_free", {task, leaves[0]});
+    if (!t->is_struct()) return;
+    for (std::size_t i = 0; i < t->args.size(); ++i)
+        free_value(t->args[i], leaves.drop_front(std::size_t(field_offset(t, i))));
 }
 
 Leaves Emitter::emit_if(llvm::Value* cond, const std::function<Leaves()>& then,

@@ -207,6 +207,13 @@ Emitter::Emitter(Unit& unit, llvm::Function* fn, llvm::Value* task)
 }
 
 Leaves Emitter::emit(const Expr* e) {
+    const Leaves value = emit_node(e);
+    if (const Annotation* ends = e->annotation(AttrKey::Free))
+        for (const Symbol* s : ends->symbols) free_value(s->type, names.at(s));
+    return value;
+}
+
+Leaves Emitter::emit_node(const Expr* e) {
     if (is_scalar_op(e->op)) return emit_scalar_op(e);
     switch (e->op) {
         case Op::Literal: return unit.constant(e);

@@ -145,7 +145,7 @@ class Emitter {
     bool in_for = false;  ///< one of them goes over elements, perhaps
     std::unordered_map<const Symbol*, Leaves> names;
 
-    /// The value of `e`. Dispatches to the families below.
+    /// The value of `e`; frees what ends with it.
     Leaves emit(const Expr* e);
     llvm::Value* emit1(const Expr* e) { return emit(e)[0]; }
 
@@ -160,9 +160,9 @@ class Emitter {
 
     Leaves emit_block(Block b);  // control.cpp
     void emit_lets_of(Block b);
-    /// The lets [from, to) of a block. `dead`: by number of a let, the vectors that are freed after it.
-    void emit_lets(Block b, std::size_t from, std::size_t to,
-                   const std::unordered_map<std::size_t, std::vector<const Symbol*>>& dead);
+    void emit_lets(Block b, std::size_t from, std::size_t to);  ///< the lets [from, to)
+    /// Frees all vectors and dictionaries in a value outside of loops.
+    void free_value(const Type* t, llvm::ArrayRef<llvm::Value*> leaves);
     /// Emits the lets of a long block as functions of their own, and if wanted what it gives; false if it
     /// isn't one.
     bool emit_in_segments(Block b, Leaves* result = nullptr);  // segments.cpp
@@ -245,6 +245,7 @@ class Emitter {
 
   private:
     friend class LoopEmitter;
+    Leaves emit_node(const Expr* e);  ///< dispatches to the families
     llvm::BasicBlock* fail_exit_ = nullptr;
 };
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "weldir/ir/call_graph.h"
@@ -34,9 +33,5 @@ bool is_worth_a_branch(const Expr* e);
 class Constants;
 /// `body`, outside of loops, is compiled the quick way: it runs once, or what is worth optimising is cut out.
 bool is_quick(const Constants& constants, const Expr* body);
-
-/// By number of a let of a block: the vectors that may be freed after it.
-using DeadAfter = std::unordered_map<std::size_t, std::vector<const Symbol*>>;
-DeadAfter dead_after(Block b);
 
 }  // namespace weld::codegen

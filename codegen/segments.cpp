@@ -223,10 +223,9 @@ bool Emitter::emit_in_segments(Block b, Leaves* result) {
     }
     Cutter cutter(*this, parts, bound, last);
     if (!cutter.fits()) return false;
-    const DeadAfter dead = loop_depth > 0 ? DeadAfter() : dead_after(b);
     cutter.emit(llvm::ConstantPointerNull::get(unit.ptr), b.node->loc,
                 [&](Emitter& e, Segment s, llvm::Value*) {
-                    e.emit_lets(b, s.from, std::min(s.to, b.size()), dead);
+                    e.emit_lets(b, s.from, std::min(s.to, b.size()));
                     if (s.to > b.size()) e.names[&whole] = e.emit(b.result());
                 });
     for (const Symbol* x : last)

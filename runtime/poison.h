@@ -1,4 +1,5 @@
-// Tells the address sanitizer which parts of our pages hold no block, so that it sees overruns there too.
+// Tells the address sanitizer which parts of our pages hold no block, so that it sees overruns there too; and has
+// tests see who reads what was freed.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,10 @@
 #endif
 
 namespace weld::runtime {
+
+/// Set by tests before the first run: freed blocks are overwritten, so that who still reads them gives wrong
+/// results.
+extern bool overwrite_freed;
 
 #ifdef WELD_POISONING
 inline void poison(const void* p, std::ptrdiff_t bytes) { ASAN_POISON_MEMORY_REGION(p, std::size_t(bytes)); }

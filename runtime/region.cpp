@@ -254,10 +254,18 @@ Block find_block(Page* page, const void* p) {
     return {page, page->address_of(start)};
 }
 
+bool overwrite_freed = false;
+
+/// Whoever still reads what was freed is to notice.
+static void overwrite(char* begin, std::int64_t bytes) {
+    if (overwrite_freed) std::memset(begin, 0xa5, std::size_t(bytes));
+}
+
 /// Frees `block` in `page`, which belongs to `r`, and takes it off `debt`.
 static void free_block(Region* r, Page* page, char* block, std::int64_t* debt) {
     if (page->single) {
         if (block != page->begin) return;
+        overwrite(page->begin, std::min<std::int64_t>(page->end - page->begin, 1 << 20));  // that tells enough
         *debt -= page->bytes;
         remove_page(r, page);
         r->task->account().give(page);
@@ -267,6 +275,7 @@ static void free_block(Region* r, Page* page, char* block, std::int64_t* debt) {
     const std::int64_t end = next_bit(page->ends(), page->unit_of(block), page->bytes / kUnit) + 1;
     const std::int64_t bytes = page->address_of(end) - block;
     forget_block(page, block, bytes);
+    overwrite(block, bytes);
     poison(block, bytes);
     *debt -= bytes;
     if (Lane& lane = r->lanes[page->lane]; block + bytes == lane.cursor) {

@@ -7,6 +7,8 @@
 // at all.
 #include <algorithm>
 #include <cstring>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "frontend/weld/reader.h"
@@ -40,9 +42,15 @@ class Lowering {
     const Expr* annotated(const Node* n, const Expr* e) {
         if (!n->annotations) return e;
         std::vector<Annotation> all(e->annotations.begin(), e->annotations.end());
-        for (const Annotation& a : *n->annotations)
-            if (!(n->is(Op::Kernel) && is_promise(a.key)) && is_believed(a.key)) set(all, a);
-        return all.empty() ? e : with_annotations(m_, e, all);
+        std::vector<const Symbol*> freed;
+        for (const Annotation& a : *n->annotations) {
+            if ((n->is(Op::Kernel) && is_promise(a.key)) || !is_believed(a.key)) continue;
+            if (a.key != AttrKey::Free) set(all, a);
+            else if (auto named = printed_names_.find(a.text); named != printed_names_.end())
+                freed.push_back(named->second);
+        }
+        if (!all.empty()) e = with_annotations(m_, e, all);
+        return freed.empty() ? e : freeing(m_, e, freed);
     }
 
     static void set(std::vector<Annotation>& all, const Annotation& a) {
@@ -51,7 +59,11 @@ class Lowering {
         all.push_back(a);
     }
 
-    bool is_believed(AttrKey key) const { return key != AttrKey::Tail || r_.options.is_printed_module; }
+    bool is_believed(AttrKey key) const {
+        const bool is_promise_of_passes =
+            key == AttrKey::Tail || key == AttrKey::InPlace || key == AttrKey::Free;
+        return !is_promise_of_passes || r_.options.is_printed_module;
+    }
 
     /// What a `cudf` promises is part of its KernelRef.
     static bool is_promise(AttrKey key) {
@@ -167,7 +179,11 @@ class Lowering {
         return var(m_, lets.back().first, e->loc);
     }
 
-    const Symbol* declare(const Binding& b) { return b.local->symbol = m_.symbol(b.name, b.local->type); }
+    const Symbol* declare(const Binding& b) {
+        b.local->symbol = m_.symbol(b.name, b.local->type);
+        if (r_.options.is_printed_module) printed_names_[b.name] = b.local->symbol;
+        return b.local->symbol;
+    }
 
     const Expr* function(Node* n) {
         std::vector<const Symbol*> params;
@@ -309,7 +325,8 @@ class Lowering {
 
     Reader& r_;
     Module& m_;
-    Lets* here_ = nullptr;  ///< before what is being lowered
+    std::unordered_map<std::string_view, const Symbol*> printed_names_;  // of a printed module
+    Lets* here_ = nullptr;                                               ///< before what is being lowered
 };
 
 }  // namespace

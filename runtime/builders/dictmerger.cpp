@@ -137,6 +137,10 @@ std::int32_t weld_rt_dict_release(WeldTask* t, WeldDict* d, WeldHeldKeys* held, 
     return kOk;
 }
 
+void weld_rt_dict_free(WeldTask* t, WeldDict* d) noexcept {
+    if (d) release_table(task_of(t), d);
+}
+
 WeldDict* weld_rt_dict_result(WeldTask* t, WeldDict* d, std::int32_t loc) {
     return join_partitions(task_of(t), d, loc) ? nullptr : d;
 }

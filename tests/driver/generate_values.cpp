@@ -73,6 +73,8 @@ const Expr* Generator::from_struct(const Type* t) {
 }
 
 const Expr* Generator::iteration(const Type* t) {
+    const bool has_numbers = t->is_vec() && t->elem()->is_scalar() && !t->elem()->is_bool();
+    if (has_numbers && r_.percent(50)) return rounds_of_updates(t);
     const Type* parts[] = {t, m_.types.i64()};
     const Symbol* s = symbol("s", m_.types.structure(parts));
     const Expr* count = get_field(m_, var(m_, s), 1);
@@ -84,6 +86,44 @@ const Expr* Generator::iteration(const Type* t) {
     });
     const Expr* start = make_struct(m_, {expr(t), i64(0)});
     return get_field(m_, iterate(m_, start, lambda(m_, {s}, body)), 0);
+}
+
+const Expr* Generator::updated(const Expr* vec) {
+    return named("v", vec, [&](const Symbol* v) {
+        const Type* elem = v->type->elem();
+        const Expr* k = i64(r_.between(0, 3));
+        const Expr* there = lookup(m_, var(m_, v), i64(0));
+        const Expr* b = new_builder(m_, builder_of(BuilderKind::VecMerger, {elem}), var(m_, v));
+        for (std::size_t n = 1 + r_.below(2); n > 0; --n)
+            b = merge(m_, b, make_struct(m_, {k, r_.percent(50) ? there : expr(elem)}));
+        const Expr* fits = scalar_op(m_, Op::Lt, {k, len(m_, var(m_, v))});
+        return if_(m_, fits, result(m_, b), var(m_, v));
+    });
+}
+
+const Expr* Generator::rounds_of_updates(const Type* t) {
+    const Type* parts[] = {t, t, m_.types.i64()};
+    const Symbol* s = symbol("s", m_.types.structure(parts));
+    const auto field = [&](std::size_t i) { return get_field(m_, var(m_, s), i); };
+    const auto vec = [&] { return field(r_.below(2)); };
+    const auto next = [&](std::size_t own) -> const Expr* {
+        if (r_.percent(50)) return updated(r_.percent(70) ? field(own) : vec());
+        if (r_.percent(30)) return expr(t);
+        if (r_.percent(30)) return slice(m_, vec(), i64(0), i64(r_.between(1, 5)));
+        return r_.percent(70) ? field(own) : vec();
+    };
+    return named("a", expr(t), [&](const Symbol* a) {
+        const Expr* start = make_struct(m_, {var(m_, a), r_.percent(50) ? var(m_, a) : expr(t), i64(0)});
+        const Expr* body = within({s}, [&] {
+            const Expr* more = scalar_op(m_, Op::Lt, {field(2), i64(r_.between(0, 4))});
+            const Expr* count = scalar_op(m_, Op::Add, {field(2), i64(1)});
+            return make_struct(m_, {make_struct(m_, {next(0), next(1), count}), more});
+        });
+        return named("r", iterate(m_, start, lambda(m_, {s}, body)), [&](const Symbol* r) -> const Expr* {
+            const Expr* last = get_field(m_, var(m_, r), r_.below(2));
+            return r_.percent(50) ? updated(last) : last;
+        });
+    });
 }
 
 const Expr* Generator::is_index(const Symbol* k, const Symbol* v) {

@@ -115,6 +115,9 @@ class Generator {
     std::vector<Choice> forms_of(const Type* t);
     const Expr* from_struct(const Type* t);
     const Expr* iteration(const Type* t);
+    /// Rounds that change elements of vectors, which may be one another, parts, or known elsewhere.
+    const Expr* rounds_of_updates(const Type* t);
+    const Expr* updated(const Expr* vec);
     bool risky() { return options_.failures && r_.percent(4); }
     const Expr* is_index(const Symbol* k, const Symbol* v);
     /// An element of a vector, if there is one.

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/poison.h"
 #include "tests/driver/fuzz.h"
 #include "tests/driver/isolate.h"
 #include "tests/driver/run_files.h"
@@ -92,6 +93,7 @@ int main(int argc, char** argv) {
         fmt::print(stderr, "weld-test: {}\n", a.error);
         return 2;
     }
+    weld::runtime::overwrite_freed = true;
     int status = 0;
     if (!a.files.empty()) status = run_files(a.files, a.bless);
     if (a.is_random && fuzz(a.fuzz) > 0) status = 1;

@@ -330,7 +330,10 @@ const Expr* with_annotations(Module& m, const Expr* e, Annotations annotations) 
     std::vector<Annotation> sorted(annotations.begin(), annotations.end());
     std::stable_sort(sorted.begin(), sorted.end(),
                      [](const Annotation& a, const Annotation& b) { return a.key < b.key; });
-    for (Annotation& a : sorted) a.text = m.arena.copy(a.text);
+    for (Annotation& a : sorted) {
+        a.text = m.arena.copy(a.text);
+        a.symbols = m.arena.copy(a.symbols);
+    }
     copy->annotations = m.arena.copy(std::span<const Annotation>(sorted));
     return copy;
 }
@@ -343,6 +346,14 @@ const Expr* annotate(Module& m, const Expr* e, AttrKey key, std::string_view tex
     if (!text.empty() && (text[0] == '-' || (text[0] >= '0' && text[0] <= '9')))
         number = std::strtoll(std::string(text).c_str(), nullptr, 10);
     all.push_back({key, text, number});
+    return with_annotations(m, e, all);
+}
+
+const Expr* freeing(Module& m, const Expr* e, std::span<const Symbol* const> symbols) {
+    std::vector<Annotation> all;
+    for (const Annotation& a : e->annotations)
+        if (a.key != AttrKey::Free) all.push_back(a);
+    all.push_back({.key = AttrKey::Free, .text = {}, .symbols = symbols});
     return with_annotations(m, e, all);
 }
 

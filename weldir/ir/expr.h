@@ -71,6 +71,8 @@ struct Annotation {
     AttrKey key;
     std::string_view text;
     std::int64_t number = 0;  ///< also 1 and 0 for `true` and `false`
+    std::span<const Symbol* const> symbols =
+        {};  ///< of `free`, which is written once for each: `@(free:a, free:b)`
 };
 
 enum class IterKind : std::uint8_t { Scalar, Simd, Fringe };

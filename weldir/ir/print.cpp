@@ -372,7 +372,8 @@ class Writer {
                 add(key, key == AttrKey::Fails ? "false" : "true");
             } else if (const Annotation* a = e->annotation(key);
                        a && !(key == AttrKey::Size && is_fringe(e))) {
-                add(key, a->text);
+                if (a->symbols.empty()) add(key, a->text);
+                for (const Symbol* s : a->symbols) add(key, names_.of(s));
             }
         }
         text(s + ") ");

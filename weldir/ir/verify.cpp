@@ -46,7 +46,7 @@ class Verifier {
     }
 
   private:
-    enum class Scope : std::uint8_t { Unbound, Open, Closed };
+    enum class Scope : std::uint8_t { Unbound, Open, Freed, Closed };
 
     /// A symbol that holds builders.
     struct State {
@@ -238,7 +238,18 @@ class Verifier {
             case Op::If: return branches(e, ordered);
             case Op::Iterate: return iterate(e->as<Iterate>(), ordered);
             case Op::For: return loop(e->as<For>(), ordered);
-            case Op::NewBuilder: arguments(e, ordered); return {next_origin_++};
+            case Op::NewBuilder:
+                arguments(e, ordered);
+                if (e->says(AttrKey::InPlace, true) && e->arg(0)->op == Op::Var)
+                    reused_.push_back(e->arg(0)->attr.symbol);
+                return {next_origin_++};
+            case Op::Len: {
+                const Var of = e->arg(0)->as<Var>();
+                if (!of || !of.node->type->is_vec() || of.symbol()->id >= scope_.size() ||
+                    scope_[of.symbol()->id] != Scope::Freed)
+                    arguments(e, ordered);
+                return {};
+            }
             case Op::Merge: return merge(e);
             case Op::Sort:
                 walk(e->arg(0), false);
@@ -270,6 +281,8 @@ class Verifier {
     Origins make_struct(const Expr* e, bool ordered) { return arguments(e, ordered); }
 
     void read(const Symbol* s, const Expr* at) {
+        if (s->id < scope_.size() && scope_[s->id] == Scope::Freed)
+            return fail(at, "`{}` is read after its memory is freed or used again", s->name);
         if (s->id >= scope_.size() || scope_[s->id] != Scope::Open) fail(at, "`{}` is not bound", s->name);
     }
 
@@ -301,11 +314,41 @@ class Verifier {
     }
 
     Origins block(Block b, bool ordered) {
-        for (std::size_t i = 0; i < b.size() && error_.empty(); ++i)
+        const std::size_t reused = reused_.size();
+        for (std::size_t i = 0; i < b.size() && error_.empty(); ++i) {
             bind(b.symbol(i), walk(b.value(i), ordered), b.node);
+            frees(b, i);
+        }
         Origins out = walk(b.result(), ordered);
+        frees(b, b.size());
+        reused_.resize(std::min(reused, reused_.size()));
         for (const Symbol* s : b.symbols()) unbind(s, b.node);
         return out;
+    }
+
+    /// What ends with a value of `b` or with its result; nothing reads it later but for its length.
+    void frees(Block b, std::size_t i) {
+        const Expr* e = b.node->arg(i);
+        if (const Annotation* ends = e->annotation(AttrKey::Free))
+            for (const Symbol* s : ends->symbols) {
+                const auto bound = b.symbols().first(i);
+                if (std::find(bound.begin(), bound.end(), s) == bound.end())
+                    return fail(e, "`{}`, which is freed, is not bound before in the same block", s->name);
+                end(s, e);
+            }
+        for (const Symbol* s : reused_)
+            if (scope_[s->id] == Scope::Open) {
+                scope_[s->id] = Scope::Freed;
+                freed_.push_back(s);
+            }
+    }
+    void set_scope(const std::vector<const Symbol*>& symbols, Scope from, Scope to) {
+        for (const Symbol* s : symbols)
+            if (scope_[s->id] == from) scope_[s->id] = to;
+    }
+    void end(const Symbol* s, const Expr* at) {
+        read(s, at);
+        if (s->id < scope_.size()) scope_[s->id] = Scope::Freed;
     }
 
     /// What was used since `begin`, of symbols that were bound before `order`.
@@ -321,11 +364,15 @@ class Verifier {
         walk(e->arg(0), false);
         const std::size_t begin = trail_.size();
         const std::uint32_t order = next_order_;
+        const std::size_t freed = freed_.size();
         Origins a = walk(e->arg(1), ordered);
+        const std::vector<const Symbol*> freed_there(freed_.begin() + std::ptrdiff_t(freed), freed_.end());
+        set_scope(freed_there, Scope::Freed, Scope::Open);
         const std::vector<Mark> first = marks_since(begin, order);
         for (const Mark& m : first) m.state->used[m.leaf] = false;
         trail_.resize(begin);
         const Origins b = walk(e->arg(2), ordered);
+        set_scope(freed_there, Scope::Open, Scope::Freed);
         const std::vector<Mark> second = marks_since(begin, order);
         trail_.resize(begin);
         trail_.insert(trail_.end(), second.begin(), second.end());
@@ -411,7 +458,9 @@ class Verifier {
     std::unordered_map<const Type*, std::size_t> leaves_;
     std::unordered_map<const Function*, Summary> summaries_;
     std::unordered_set<const Function*> effects_;
-    std::vector<Mark> trail_;  // leaves in the order in which they were used
+    std::vector<const Symbol*> reused_;  // by starts in place, in the blocks that are open
+    std::vector<const Symbol*> freed_;   // by those, in the order of the walk
+    std::vector<Mark> trail_;            // leaves in the order in which they were used
     int depth_ = 0;
     Origin next_origin_ = 0;
     std::uint32_t next_order_ = 0;

@@ -80,7 +80,7 @@ class Uses {
     Table<Symbol, int> counts_;
 };
 
-/// The symbols that `e` reads but does not bind, in order of first occurrence.
+/// The symbols that `e` reads or frees but does not bind, in order of first occurrence.
 std::vector<const Symbol*> free_symbols(const Expr* e);
 bool mentions(const Expr* e, const Symbol* s);
 /// There is a For, an Iterate or a Sort in `e`.

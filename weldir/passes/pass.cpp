@@ -148,6 +148,8 @@ class Runner {
 
     bool run(const PassInfo& pass) {
         const Clock::time_point start = Clock::now();
+        if (!forgotten_) forget_reuse();
+        forgotten_ = pass.run != reuse;
         graph_.update(m_);
         const bool changed = pass.run ? rewrite_due(pass) : rewrite_module(pass.run_module);
         add_time(pass.name, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
@@ -184,6 +186,23 @@ class Runner {
         return any;
     }
 
+    /// What is read last, and where, changes with every pass: what `reuse` found holds until then.
+    void forget_reuse() {
+        const auto is_found = [](const Annotation& a) {
+            return a.key == AttrKey::InPlace || a.key == AttrKey::Free;
+        };
+        const auto bare = [&](const Expr* e) -> const Expr* {
+            std::vector<Annotation> others;
+            std::ranges::remove_copy_if(e->annotations, std::back_inserter(others), is_found);
+            return others.size() < e->annotations.size() ? with_annotations(m_, e, others) : nullptr;
+        };
+        for (const Expr** root : roots()) {
+            bool any = false;
+            visit(*root, [&](const Expr* e) { any |= std::ranges::any_of(e->annotations, is_found); });
+            if (any) *root = rewrite(m_, *root, bare);
+        }
+    }
+
     void add_time(std::string_view name, double ms) {
         if (!options_.times) return;
         auto at = std::find_if(options_.times->begin(), options_.times->end(),
@@ -196,6 +215,7 @@ class Runner {
     const PassOptions& options_;
     std::string* error_;
     CallGraph graph_;
+    bool forgotten_ = false;             // `reuse` has left nothing
     std::vector<const Expr**> due_;      // what this round looks at
     std::vector<const Expr**> changed_;  // what the next one has to
     /// What a pass left as it was: it need not look at the same again.

@@ -50,7 +50,8 @@ static constexpr Name kChooseMeans[] = {
     "inline-lets",       //
     "drop-dead",         //
     "parallelize",       // marks the loops that are left
-    "tail-calls",        // last: others would bind the calls to names again
+    "tail-calls",        // late: others would bind the calls to names again
+    "reuse",             // last: others move what is read
 };
 
 static constexpr Stage kPipeline[] = {

@@ -1,0 +1,662 @@
+// Whose memory a value is, and what follows from it: vectors are changed in place where nobody sees it, and
+// freed after their last reader.
+//
+//     let a = result(for(v, appender[f64], f));
+//     let h = result(for(a, vecmerger[f64,+](z), g));
+//     let k = result(for(h, vecmerger[f64,+](h2), g2)); ...
+// becomes
+//     let h = @(free:a) result(...);                                     # nobody reads `a` after this
+//     let k = result(for(h, @(inplace:true) vecmerger[f64,+](h2), ...    # nor `h2`, which `k` now is
+//
+// Three steps, each one walk:
+//   1. `Origins`, forward: which *objects* each value may point at. An object is memory that a node of the
+//      program allocates: what a builder builds, what a sort gives. Parameters, constants, and all that is
+//      unknown are one object, kOutside, which is nobody's here.
+//   2. `Lives`, backward: which objects are read later. A vecmerger may start in place on a vector whose
+//      objects are all owned and not read later.
+//   3. `Marks` writes down what was found.
+//
+// The vectors in the state of an `iterate` are objects of its round. If a round owns what it gives to the
+// next, it owns what it gets, but for the first round: that gets a copy of what isn't its own.
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "weldir/ir/facts.h"
+#include "weldir/ir/kernels.h"
+#include "weldir/ir/walk.h"
+#include "weldir/passes/pass.h"
+
+namespace weld {
+
+namespace {
+
+using Object = std::uint32_t;
+using Objects = std::vector<Object>;  // in order
+constexpr Object kOutside = 0;
+
+/// What a value may point at. A struct has `fields`, unless nothing is known of them.
+struct Reach {
+    Objects tops;   ///< the memory of the vector, dictionary or builder itself: one of these
+    Objects inner;  ///< what else it reaches: of a slice the whole, of a vector what its elements point at
+    std::vector<Reach> fields;
+};
+
+using Path = std::vector<std::size_t>;
+
+/// A vector in the state of an `iterate`.
+struct StateVector {
+    Path path;
+    Object in, out;        ///< what a round gets there, and what is left in the end
+    Objects next;          ///< what a round gives to the next
+    bool owned = true;     ///< by the round, if the first one owns it
+    bool wanted = false;   ///< so it must
+    bool settled = false;  ///< no longer to be wanted
+    bool copied = false;   ///< before the first round
+};
+
+struct ObjectInfo {
+    int level = 0;  ///< of the loops around what makes it
+    bool lost = false;
+    bool consumed = false;          ///< something starts in place on it
+    bool escapes = false;           ///< to who reads the block of its owner
+    const Symbol* owner = nullptr;  ///< whose end is its end
+    std::size_t owned_since = 0;    ///< counts lets
+    StateVector* state = nullptr;   ///< that it is `in` or `out` of
+};
+
+bool is_number(const Type* t) {
+    if (t->is_struct()) return std::ranges::all_of(t->args, is_number);
+    return t->is_scalar() && !t->is_bool();
+}
+/// A vector of what a vecmerger takes.
+bool is_plain_vector(const Type* t) { return t->is_vec() && is_number(t->elem()); }
+
+void add(Objects& to, const Objects& from) {
+    Objects all;
+    std::ranges::set_union(to, from, std::back_inserter(all));
+    to = std::move(all);
+}
+bool meet(const Objects& a, const Objects& b) {
+    return std::ranges::any_of(a, [&](Object o) { return std::ranges::binary_search(b, o); });
+}
+
+void add_all(Objects& to, const Reach& of) {
+    add(to, of.tops);
+    add(to, of.inner);
+    for (const Reach& f : of.fields) add_all(to, f);
+}
+Objects all_of(const Reach& r) {
+    Objects all;
+    add_all(all, r);
+    return all;
+}
+/// Of a part of what `r` is.
+Reach part_of(const Reach& r) { return {{kOutside}, all_of(r), {}}; }
+
+const Reach& at(const Reach& r, const Path& path) {
+    const Reach* p = &r;
+    for (std::size_t i : path)
+        if (!p->fields.empty()) p = &p->fields[i];
+    return *p;
+}
+
+/// All but what is at `path`.
+void add_others(Objects& all, const Reach& r, const Path& path, std::size_t depth) {
+    for (std::size_t i = 0; i < r.fields.size(); ++i) {
+        if (depth < path.size() && path[depth] == i) add_others(all, r.fields[i], path, depth + 1);
+        else add_all(all, r.fields[i]);
+    }
+    if (r.fields.empty() && depth < path.size()) add_all(all, r);
+}
+
+// ---- which objects there are
+
+class Origins {
+  public:
+    explicit Origins(const Expr* lambda) {
+        objects.resize(1);
+        for (const Symbol* p : lambda->symbols()) names[p] = {{kOutside}, {}, {}};
+        of(lambda->arg(0));
+    }
+
+    /// Of a node that was looked at and whose type holds pointers.
+    const Reach& reach(const Expr* e) const { return reaches_.at(e); }
+    bool has_start(const Expr* e) const { return starts_.contains(e); }
+
+    std::vector<ObjectInfo> objects;
+    std::unordered_map<const Expr*, std::vector<std::unique_ptr<StateVector>>> states;  ///< by iterate
+
+  private:
+    Reach of(const Expr* e) {
+        const std::size_t before = num_starts_;
+        Reach r = look(e);
+        if (num_starts_ != before) starts_.insert(e);
+        if (!e->type->holds_pointer) return {};
+        limit(r);
+        Reach& known = reaches_[e];
+        return known = std::move(r);
+    }
+
+    /// Sets stay small: what is in too many of them is given up.
+    void limit(Reach& r) {
+        constexpr std::size_t most = 64;
+        for (Objects* set : {&r.tops, &r.inner}) {
+            if (set->size() <= most) continue;
+            for (Object o : *set) objects[o].lost = true;
+            *set = {kOutside};
+        }
+        for (Reach& f : r.fields) limit(f);
+    }
+
+    Object make() {
+        objects.push_back({.level = level_});
+        return Object(objects.size() - 1);
+    }
+    Reach made(Objects inner = {}) { return {{make()}, std::move(inner), {}}; }
+
+    static Reach joined(const Reach& a, const Reach& b) {
+        Reach all;
+        if (!a.fields.empty() && a.fields.size() == b.fields.size()) {
+            for (std::size_t i = 0; i < a.fields.size(); ++i)
+                all.fields.push_back(joined(a.fields[i], b.fields[i]));
+            return all;
+        }
+        if (a.fields.empty() != b.fields.empty()) {
+            all.tops = {kOutside};
+            add_all(all.inner, a);
+            add_all(all.inner, b);
+            return all;
+        }
+        all = a;
+        add(all.tops, b.tops);
+        add(all.inner, b.inner);
+        return all;
+    }
+
+    /// Nothing is known of what `e` makes of its arguments.
+    Reach unknown(const Expr* e) {
+        Reach all = {{kOutside}, {}, {}};
+        for (const Expr* a : e->args()) add_all(all.inner, of(a));
+        return all;
+    }
+
+    static Objects pointees(const Type* holder, const Reach& r) {
+        return std::ranges::any_of(holder->args, [](const Type* t) { return t->holds_pointer; }) ? all_of(r)
+                                                                                                 : Objects();
+    }
+
+    Reach look(const Expr* e) {
+        switch (e->op) {
+            case Op::Var: {
+                auto found = names.find(e->attr.symbol);
+                return found == names.end() ? Reach{{kOutside}, {}, {}} : found->second;
+            }
+            case Op::GetField: {
+                Reach r = of(e->arg(0));
+                return r.fields.empty() ? r : r.fields[e->attr.index];
+            }
+            case Op::MakeStruct: {
+                Reach all;
+                for (const Expr* f : e->args()) all.fields.push_back(of(f));
+                return all;
+            }
+            case Op::Block: return of_block(e->as<Block>());
+            case Op::If:
+            case Op::Select: {
+                of(e->arg(0));
+                const Reach then = of(e->arg(1));
+                return joined(then, of(e->arg(2)));
+            }
+            case Op::NewBuilder:
+                ++num_starts_;
+                for (const Expr* a : e->args()) of(a);
+                return made();
+            case Op::Merge: {
+                Reach r = of(e->arg(0));
+                for (std::size_t i = 1; i < e->num_args; ++i)
+                    if (const Reach v = of(e->arg(i)); e->arg(i)->type->holds_pointer) add_all(r.inner, v);
+                return r;
+            }
+            case Op::Result: return of(e->arg(0));
+            case Op::For: return of_loop(e->as<For>());
+            case Op::Iterate: return of_iterate(e->as<Iterate>());
+            case Op::Sort: {
+                const Reach in = of(e->arg(0));
+                if (e->num_args > 2) of(e->arg(2));
+                body(e->arg(1)->as<Lambda>(), {{kOutside}, all_of(in), {}});
+                return made(pointees(e->type, in));
+            }
+            case Op::Serialize: of(e->arg(0)); return made();
+            case Op::Kernel: {
+                const BuiltinKernel* row = e->as<Kernel>().ref().builtin;
+                const Reach all = unknown(e);
+                return row && row->fresh && e->type->is_vec() ? made() : all;
+            }
+            default: return unknown(e);
+        }
+    }
+
+    Reach of_block(Block b) {
+        for (std::size_t i = 0; i < b.size(); ++i) {
+            const std::size_t since = ++num_bound_;
+            const Reach r = of(b.value(i));
+            own(b.symbol(i), b.symbol(i)->type, r, since);
+            names[b.symbol(i)] = r;
+        }
+        return of(b.result());
+    }
+
+    /// What `r` is itself ends with `s`, unless it has another name in the same block or outside.
+    void own(const Symbol* s, const Type* t, const Reach& r, std::size_t since) {
+        if (t->is_vec() || t->is_dict()) {
+            for (Object o : r.tops) {
+                ObjectInfo& x = objects[o];
+                if (x.level != level_ || (x.owner && x.owned_since < since)) continue;
+                x.owner = s;
+                x.owned_since = num_bound_;
+            }
+        }
+        for (std::size_t i = 0; i < r.fields.size(); ++i) own(s, t->args[i], r.fields[i], since);
+    }
+
+    Reach body(Lambda l, const Reach& first) {
+        ++level_;
+        for (const Symbol* p : l.params()) names[p] = first;
+        const Reach r = of(l.body());
+        --level_;
+        return r;
+    }
+
+    Reach of_loop(For f) {
+        Reach data = {{kOutside}, {}, {}};
+        for (const Expr* d : f.data()) {
+            for (const Expr* a : d->op == Op::Iter ? d->args() : std::span<const Expr* const>{})
+                add_all(data.inner, of(a));
+            if (d->op != Op::Iter) add_all(data.inner, of(d));
+            reaches_[d] = data;
+        }
+        const Reach builder = of(f.builder());
+        ++level_;
+        names[f.builder_param()] = builder;
+        names[f.elem_param()] = data;
+        const Reach after = of(f.body().body());
+        --level_;
+        return joined(builder, after);
+    }
+
+    Reach of_iterate(Iterate it) {
+        const Reach init = of(it.init());
+        auto& all = states[it.node];
+        Path path;
+        ++level_;
+        names[it.body().param(0)] = state_of(all, it.init(), it.init()->type, init, path);
+        const Reach both = of(it.body().body());
+        --level_;
+        const Reach next = both.fields.empty() ? both : both.fields[0];
+        for (auto& s : all) judge(*s, next);
+        for (bool changed = true; changed;) {
+            changed = false;
+            for (auto& s : all)
+                if (s->owned && std::ranges::any_of(s->next, [&](Object o) { return !is_owned(o); })) {
+                    s->owned = false;
+                    changed = true;
+                }
+        }
+        for (auto& s : all) objects[s->out = make()].state = s.get();
+        return after(all, it.node->type, init, next, path);
+    }
+
+    /// The state that a round gets.
+    Reach state_of(std::vector<std::unique_ptr<StateVector>>& all, const Expr* init, const Type* t,
+                   const Reach& r, Path& path) {
+        if (!t->holds_pointer) return {};
+        if (t->is_struct()) {
+            Reach state;
+            for (std::size_t i = 0; i < t->args.size(); ++i) {
+                path.push_back(i);
+                state.fields.push_back(state_of(all, init, t->args[i], r, path));
+                path.pop_back();
+            }
+            return state;
+        }
+        if (!is_plain_vector(t) || !can_copy(init, path)) return part_of(r);
+        const Object in = make();
+        all.push_back(
+            std::make_unique<StateVector>(StateVector{.path = path, .in = in, .out = 0, .next = {}}));
+        objects[in].state = all.back().get();
+        return {{in}, {}, {}};
+    }
+
+    static bool can_copy(const Expr* init, const Path& path) {
+        for (std::size_t i : path) {
+            if (init->op != Op::MakeStruct) break;
+            init = init->arg(i);
+        }
+        const Expr* e = init;
+        while (e->op == Op::GetField) e = e->arg(0);
+        return e->op == Op::Var || (init->type->is_vec());
+    }
+
+    /// A round owns what it gives to the next at `s.path` if it made that, and gives it to nobody else.
+    void judge(StateVector& s, const Reach& next) {
+        const Reach& here = at(next, s.path);
+        s.next = here.tops;
+        Objects others = here.inner;
+        add_others(others, next, s.path, 0);
+        s.owned = here.fields.empty() && !here.tops.empty() && !meet(here.tops, others);
+        for (Object o : here.tops) s.owned &= o != kOutside && objects[o].level == level_ + 1;
+    }
+
+    Reach after(const std::vector<std::unique_ptr<StateVector>>& all, const Type* t, const Reach& init,
+                const Reach& next, Path& path) {
+        if (!t->holds_pointer) return {};
+        Reach r;
+        if (t->is_struct()) {
+            for (std::size_t i = 0; i < t->args.size(); ++i) {
+                path.push_back(i);
+                r.fields.push_back(after(all, t->args[i], init, next, path));
+                path.pop_back();
+            }
+            return r;
+        }
+        for (const auto& s : all)
+            if (s->path == path && s->owned) return {{s->out}, passes_on(*s) ? all_of(init) : Objects(), {}};
+        r = part_of(init);
+        add_all(r.inner, next);
+        return r;
+    }
+
+  public:
+    bool is_owned(Object o) const {
+        const ObjectInfo& x = objects[o];
+        return o != kOutside && !x.lost && (!x.state || x.state->owned);
+    }
+
+    /// A round may give what it got to the next.
+    bool passes_on(const StateVector& s) const {
+        return std::ranges::any_of(s.next, [&](Object o) { return objects[o].state; });
+    }
+
+    std::unordered_map<const Symbol*, Reach> names;
+
+  private:
+    std::unordered_map<const Expr*, Reach> reaches_;
+    std::unordered_set<const Expr*> starts_;  // nodes that hold a NewBuilder
+    std::size_t num_starts_ = 0, num_bound_ = 0;
+    int level_ = 0;
+};
+
+// ---- which of them are read later
+
+class Lives {
+  public:
+    Lives(Origins& origins, const Expr* lambda) : o_(origins), live_(origins.objects.size()) {
+        look(lambda->arg(0));
+    }
+
+    bool is_in_place(const Expr* start) const {
+        auto found = in_place_.find(start);
+        return found != in_place_.end() && found->second;
+    }
+    /// What is freed after each let of `b`; the last is for its result.
+    std::vector<std::vector<const Symbol*>> frees(Block b) const {
+        std::vector<std::vector<const Symbol*>> all(b.size() + 1);
+        for (const Symbol* s : b.symbols())
+            if (auto end = ends_.find(s); end != ends_.end() && is_own(s)) all[end->second].push_back(s);
+        return all;
+    }
+
+  private:
+    void look(const Expr* e) {
+        if (is_path(e)) {
+            if (e->type->holds_pointer) read(o_.reach(e));
+            return;
+        }
+        switch (e->op) {
+            case Op::Len:  // of a vector is no part of its memory
+                if (!is_path(e->arg(0)) || e->arg(0)->type->is_dict()) look(e->arg(0));
+                return;
+            case Op::Block: return block(e->as<Block>());
+            case Op::If: return branches(e);
+            case Op::NewBuilder: return start(e);
+            case Op::Merge: return merge(e);
+            case Op::For: return loop(e->as<For>());
+            case Op::Iterate: return iterate(e->as<Iterate>());
+            case Op::Sort:
+                inside(e->arg(1));
+                if (e->num_args > 2) look(e->arg(2));
+                return look(e->arg(0));
+            default:
+                for (std::size_t i = e->num_args; i-- > 0;) operand(e, i);
+        }
+    }
+
+    /// While an operand is computed those before it are kept for the operation.
+    void operand(const Expr* e, std::size_t i) {
+        const bool hold = o_.has_start(e->arg(i));
+        for (std::size_t k = 0; hold && k < i; ++k) keep(e->arg(k), 1);
+        look(e->arg(i));
+        for (std::size_t k = 0; hold && k < i; ++k) keep(e->arg(k), -1);
+    }
+    void keep(const Expr* e, int times) {
+        if (!e->type->holds_pointer) return;
+        for (Object o : all_of(o_.reach(e))) live_[o] += times;
+    }
+
+    void read(const Reach& r) {
+        for (Object o : all_of(r)) {
+            ++live_[o];
+            log_.push_back(o);
+        }
+    }
+
+    void inside(const Expr* lambda) {
+        ++level_;
+        look(lambda->arg(0));
+        --level_;
+    }
+
+    void block(Block b) {
+        std::unordered_map<const Symbol*, std::size_t> own;  // the numbers of its lets
+        for (std::size_t i = 0; level_ == 0 && i < b.size(); ++i) own[b.symbol(i)] = i;
+        const auto ended = [&](std::size_t from, std::size_t at) {
+            for (; from < log_.size(); ++from)
+                if (auto let = own.find(o_.objects[log_[from]].owner); let != own.end())
+                    ends_.try_emplace(let->first, std::max(at, let->second + 1));
+        };
+        if (b.result()->type->holds_pointer)
+            for (Object o : all_of(o_.reach(b.result())))
+                if (own.contains(o_.objects[o].owner)) o_.objects[o].escapes = true;
+        std::size_t before = log_.size();
+        look(b.result());
+        ended(before, b.size());
+        for (std::size_t i = b.size(); i-- > 0;) {
+            before = log_.size();
+            look(b.value(i));
+            ended(before, i);
+            if (level_ == 0 && (b.symbol(i)->type->is_vec() || b.symbol(i)->type->is_dict()))
+                ends_.try_emplace(b.symbol(i), i + 1);  // nobody reads it
+        }
+    }
+
+    void branches(const Expr* e) {
+        const std::size_t begin = log_.size();
+        look(e->arg(1));
+        const std::size_t end = log_.size();
+        for (std::size_t i = begin; i < end; ++i) --live_[log_[i]];
+        look(e->arg(2));
+        for (std::size_t i = begin; i < end; ++i) ++live_[log_[i]];
+        look(e->arg(0));
+    }
+
+    /// What is merged first into a vector that starts in place is computed before that changes.
+    void merge(const Expr* e) {
+        const bool is_first = e->arg(0)->op == Op::NewBuilder;
+        if (is_first) look(e->arg(0));
+        for (std::size_t i = e->num_args; i-- > std::size_t(is_first);) operand(e, i);
+    }
+
+    void loop(For f) {
+        inside(f.body().node);
+        for (const Expr* d : f.data()) {
+            const Expr* vec = d->op == Op::Iter ? d->as<Iter>().data() : d;
+            if (vec) read(o_.reach(vec));
+        }
+        look(f.builder());
+        for (std::size_t i = f.data().size(); i-- > 0;) look(f.data()[i]);
+    }
+
+    // -- starts in place
+
+    void start(const Expr* e) {
+        if (e->type->is_builder(BuilderKind::VecMerger)) {
+            const Expr* of = e->arg(0);
+            const bool may = is_plain_vector(of->type) && may_consume(o_.reach(of));
+            auto [known, is_new] = in_place_.try_emplace(e, may);  // a node may stand in several places
+            known->second &= may;
+            if (may) consume(o_.reach(of));
+        }
+        for (std::size_t i = e->num_args; i-- > 0;) look(e->arg(i));
+    }
+
+    bool may_consume(const Reach& r) const {
+        return !r.tops.empty() && std::ranges::all_of(r.tops, [&](Object o) {
+            return o_.is_owned(o) && o_.objects[o].level == level_ && live_[o] == 0 && can_own(o);
+        });
+    }
+    void consume(const Reach& r) {
+        for (Object o : r.tops) {
+            o_.objects[o].consumed = true;
+            want(o);
+        }
+    }
+
+    /// Vectors in the state of an `iterate` are owned if those are that they are made of.
+    bool can_own(Object o) const {
+        const StateVector* s = o_.objects[o].state;
+        if (!s || s->wanted || (o == s->out && !o_.passes_on(*s))) return true;
+        return !s->settled && std::ranges::all_of(s->next, [&](Object next) {
+            return o_.objects[next].state == s || can_own_next(next);
+        });
+    }
+    bool can_own_next(Object o) const {
+        const StateVector* s = o_.objects[o].state;
+        return !s || s->wanted || !s->settled;
+    }
+    void want(Object o) {
+        StateVector* s = o_.objects[o].state;
+        if (!s || s->wanted || (o == s->out && !o_.passes_on(*s))) return;
+        s->wanted = true;
+        for (Object next : s->next) want(next);
+    }
+
+    void iterate(Iterate it) {
+        inside(it.body().node);
+        auto found = o_.states.find(it.node);
+        const Reach* init = it.init()->type->holds_pointer ? &o_.reach(it.init()) : nullptr;
+        if (found != o_.states.end())
+            for (auto& s : found->second) {
+                s->settled = true;
+                if (!s->wanted) continue;
+                const Reach& here = at(*init, s->path);
+                Objects others = here.inner;
+                add_others(others, *init, s->path, 0);
+                s->copied = !here.fields.empty() || meet(here.tops, others) || !may_consume(here);
+                if (!s->copied) consume(here);
+            }
+        look(it.init());
+    }
+
+    /// `s` is to be freed: nobody else has what it consists of.
+    bool is_own(const Symbol* s) const {
+        auto found = o_.names.find(s);
+        Objects seen;
+        return found != o_.names.end() && is_own(s, s->type, found->second, seen);
+    }
+    bool is_own(const Symbol* s, const Type* t, const Reach& r, Objects& seen) const {
+        if (!t->holds_pointer) return true;
+        if (t->is_struct()) {
+            if (r.fields.size() != t->args.size()) return false;
+            for (std::size_t i = 0; i < t->args.size(); ++i)
+                if (!is_own(s, t->args[i], r.fields[i], seen)) return false;
+            return true;
+        }
+        if (t->is_builder() || r.tops.empty() || meet(r.tops, seen)) return false;
+        add(seen, r.tops);
+        return std::ranges::all_of(r.tops, [&](Object o) {
+            const ObjectInfo& x = o_.objects[o];
+            const bool is_sure = !x.state || x.state->wanted || !o_.passes_on(*x.state);
+            return o_.is_owned(o) && x.owner == s && !x.consumed && !x.escapes && is_sure;
+        });
+    }
+
+    Origins& o_;
+    std::vector<int> live_;  // by object: how many later nodes read it
+    Objects log_;            // what was read, in the order of the walk
+    std::unordered_map<const Expr*, bool> in_place_;
+    std::unordered_map<const Symbol*, std::size_t> ends_;
+    int level_ = 0;
+};
+
+// ---- writing it down
+
+class Marks {
+  public:
+    Marks(Module& m, const Origins& origins, const Lives& lives) : m_(m), o_(origins), lives_(lives) {}
+
+    const Expr* marked(const Expr* e) {
+        if (!e->binds && !o_.has_start(e)) return e;
+        const Expr* now = map_args(m_, e, [&](const Expr* a, std::size_t) { return marked(a); });
+        if (e->op == Op::NewBuilder && lives_.is_in_place(e))
+            return annotate(m_, now, AttrKey::InPlace, "true");
+        if (e->op == Op::Iterate) return with_copies(e, now);
+        if (e->op == Op::Block) return with_frees(e->as<Block>(), now);
+        return now;
+    }
+
+  private:
+    const Expr* with_frees(Block b, const Expr* now) {
+        const auto frees = lives_.frees(b);
+        return map_args(m_, now, [&](const Expr* a, std::size_t i) {
+            return frees[i].empty() ? a : freeing(m_, a, frees[i]);
+        });
+    }
+
+    const Expr* with_copies(const Expr* before, const Expr* now) {
+        auto found = o_.states.find(before);
+        if (found == o_.states.end()) return now;
+        const Expr* init = now->arg(0);
+        for (const auto& s : found->second)
+            if (s->copied) init = with_copy(init, s->path, 0);
+        return init == now->arg(0) ? now : with_args(m_, now, {{init, now->arg(1)}});
+    }
+
+    const Expr* with_copy(const Expr* e, const Path& path, std::size_t depth) {
+        if (depth == path.size()) {
+            const Type* t = m_.types.builder(BuilderKind::VecMerger, {{e->type->elem()}}, MergeOp::Add);
+            return result(m_, new_builder(m_, t, e));
+        }
+        std::vector<const Expr*> fields;
+        for (std::size_t i = 0; i < e->type->args.size(); ++i) {
+            const Expr* f = e->op == Op::MakeStruct ? e->arg(i) : get_field(m_, e, i);
+            fields.push_back(i == path[depth] ? with_copy(f, path, depth + 1) : f);
+        }
+        return make_struct(m_, fields);
+    }
+
+    Module& m_;
+    const Origins& o_;
+    const Lives& lives_;
+};
+
+}  // namespace
+
+const Expr* reuse(Module& m, const Expr* lambda) {
+    Origins origins(lambda);
+    const Lives lives(origins, lambda);
+    return with_args(m, lambda, {{Marks(m, origins, lives).marked(lambda->arg(0))}});
+}
+
+}  // namespace weld
