@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "weldir/ir/facts.h"
 #include "weldir/ir/print.h"
 
 namespace weld {
@@ -244,10 +245,9 @@ class Verifier {
                     reused_.push_back(e->arg(0)->attr.symbol);
                 return {next_origin_++};
             case Op::Len: {
-                const Var of = e->arg(0)->as<Var>();
-                if (!of || !of.node->type->is_vec() || of.symbol()->id >= scope_.size() ||
-                    scope_[of.symbol()->id] != Scope::Freed)
-                    arguments(e, ordered);
+                const Expr* of = e->arg(0);  // the length of a vector is no part of its memory
+                const Symbol* s = is_path(of) && of->type->is_vec() ? base_of(of) : nullptr;
+                if (!s || s->id >= scope_.size() || scope_[s->id] != Scope::Freed) arguments(e, ordered);
                 return {};
             }
             case Op::Merge: return merge(e);

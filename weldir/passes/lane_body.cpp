@@ -199,6 +199,11 @@ void LaneBody::scan_block(Block b, bool certain) {
     scan(b.result(), certain);
 }
 
+/// A struct without fields is in it, which would be one value for all lanes.
+static bool holds_nothing(const Type* t) {
+    return t->is_struct() && (t->args.empty() || std::ranges::any_of(t->args, holds_nothing));
+}
+
 void LaneBody::scan_builder(const Expr* e, bool certain) {
     switch (e->op) {
         case Op::Var: return;
@@ -207,7 +212,7 @@ void LaneBody::scan_builder(const Expr* e, bool certain) {
             for (const Expr* a : e->args()) ok_ &= a->type->holds_builder, scan(a, certain);
             return;
         case Op::Merge:
-            ok_ &= e->num_args == 2 && !e->arg(1)->type->holds_simd;
+            ok_ &= e->num_args == 2 && !e->arg(1)->type->holds_simd && !holds_nothing(e->arg(1)->type);
             if (info(e->type->builder).indexed && (nests_ == Nests::No || is_at_index(e)))
                 return scan_indexed(e, certain);
             count_width(e->arg(1)->type);

@@ -412,6 +412,7 @@ class Lives {
     void look(const Expr* e) {
         if (is_path(e)) {
             if (e->type->holds_pointer) read(o_.reach(e));
+            else if (base_of(e)->type->holds_pointer) mentioned_.push_back(base_of(e));
             return;
         }
         switch (e->op) {
@@ -461,21 +462,21 @@ class Lives {
     void block(Block b) {
         std::unordered_map<const Symbol*, std::size_t> own;  // the numbers of its lets
         for (std::size_t i = 0; level_ == 0 && i < b.size(); ++i) own[b.symbol(i)] = i;
-        const auto ended = [&](std::size_t from, std::size_t at) {
-            for (; from < log_.size(); ++from)
-                if (auto let = own.find(o_.objects[log_[from]].owner); let != own.end())
-                    ends_.try_emplace(let->first, std::max(at, let->second + 1));
+        const auto ends = [&](const Symbol* s, std::size_t at) {
+            if (auto let = own.find(s); let != own.end()) ends_.try_emplace(s, std::max(at, let->second + 1));
+        };
+        const auto look_at = [&](const Expr* e, std::size_t at) {
+            std::size_t read = log_.size(), mentioned = mentioned_.size();
+            look(e);
+            for (; read < log_.size(); ++read) ends(o_.objects[log_[read]].owner, at);
+            for (; mentioned < mentioned_.size(); ++mentioned) ends(mentioned_[mentioned], at);
         };
         if (b.result()->type->holds_pointer)
             for (Object o : all_of(o_.reach(b.result())))
                 if (own.contains(o_.objects[o].owner)) o_.objects[o].escapes = true;
-        std::size_t before = log_.size();
-        look(b.result());
-        ended(before, b.size());
+        look_at(b.result(), b.size());
         for (std::size_t i = b.size(); i-- > 0;) {
-            before = log_.size();
-            look(b.value(i));
-            ended(before, i);
+            look_at(b.value(i), i);
             if (level_ == 0 && (b.symbol(i)->type->is_vec() || b.symbol(i)->type->is_dict()))
                 ends_.try_emplace(b.symbol(i), i + 1);  // nobody reads it
         }
@@ -593,8 +594,9 @@ class Lives {
     }
 
     Origins& o_;
-    std::vector<int> live_;  // by object: how many later nodes read it
-    Objects log_;            // what was read, in the order of the walk
+    std::vector<int> live_;                 // by object: how many later nodes read it
+    Objects log_;                           // what was read, in the order of the walk
+    std::vector<const Symbol*> mentioned_;  // names of which something else was read: numbers beside vectors
     std::unordered_map<const Expr*, bool> in_place_;
     std::unordered_map<const Symbol*, std::size_t> ends_;
     int level_ = 0;
