@@ -193,8 +193,16 @@ class Printer {
             default: break;
         }
         out_ += info(n->op).text;
-        if (is_scalar_op(n->op) && info(n->op).level == kPrefixLevel) print(n->args[0], kUnary);
-        else arguments("(", n->args, ")");
+        if (!is_scalar_op(n->op) || info(n->op).level != kPrefixLevel) return arguments("(", n->args, ")");
+        if (n->op == Op::Neg && begins_with_number(n->args[0])) return arguments("(", n->args, ")");
+        print(n->args[0], kUnary);
+    }
+
+    /// After a minus it would be another number: `-(8(x))`, `-(8.$0)`.
+    static bool begins_with_number(const Node* n) {
+        if (n->form != Form::Apply && !n->is(Op::GetField)) return false;
+        while (n->form == Form::Apply || n->is(Op::GetField)) n = n->args[0];
+        return n->is(Op::Literal);
     }
 
     void lanes(const Node* n) {
