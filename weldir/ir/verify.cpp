@@ -432,9 +432,11 @@ class Verifier {
     }
 
     Origins merge(const Expr* e) {
-        Origins o = walk(e->arg(0), false);
+        // What is merged first is computed before a vector that the builder starts with changes.
+        const bool starts = e->arg(0)->op == Op::NewBuilder;
+        const Origins before = starts ? Origins() : walk(e->arg(0), false);
         for (std::size_t i = 1; i < e->num_args; ++i) walk(e->arg(i), false);
-        return o;
+        return starts ? walk(e->arg(0), false) : before;
     }
 
     Origins call(const Expr* e, bool ordered) {
