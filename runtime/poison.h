@@ -1,5 +1,5 @@
-// Tells the address sanitizer which parts of our pages hold no block, so that it sees overruns there too; and has
-// tests see who reads what was freed.
+// Tells the address sanitizer which parts of our pages hold no block, so that it sees overruns there too; and
+// has tests see who reads what was freed.
 #pragma once
 
 #include <cstddef>

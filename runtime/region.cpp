@@ -265,7 +265,8 @@ static void overwrite(char* begin, std::int64_t bytes) {
 static void free_block(Region* r, Page* page, char* block, std::int64_t* debt) {
     if (page->single) {
         if (block != page->begin) return;
-        overwrite(page->begin, std::min<std::int64_t>(page->end - page->begin, 1 << 20));  // that tells enough
+        overwrite(page->begin,
+                  std::min<std::int64_t>(page->end - page->begin, 1 << 20));  // that tells enough
         *debt -= page->bytes;
         remove_page(r, page);
         r->task->account().give(page);
