@@ -2,7 +2,7 @@
 //
 // Code that runs once is compiled the quick way; loops, and functions that are called often, are optimised.
 // That takes LLVM some twenty microseconds an instruction. So where there is much of it, loops are compiled
-// the quick way at first, and those that get much to do are optimised then (QuickLoops, codegen/tiers.h).
+// the quick way at first, and those that get much to do are optimised then (QuickLoops, codegen/load.cpp).
 // What is compiled now is shared out to threads.
 #include "codegen/engine.h"
 

@@ -4,9 +4,11 @@
 // program: where one has much to do, the next ones often have, too. They end when there is nothing left to
 // do. Starts no LLVM before that, so code that was kept on disk runs a millisecond after it was read.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -176,7 +178,7 @@ std::shared_ptr<Code> load(const MachineCode& machine_code, const LoadOptions& o
     if (!code->linked) return nullptr;
     code->entry = reinterpret_cast<EntryFn>(code->linked->symbols.at(std::string(kMainFunction)));
     code->data = code->linked->data;
-    if (machine_code.quick.functions.empty()) code->linked->symbols.clear();
+    if (machine_code.quick.functions.empty()) code->linked->symbols = {};  // and its memory
     else code->tiers = &code->own_tiers.emplace(machine_code.quick, options, resolve, *code->linked);
     return code;
 }

@@ -17,6 +17,7 @@
 #include <unordered_set>
 
 #include "weldir/ir/walk.h"
+#include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
 #include "weldir/passes/vectorize.h"
 
@@ -191,12 +192,9 @@ class Converter {
 
     const Expr* trip_count(const Expr* datum, Lets& lets) {
         const Iter it = datum->as<Iter>();
-        if (!it || !it.shape().bounded) {
-            const Expr* v = it ? it.data() : datum;
-            return len(m_, is_path(v) ? v : name(v, "d", lets));
-        }
-        const Literal start = it.start()->as<Literal>();
-        return start && start.as_int() == 0 ? it.end() : scalar_op(m_, Op::Sub, {it.end(), it.start()});
+        const Expr* v = it ? it.data() : datum;
+        if ((it && it.shape().bounded) || is_path(v)) return weld::trip_count(m_, datum);
+        return len(m_, name(v, "d", lets));
     }
 
     static bool is_consecutive(const Expr* datum) {
