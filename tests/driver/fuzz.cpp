@@ -36,11 +36,12 @@ static Sample sample_of(std::uint64_t seed) {
     return {print(m), random_arguments(m, random)};
 }
 
-static std::string check_sample(const Sample& s, bool only_interpret) {
+static std::string check_sample(const Sample& s, std::uint64_t seed, bool only_interpret) {
     PassOptions passes;
     passes.level = 3;
     const std::string wrong = check_passes(s.text, s.args, passes, limits());
-    return wrong.empty() && !only_interpret ? check_everything(s.text, s.args, limits()) : wrong;
+    return wrong.empty() && !only_interpret ? check_everything(s.text, s.args, limits(), some_configs(seed))
+                                            : wrong;
 }
 
 /// What a failure is called, so that shrinking does not slip to another: without numbers, places, and its
@@ -52,9 +53,9 @@ static std::string kind_of(const std::string& message) {
     return kind.substr(0, 24);
 }
 
-static std::string check_isolated(const Sample& s, bool only_interpret) {
+static std::string check_isolated(const Sample& s, std::uint64_t seed, bool only_interpret) {
     const Isolated out =
-        run_isolated([&](const auto& report) { report(check_sample(s, only_interpret)); }, kSeconds);
+        run_isolated([&](const auto& report) { report(check_sample(s, seed, only_interpret)); }, kSeconds);
     if (!out.ended_badly.empty()) return out.ended_badly;
     return out.reports.empty() ? "no word" : out.reports[0];
 }
@@ -93,7 +94,7 @@ static void report_failure(std::uint64_t seed, const std::string& message, const
         s = shrink(
             s,
             [&](const Sample& candidate) {
-                const std::string wrong = check_isolated(candidate, options.only_interpret);
+                const std::string wrong = check_isolated(candidate, seed, options.only_interpret);
                 if (kind_of(wrong) != kind) return false;
                 last = wrong;
                 return true;
@@ -113,7 +114,7 @@ int fuzz(const FuzzOptions& options) {
         const Isolated out = run_isolated(
             [&](const auto& report) {
                 for (std::uint64_t s = seed; s < stop; ++s)
-                    report(check_sample(sample_of(s), options.only_interpret));
+                    report(check_sample(sample_of(s), s, options.only_interpret));
             },
             kSeconds);
         for (const std::string& wrong : out.reports) {
