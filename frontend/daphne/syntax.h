@@ -1,0 +1,180 @@
+// The surface tree of a script, as the parser makes it: what was written, with its places, and nothing else.
+//
+// Everything lives in the arena of the Script and goes with it; texts of literals live as long as the Module.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "frontend/daphne/types.h"
+#include "weldir/support/arena.h"
+#include "weldir/support/diag.h"
+#include "weldir/support/source.h"
+
+namespace weld::daphne {
+
+inline constexpr std::uint32_t kMaxNesting = 2'000;  ///< of expressions and statements in a script
+
+enum class Form : std::uint8_t {
+    Literal,      ///< `literal`
+    Argument,     ///< `$text`
+    Name,         ///< `text`, dotted names whole: `lib.f`
+    Call,         ///< `text(args)`; `hint` after `::`
+    Cast,         ///< `as.DATA<VALUE>(args[0])`: `cast`
+    Matrix,       ///< `[args](rows, columns)`: `rows`, `columns` are null where they are not written
+    Frame,        ///< `{label: column, ...}`: args are label, column, label, column, ...
+    FrameRows,    ///< `{[label, ...], [cell, ...], ...}`: args are Row
+    Row,          ///< one row of these
+    Extract,      ///< `args[0][rows, columns]`
+    Filter,       ///< `args[0][[rows, columns]]`
+    Unary,        ///< `op args[0]`: Plus, Minus
+    Binary,       ///< `args[0] op args[1]`; `hint` after `::`
+    Conditional,  ///< `args[0] ? args[1] : args[2]`
+    Error,        ///< has been reported
+};
+
+enum class Operator : std::uint8_t {
+    MatMul,
+    Pow,
+    Mod,
+    Mul,
+    Div,
+    Add,
+    Sub,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    And,
+    Or,
+    Plus,
+    Minus
+};
+/// As it is written.
+std::string_view text_of(Operator op);
+
+struct Node;
+
+/// What stands in the place of rows or columns of an index.
+struct Index {
+    enum Kind : std::uint8_t { All, One, Range } kind = All;  ///< One: a position, a list of them, a label
+    Node* first = nullptr;                                    ///< One; Range: the lower bound, or null
+    Node* last = nullptr;                                     ///< Range: the upper bound, or null
+};
+
+struct Literal {
+    ValueType value = ValueType::Si64;
+    union {
+        std::int64_t integer = 0;  // also of unsigned types and Bool
+        double number;             // F32, F64
+    };
+    std::string_view text;  // Str: decoded
+};
+
+struct CastTarget {
+    bool has_data = false, has_value = false;
+    DataType data = DataType::Scalar;
+    ValueType value = ValueType::F64;
+};
+
+/// `name = value` among the arguments of a call; positional ones have no name.
+struct NamedArgument {
+    std::string_view name;
+    Loc loc;
+};
+
+struct Node {
+    Form form = Form::Error;
+    Operator op = Operator::Add;
+    Loc start;  ///< its first character
+    Loc loc;    ///< its operator or name: where it fails at run time
+    std::uint32_t height = 1;
+    std::span<Node*> args;
+    std::span<NamedArgument> names;  ///< Call: one per argument if some are named, else none
+    std::string_view text;
+    std::string_view hint;
+    Loc hint_loc;
+    Literal literal;
+    CastTarget cast;
+    Index rows, columns;  ///< Extract, Filter; Matrix: dimensions in `rows.first`, `columns.first`
+};
+
+/// A place that is assigned to: a variable, or rows and columns of one.
+struct Target {
+    std::string_view name;  ///< dotted names whole
+    Loc loc;
+    bool is_indexed = false;
+    Index rows, columns;
+};
+
+struct Statement;
+using Statements = std::span<Statement*>;
+
+/// The type of a parameter or a result, as far as it is written.
+struct WrittenType {
+    bool has_data = false, has_value = false;
+    DataType data = DataType::Scalar;
+    ValueType value = ValueType::F64;
+    Loc loc;
+};
+
+struct Parameter {
+    std::string_view name;
+    Loc loc;
+    WrittenType type;
+};
+
+struct Function {
+    std::string_view name;
+    Loc loc;
+    std::span<Parameter> parameters;
+    bool has_result_types = false;
+    std::span<WrittenType> results;
+    Statements body;
+};
+
+struct Statement {
+    enum Kind : std::uint8_t {
+        Block,       ///< `body`
+        Expression,  ///< `value`
+        Assignment,  ///< `targets = value`
+        If,          ///< `value`, `body` (one statement), `otherwise` (one statement or none)
+        While,       ///< `value`, `body` (one statement)
+        DoWhile,     ///< `body` (one statement), `value`
+        For,         ///< `targets[0].name in from:to:step`, `body` (one statement); `step` may be null
+        Define,      ///< `function`
+        Return,      ///< `values`
+        Import,      ///< `path` as `alias`
+    };
+    Kind kind = Block;
+    Loc loc;  ///< its first character
+    Node* value = nullptr;
+    std::span<Target> targets;
+    Statements body;
+    Statements otherwise;
+    Node *from = nullptr, *to = nullptr, *step = nullptr;
+    Function* function = nullptr;
+    std::span<Node*> values;
+    std::string_view path, alias;
+    Loc path_loc, alias_loc;
+};
+
+/// One text, parsed.
+struct Script {
+    Arena arena;
+    Statements statements;
+};
+
+/// Parses the text that begins at `text`. Goes on after errors as far as it can; they are in `diagnostics`.
+std::unique_ptr<Script> parse(const Sources& sources, Loc text, Diagnostics& diagnostics);
+
+/// Reads one literal, as script arguments have them: with a `-` before numbers perhaps. False if `text` is
+/// none; strings are copied to `arena`.
+bool read_literal(std::string_view text, Arena& arena, Literal* literal);
+
+}  // namespace weld::daphne
