@@ -1,11 +1,13 @@
 // The surface tree of a script, as the parser makes it: what was written, with its places, and nothing else.
 //
-// Everything lives in the arena of the Script and goes with it; texts of literals live as long as the Module.
+// Everything lives in the arena of the Script and goes with it; texts live as long as their Sources, or as
+// the arena for texts that `parse` is given.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,7 +32,7 @@ enum class Form : std::uint8_t {
     Row,          ///< one row of these
     Extract,      ///< `args[0][rows, columns]`
     Filter,       ///< `args[0][[rows, columns]]`
-    Unary,        ///< `op args[0]`: Plus, Minus
+    Unary,        ///< `op args[0]`: Plus, Minus, Not
     Binary,       ///< `args[0] op args[1]`; `hint` after `::`
     Conditional,  ///< `args[0] ? args[1] : args[2]`
     Error,        ///< has been reported
@@ -53,7 +55,8 @@ enum class Operator : std::uint8_t {
     And,
     Or,
     Plus,
-    Minus
+    Minus,
+    Not
 };
 /// As it is written.
 std::string_view text_of(Operator op);
@@ -93,6 +96,9 @@ struct Node {
     Operator op = Operator::Add;
     Loc start;  ///< its first character
     Loc loc;    ///< its operator or name: where it fails at run time
+    /// Levels of the tree. Only chains down `args[0]` (`1 + 1 + 1`, `X[0, ][0, ]`, `a ? b : c ? d : e`) make
+    /// it much more than kMaxNesting: whoever walks down these in a loop needs no more depth than that
+    /// elsewhere.
     std::uint32_t height = 1;
     std::span<Node*> args;
     std::span<NamedArgument> names;  ///< Call: one per argument if some are named, else none
@@ -171,10 +177,15 @@ struct Script {
 };
 
 /// Parses the text that begins at `text`. Goes on after errors as far as it can; they are in `diagnostics`.
-std::unique_ptr<Script> parse(const Sources& sources, Loc text, Diagnostics& diagnostics);
+/// `texts` gets what names and string literals say where the source does not say it in one piece. Recurses as
+/// deep as the script is nested: call it with a stack of some MiB.
+std::unique_ptr<Script> parse(const Sources& sources, Loc text, Arena& texts, Diagnostics& diagnostics);
 
 /// Reads one literal, as script arguments have them: with a `-` before numbers perhaps. False if `text` is
-/// none; strings are copied to `arena`.
-bool read_literal(std::string_view text, Arena& arena, Literal* literal);
+/// none; strings are copied to `texts`.
+bool read_literal(std::string_view text, Arena& texts, Literal* literal);
+
+/// The tree as a script, with parentheses around everything that an operator takes.
+std::string print_syntax(const Script& script);
 
 }  // namespace weld::daphne

@@ -1,6 +1,7 @@
 // Text to tokens, in one pass over the bytes.
 #include "frontend/text/lexer.h"
 
+#include <algorithm>
 #include <array>
 
 #include "weldir/support/utf8.h"
@@ -8,14 +9,15 @@
 namespace weld {
 namespace {
 
-enum CharClass : std::uint8_t { kSpace = 1, kDigit = 2, kNameStart = 4 };
+enum CharClass : std::uint8_t { kSpace = 1, kDigit = 2, kLetter = 4, kDollar = 8 };
 
 constexpr std::array<std::uint8_t, 256> make_classes() {
     std::array<std::uint8_t, 256> out = {};
     for (char c : {' ', '\t', '\n', '\r', '\f', '\v'}) out[std::uint8_t(c)] = kSpace;
     for (int c = '0'; c <= '9'; ++c) out[std::size_t(c)] = kDigit;
-    for (int c = 'a'; c <= 'z'; ++c) out[std::size_t(c)] = out[std::size_t(c - 'a' + 'A')] = kNameStart;
-    out['_'] = out['$'] = kNameStart;
+    for (int c = 'a'; c <= 'z'; ++c) out[std::size_t(c)] = out[std::size_t(c - 'a' + 'A')] = kLetter;
+    out['_'] = kLetter;
+    out['$'] = kDollar;
     return out;
 }
 constexpr std::array<std::uint8_t, 256> kClasses = make_classes();
@@ -25,7 +27,11 @@ constexpr bool is(char c, int classes) { return kClasses[std::uint8_t(c)] & clas
 class Lexer {
   public:
     Lexer(std::string_view text, Loc base, const Language& language, Diagnostics& diagnostics)
-        : text_(text), base_(base), language_(language), diagnostics_(diagnostics) {
+        : text_(text),
+          base_(base),
+          language_(language),
+          name_start_(kLetter | (language.dollar_in_names ? kDollar : 0)),
+          diagnostics_(diagnostics) {
         tokens_.reserve(text.size() / 3 + 1);
     }
 
@@ -41,20 +47,33 @@ class Lexer {
     char peek(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
     bool digit(std::size_t ahead) const { return is(peek(ahead), kDigit); }
 
+    bool at_text(std::string_view what) const { return text_.substr(at_, what.size()) == what; }
+    bool at_comment() const {
+        return std::ranges::any_of(language_.line_comments, [&](auto mark) { return at_text(mark); }) ||
+               (language_.block_comments && at_text("/*"));
+    }
+
     void skip_blank() {
-        for (; at_ < text_.size(); ++at_) {
-            if (is(text_[at_], kSpace)) continue;
-            if (text_[at_] != language_.comment) return;
-            at_ = std::min(text_.find('\n', at_), text_.size());
+        for (;;) {
+            while (at_ < text_.size() && is(text_[at_], kSpace)) ++at_;
+            if (at_ == text_.size() || !at_comment()) return;
+            comment();
             end_ = at_;
-            if (at_ == text_.size()) return;
         }
+    }
+
+    void comment() {
+        const bool block = language_.block_comments && at_text("/*");
+        const std::size_t end = block ? text_.find("*/", at_ + 2) : text_.find('\n', at_);
+        if (block && end == text_.npos)
+            diagnostics_.error(place(at_), "this comment does not end; a `*/` is missing");
+        at_ = end == text_.npos ? text_.size() : block ? end + 2 : end;
     }
 
     void next() {
         const std::size_t start = at_;
         const char c = text_[at_];
-        if (is(c, kNameStart)) word(start);
+        if (is(c, name_start_)) word(start);
         else if (is(c, kDigit)) number(start);
         else if (c == '"') string(start);
         else if (const TokenRow* row = mark()) push(row->kind, start, at_ + row->text.size());
@@ -67,7 +86,7 @@ class Lexer {
     }
 
     std::size_t word_end(std::size_t from) const {
-        while (from < text_.size() && is(text_[from], kNameStart | kDigit)) ++from;
+        while (from < text_.size() && is(text_[from], name_start_ | kDigit)) ++from;
         return from;
     }
 
@@ -77,16 +96,20 @@ class Lexer {
         push(reserved ? reserved->kind : language_.name, start, end);
     }
 
+    void digits() {
+        const std::string_view between = language_.separators;
+        while (digit(0) || (digit(1) && at_ < text_.size() && between.find(text_[at_]) != between.npos))
+            ++at_;
+    }
+
     void number(std::size_t start) {
         const bool radix =
             peek() == '0' && (peek(1) == 'x' || peek(1) == 'X' || peek(1) == 'b' || peek(1) == 'B');
         if (!radix) {
-            while (digit(0)) ++at_;
-            if (peek() == '.' && digit(1))
-                for (++at_; digit(0);) ++at_;
+            digits();
+            if (peek() == '.' && digit(1)) ++at_, digits();
             const bool sign = peek(1) == '+' || peek(1) == '-';
-            if ((peek() == 'e' || peek() == 'E') && digit(sign ? 2 : 1))
-                for (at_ += sign ? 2 : 1; digit(0);) ++at_;
+            if ((peek() == 'e' || peek() == 'E') && digit(sign ? 2 : 1)) at_ += sign ? 2 : 1, digits();
         }
         push(language_.number, start, word_end(at_));
     }
@@ -127,8 +150,8 @@ class Lexer {
     /// thousand.
     void bad(std::size_t start) {
         const std::string message = describe(start);
-        while (at_ < text_.size() && !is(text_[at_], kSpace | kDigit | kNameStart) && !mark() &&
-               text_[at_] != '"' && text_[at_] != language_.comment)
+        while (at_ < text_.size() && !is(text_[at_], kSpace | kDigit | name_start_) && !mark() &&
+               text_[at_] != '"' && !at_comment())
             at_ += utf8_step(text_.substr(at_));
         diagnostics_.error(place(start), "{}", message);
         push(language_.bad, start, at_);
@@ -137,6 +160,7 @@ class Lexer {
     std::string_view text_;
     Loc base_;
     const Language& language_;
+    int name_start_;  // classes of what a name begins with
     Diagnostics& diagnostics_;
     std::vector<Token> tokens_;
     std::size_t at_ = 0;

@@ -49,7 +49,10 @@ class WordTable {
 struct Language {
     std::span<const TokenRow> marks;  ///< the longest that fits is taken
     const WordTable* words;
-    char comment;                                 ///< begins a comment that ends with the line
+    std::span<const std::string_view> line_comments;  ///< each begins a comment that ends with the line
+    bool block_comments;                              ///< `/* ... */`, not nested
+    bool dollar_in_names;
+    std::string_view separators;                  ///< one of these may stand between two digits
     std::uint8_t name, number, string, end, bad;  ///< kinds of the tokens that no table can list
 };
 
@@ -60,10 +63,10 @@ struct Token {
 };
 
 /// Cuts the text that begins at `begin` into tokens, the last of kind `end` (its place is after the last
-/// token or comment). Names are `[A-Za-z_$][A-Za-z0-9_$]*`. A number is everything from a digit on that could
-/// be meant as one
-/// (`12abc`, `1e+3`, `0x1fu8`): the parser judges. A string keeps its quotes and escapes.
-/// Bytes that begin no token are reported, and become one token `bad` per run of them.
+/// token or comment). Names are `[A-Za-z_][A-Za-z0-9_]*`, with `$` where the language has it. A number is
+/// everything from a digit on that could be meant as one (`12abc`, `1e+3`, `0x1fu8`): the parser judges. A
+/// string keeps its quotes and escapes. Bytes that begin no token are reported, and become one token `bad`
+/// per run of them.
 std::vector<Token> lex(const Sources& sources, Loc begin, const Language& language, Diagnostics& diagnostics);
 
 }  // namespace weld

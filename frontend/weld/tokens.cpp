@@ -53,7 +53,18 @@ constexpr Rows make_words() {
 constexpr Rows kMarks = make_marks();
 constexpr Rows kWords = make_words();
 constexpr WordTable kWordTable(kWords.all());
-constexpr Language kLanguage = {kMarks.all(), &kWordTable, '#', kName, kNumber, kString, kEnd, kBad};
+constexpr std::string_view kLineComments[] = {"#"};
+constexpr Language kLanguage = {.marks = kMarks.all(),
+                                .words = &kWordTable,
+                                .line_comments = kLineComments,
+                                .block_comments = false,
+                                .dollar_in_names = true,
+                                .separators = "",
+                                .name = kName,
+                                .number = kNumber,
+                                .string = kString,
+                                .end = kEnd,
+                                .bad = kBad};
 
 }  // namespace
 

@@ -1,0 +1,52 @@
+// Names of types, for messages and for what scripts print.
+#include "frontend/daphne/types.h"
+
+#include <fmt/format.h>
+
+namespace weld::daphne {
+
+std::string_view name_of(ValueType v) {
+    switch (v) {
+        case ValueType::Bool: return "bool";
+        case ValueType::Si8: return "si8";
+        case ValueType::Ui8: return "ui8";
+        case ValueType::Si32: return "si32";
+        case ValueType::Ui32: return "ui32";
+        case ValueType::Size: return "size";
+        case ValueType::Si64: return "si64";
+        case ValueType::Ui64: return "ui64";
+        case ValueType::F32: return "f32";
+        case ValueType::F64: return "f64";
+        case ValueType::Str: return "str";
+    }
+    return {};
+}
+
+std::string_view printed_name(ValueType v) {
+    switch (v) {
+        case ValueType::Bool: return "bool";
+        case ValueType::Si8: return "int8_t";
+        case ValueType::Ui8: return "uint8_t";
+        case ValueType::Si32: return "int32_t";
+        case ValueType::Ui32: return "uint32_t";
+        case ValueType::Size: return "uint64_t";
+        case ValueType::Si64: return "int64_t";
+        case ValueType::Ui64: return "uint64_t";
+        case ValueType::F32: return "float";
+        case ValueType::F64: return "double";
+        case ValueType::Str: return "std::string";
+    }
+    return {};
+}
+
+std::string str(const Type& t) {
+    switch (t.data) {
+        case DataType::Scalar: return fmt::format("scalar of {}", name_of(t.value));
+        case DataType::Matrix: return fmt::format("matrix<{}>", name_of(t.value));
+        case DataType::Frame: return "frame";
+        case DataType::List: return fmt::format("list of matrix<{}>", name_of(t.value));
+    }
+    return {};
+}
+
+}  // namespace weld::daphne
