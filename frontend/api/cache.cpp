@@ -42,6 +42,9 @@ static std::string key_of(std::string_view text, const CompileOptions& options) 
     append(key, options.allowed_functions ? "allowed" : "any");
     for (const std::string& name : options.allowed_functions.value_or(std::vector<std::string>()))
         append(key, name);
+    append(key, options.select_matrix_repr ? "any representation" : "dense");
+    append(key, fmt::format("{}", options.script_args.size()));
+    for (const std::string& argument : options.script_args) append(key, argument);
     append(key, options.libraries ? options.libraries->searched() : "");
     return key;
 }

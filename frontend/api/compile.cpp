@@ -10,7 +10,8 @@
 
 #include "frontend/api/cache.h"
 #include "frontend/api/config.h"
-#include "frontend/weld/weld.h"
+#include "frontend/api/languages.h"
+#include "frontend/api/load_text.h"
 #include "runtime/owners.h"
 #include "runtime/vecmath/vecmath.h"
 #include "weldir/ir/build.h"
@@ -23,48 +24,6 @@
 #include "weldir/support/visible.h"
 
 namespace weld {
-
-// ---- languages
-
-namespace {
-
-struct Language {
-    std::string_view name;
-    std::string_view endings;  ///< separated by spaces
-    decltype(&read_weld) read;
-};
-
-constexpr Language kLanguages[] = {
-#define WELD_LANGUAGE(name, endings, reader) {name, endings, reader},
-#include "frontend/api/languages.def"
-};
-
-const Language* find_language(std::string_view name) {
-    for (const Language& language : kLanguages)
-        if (language.name == name) return &language;
-    return nullptr;
-}
-
-}  // namespace
-
-bool knows_language(std::string_view name) { return find_language(name) != nullptr; }
-
-std::string all_languages() {
-    std::string names;
-    for (const Language& language : kLanguages)
-        (names += names.empty() ? "`" : ", `").append(language.name) += '`';
-    return names;
-}
-
-std::string_view language_of_file(std::string_view path) {
-    for (const Language& language : kLanguages)
-        for (std::string_view rest = language.endings; !rest.empty();) {
-            const std::string_view ending = rest.substr(0, rest.find(' '));
-            if (path.ends_with(ending)) return language.name;
-            rest.remove_prefix(std::min(rest.size(), ending.size() + 1));
-        }
-    return {};
-}
 
 // ---- compiling
 
@@ -90,6 +49,9 @@ class Compilation {
         program_->module_->arena.set_budget(nullptr);
         return program_;
     }
+
+    /// Its text alone says what it is: it read no files.
+    bool may_be_kept() const { return !loaded_; }
 
     /// The program that was kept; null if it cannot be had any more.
     std::shared_ptr<const Program> restore(const std::string& text, const StoredProgram& stored) {
@@ -164,6 +126,13 @@ class Compilation {
                 .has_symbol = [libraries](std::string_view name) { return libraries->find(name) != nullptr; },
                 .allowed_functions = options_.allowed_functions ? &*options_.allowed_functions : nullptr,
                 .searched = libraries->searched(),
+                .script_args = options_.script_args,
+                .select_matrix_repr = options_.select_matrix_repr,
+                .load =
+                    [this](const std::string& path, std::string* text, std::string* error) {
+                        loaded_ = true;
+                        return load_text(path, text, error);
+                    },
                 .parsed_text = explains("parsed") ? parsed : nullptr,
                 .parse_ms = &report_.times.parse,
                 .type_ms = &report_.times.type};
@@ -269,17 +238,20 @@ class Compilation {
     CompileReport& report_;
     std::shared_ptr<Program> program_;
     MachineCode machine_code_;
+    bool loaded_ = false;
 };
 
 static std::shared_ptr<const Program> from_folder(std::string text, const CompileOptions& options,
-                                                  Budget& budget, CompileReport& report) {
+                                                  Budget& budget, CompileReport& report, bool* may_be_kept) {
     const std::string key = machine_key(text, options);
     StoredProgram stored;
     if (read_stored(options.cache, key, &stored))
         if (auto program = Compilation(options, budget, report).restore(text, stored)) return program;
     Compilation fresh(options, budget, report);
     std::shared_ptr<const Program> program = fresh.compile(std::move(text));
-    if (program && !program->result_type()->holds_builder) write_stored(options.cache, key, fresh.stored());
+    *may_be_kept = fresh.may_be_kept();
+    if (program && *may_be_kept && !program->result_type()->holds_builder)
+        write_stored(options.cache, key, fresh.stored());
     return program;
 }
 
@@ -287,9 +259,16 @@ static std::shared_ptr<const Program> from_process(std::string text, const Compi
                                                    Budget& budget, CompileReport& report) {
     std::string key = process_key(text, options);
     if (auto known = recent_program(key)) return known;
-    auto program = options.cache.empty() ? Compilation(options, budget, report).compile(std::move(text))
-                                         : from_folder(std::move(text), options, budget, report);
-    if (program) remember_program(std::move(key), program);
+    bool may_be_kept = true;
+    std::shared_ptr<const Program> program;
+    if (options.cache.empty()) {
+        Compilation fresh(options, budget, report);
+        program = fresh.compile(std::move(text));
+        may_be_kept = fresh.may_be_kept();
+    } else {
+        program = from_folder(std::move(text), options, budget, report, &may_be_kept);
+    }
+    if (program && may_be_kept) remember_program(std::move(key), program);
     return program;
 }
 

@@ -40,7 +40,9 @@ struct CompileOptions {
     bool warnings = true;           ///< tell them, too, in CompileReport::diagnostics
     bool verify = false;            ///< check the IR after each pass
     bool nul_terminated_strings = false;
-    bool serialize_header = false;  ///< magic, version and hash of the type before serialized values
+    std::vector<std::string> script_args;  ///< `name=value`, for languages with ArgumentStyle::Named
+    bool select_matrix_repr = false;       ///< matrices of scripts may be sparse
+    bool serialize_header = false;         ///< magic, version and hash of the type before serialized values
     /// What `cudf` may call beside built-in kernels; not set: any function that `libraries` find.
     std::optional<std::vector<std::string>> allowed_functions;
     std::shared_ptr<const Libraries> libraries;  ///< null: functions of the process only
@@ -144,16 +146,10 @@ class Program : public std::enable_shared_from_this<Program> {
 
 /// Null if the program is rejected, or an option is wrong; `report->diagnostics` says why, and holds the
 /// warnings otherwise. May be called from several threads. A text that was compiled before with the same
-/// options, lately in this process or in what `cache` keeps, is not compiled again; its Module has then the
-/// interface of the program only. With `explain` or `only_check` every step is made. Throws std::bad_alloc if
-/// not even a lack of memory can be told.
+/// options, lately in this process or in what `cache` keeps, is not compiled again (unless it read files);
+/// its Module has then the interface of the program only. With `explain` or `only_check` every step is made.
+/// Throws std::bad_alloc if not even a lack of memory can be told.
 std::shared_ptr<const Program> compile(std::string text, const CompileOptions& options,
                                        CompileReport* report);
-
-/// Whether there is a language of that name; what languages there are, for messages.
-bool knows_language(std::string_view name);
-std::string all_languages();
-/// The language of a file by its ending; nothing if none has that ending.
-std::string_view language_of_file(std::string_view path);
 
 }  // namespace weld

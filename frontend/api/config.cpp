@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "frontend/api/languages.h"
 #include "weldir/passes/pass.h"
 #include "weldir/support/nearest.h"
 
@@ -103,7 +104,7 @@ static std::string read(const std::string& text, Cpu* value) {
 
 static std::string read(const std::string& text, config::Language* value) {
     value->name = text;
-    return knows_language(text) ? "" : "one of " + all_languages();
+    return find_language(text) ? "" : "one of " + all_languages();
 }
 
 static std::string read(const std::string& text, config::Passes* value) {

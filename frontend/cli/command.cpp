@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "frontend/api/dump.h"
+#include "frontend/api/languages.h"
 #include "frontend/cli/files.h"
 #include "frontend/cli/header.h"
 #include "frontend/cli/interrupt.h"
@@ -95,6 +96,7 @@ int Settings::apply(const Options& options) {
     account = std::make_shared<runtime::MemoryAccount>(limit);
     compile.verify |= options.verify;
     compile.libraries = libraries;
+    compile.select_matrix_repr = options.select_matrix_repr;
     for (const std::string& path : options.libraries)
         if (std::string error; !libraries->load(path, &error))
             return wrong_usage(fmt::format("--lib: {}", error));
@@ -165,7 +167,7 @@ class Command {
     int read_program() {
         CompileOptions& compile = settings_.compile;
         if (!options_.language.empty()) compile.language = options_.language;
-        if (!knows_language(compile.language))
+        if (!find_language(compile.language))
             return wrong_usage(fmt::format("--lang: `{}` is none of {}", compile.language, all_languages()));
         if (options_.source == Source::Text) {
             text_ = options_.program;
@@ -190,6 +192,11 @@ class Command {
         CompileOptions options = settings_.compile;
         options.only_check = options_.task != Task::Run;
         options.warnings = !options_.json;
+        options.script_args = options_.script_args;
+        if (language().arguments == ArgumentStyle::Named)
+            options.script_args.insert(options.script_args.end(), options_.args.begin(), options_.args.end());
+        else if (!options_.script_args.empty())
+            return wrong_usage("--args: only scripts have arguments with names");
         CodeDump dump(settings_.values);
         show_to(dump, &options);
         CompileReport report;
@@ -212,6 +219,8 @@ class Command {
         };
         options->explained.insert(options->explained.end(), dumped.explained.begin(), dumped.explained.end());
     }
+
+    const Language& language() const { return *find_language(settings_.compile.language); }
 
     int answer() {
         switch (options_.task) {
@@ -254,11 +263,14 @@ class Command {
             return kRejected;
         }
         if (options_.out.empty()) return kRan;
+        if (language().results == ResultStyle::Prints)
+            return wrong_usage("--out: a script has no result; it writes what it says itself");
         const std::string error = ResultFile(options_.out).check(program_->result());
         return error.empty() ? kRan : wrong_usage("--out: " + error);
     }
 
     int read_arguments() {
+        if (language().arguments == ArgumentStyle::Named) return kRan;  // they were needed to compile
         const auto params = program_->params();
         if (options_.args.size() != params.size())
             return wrong_usage(fmt::format("the program takes {} argument{}, {} given", params.size(),
@@ -283,7 +295,8 @@ class Command {
 
     int run_program() {
         const Interruptible interruptible;
-        PrintOutput printed(options_.json ? STDERR_FILENO : STDOUT_FILENO);
+        const bool prints_result = language().results == ResultStyle::Value;
+        PrintOutput printed(options_.json && prints_result ? STDERR_FILENO : STDOUT_FILENO);
         ProgressBar bar(options_.progress.value_or(::isatty(STDERR_FILENO)));
         runtime::RunOptions run;
         run.progress = bar.watched();
@@ -316,7 +329,7 @@ class Command {
             if (error.empty()) return kRan;
             return Interruptible::interrupted() ? interrupted() : fail(fmt::format("error: {}\n", error));
         }
-        if (options_.quiet) return kRan;
+        if (options_.quiet || language().results == ResultStyle::Prints) return kRan;
         Writer out(STDOUT_FILENO, Interruptible::stop_flag());
         const PrintStyle style{options_.json, !options_.json && ::isatty(STDOUT_FILENO)};
         print_value(program_->result(), outcome_.value(), style, out);

@@ -95,6 +95,29 @@ std::string set_text(Options& o, std::string_view value) {
     return value.empty() ? "expected a value" : "";
 }
 
+/// `a=1,b="x,y"`: commas in quotation marks separate nothing.
+std::string set_script_args(Options& o, std::string_view value) {
+    bool quoted = false;
+    std::string one;
+    for (std::size_t i = 0; i < value.size(); ++i) {
+        if (value[i] == ',' && !quoted) {
+            o.script_args.push_back(std::move(one));
+            one.clear();
+            continue;
+        }
+        one += value[i];
+        if (value[i] == '\\' && quoted && i + 1 < value.size()) one += value[++i];
+        else quoted ^= value[i] == '"';
+    }
+    if (!value.empty()) o.script_args.push_back(std::move(one));
+    return {};
+}
+
+/// DAPHNE counts -1 for all cores.
+std::string set_daphne_threads(Options& o, std::string_view value) {
+    return value == "-1" || value == "0" ? "" : set_threads(o, value);
+}
+
 std::string ignore(Options&, std::string_view) { return {}; }
 
 constexpr Row kRows[] = {
@@ -144,15 +167,74 @@ constexpr Row kRows[] = {
          o.progress = false;
          return std::string();
      }},
-    {"--select-matrix-repr", "--select-matrix-representations", Takes::Nothing, "", nullptr, ignore},
+    {"--args", "", Takes::Value, "NAME=VALUE,...", "arguments of a script, beside those after FILE",
+     set_script_args},
+    {"--select-matrix-repr", "", Takes::Nothing, "", "matrices of a script may be stored sparsely",
+     set_flag<&Options::select_matrix_repr>},
+    {"--select-matrix-representations", "", Takes::Nothing, "", nullptr,
+     set_flag<&Options::select_matrix_repr>},
+    {"--num-threads", "", Takes::Value, "N", nullptr, set_daphne_threads},
     {"--kernel-ext", "", Takes::Value, "FILE", nullptr, ignore},
     {"--version", "", Takes::Nothing, "", "print the version", set_task<Task::Version>},
     {"--help", "-h", Takes::Nothing, "", "print this", set_task<Task::Help>},
 };
 
+/// Switches of DAPHNE for its own engine, which mean nothing here.
+constexpr Row switch_of_daphne(std::string_view name, Takes takes) {
+    return {name, "", takes, "VALUE", nullptr, ignore};
+}
+constexpr Row flag(std::string_view name) { return switch_of_daphne(name, Takes::Nothing); }
+constexpr Row setting(std::string_view name) { return switch_of_daphne(name, Takes::Value); }
+
+constexpr Row kDaphneRows[] = {
+    flag("--vec"),
+    flag("--vec-restricted"),
+    setting("--grain-size"),
+    setting("--phy-batch-size"),
+    setting("--partitioning"),
+    setting("--queue_layout"),
+    setting("--victim_selection"),
+    flag("--pre-partition"),
+    flag("--pin-workers"),
+    flag("--hyperthreading"),
+    flag("--debug-mt"),
+    flag("--columnar"),
+    flag("--optimistic-splitting"),
+    flag("--no-obj-ref-mgnt"),
+    flag("--no-ipa-const-propa"),
+    flag("--no-phy-op-selection"),
+    flag("--codegen"),
+    flag("--mlir-codegen"),
+    flag("--mlir-hybrid-codegen"),
+    flag("--matmul-tile"),
+    setting("--matmul-vec-size-bits"),
+    setting("--matmul-unroll-factor"),
+    setting("--matmul-unroll-jam-factor"),
+    setting("--matmul-num-vec-registers"),
+    setting("--matmul-fixed-tile-sizes"),
+    flag("--matmul-invert-loops"),
+    setting("--config"),
+    setting("--libdir"),
+    flag("--statistics"),
+    flag("--enable-profiling"),
+    flag("--enable-property-recording"),
+    flag("--enable-property-insert"),
+    setting("--properties-file-path"),
+    flag("--distributed"),
+    setting("--dist_backend"),
+    setting("--max-distr-chunk-size"),
+    flag("--enable-hdfs"),
+    setting("--hdfs-ip"),
+    setting("--hdfs-username"),
+    flag("--cuda"),
+    flag("--fpgaopencl"),
+};
+
 const Row* find_row(std::string_view name) {
     for (const Row& row : kRows)
         if (row.name == name || (!row.also.empty() && row.also == name)) return &row;
+    for (const Row& row : kDaphneRows)
+        if (row.name == name) return &row;
     return nullptr;
 }
 
@@ -194,6 +276,7 @@ std::string help_text() {
         "\n"
         "An ARG is a literal of its parameter's type (`5`, `[1, 2]`, `{1, \"text\"}`), or `@file.npy`, or "
         "`@file.csv`.\n"
+        "Scripts of DaphneDSL take ARGs like `name=5` for `$name`, and print what they print.\n"
         "\n"
         "options:\n";
     for (const Row& row : kRows) {

@@ -23,6 +23,8 @@ struct Options {
     Source source = Source::None;
     std::string program;  ///< the file's name, or the text
     std::vector<std::string> args;
+    std::vector<std::string> script_args;  ///< of `--args`: `name=value`
+    bool select_matrix_repr = false;
     std::string language;  ///< as `--lang` says; empty: by the file's ending
 
     std::optional<int> threads;

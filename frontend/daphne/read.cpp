@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "frontend/daphne/daphne.h"
+#include "frontend/daphne/script_arguments.h"
 #include "frontend/daphne/syntax.h"
 
 namespace weld {
@@ -21,6 +22,7 @@ bool read_daphne(Module& m, std::string name, std::string text, const ReadOption
         const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
         *options.parse_ms = taken.count();
     }
+    daphne::read_script_arguments(options.script_args, m.arena, diagnostics);
     if (diagnostics.has_errors()) return false;
     if (options.parsed_text) *options.parsed_text = daphne::print_syntax(*script);
     diagnostics.error(begin, "running scripts is not supported yet");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,13 @@ struct ReadOptions {
     const std::vector<std::string>* allowed_functions = nullptr;
     /// Where `has_symbol` looks, for the message: "libudf.so and the kernels of the runtime".
     std::string searched;
+    /// `name=value`, as the user gave them; for scripts.
+    std::span<const std::string> script_args;
+    /// Matrices of scripts may be stored sparsely.
+    bool select_matrix_repr = false;
+    /// Reads the text of a file (what a script imports, what describes its data). Else false, with what is
+    /// wrong: "no such file". Relative paths are those of the process. Null: there are no files.
+    std::function<bool(const std::string& path, std::string* text, std::string* error)> load;
     /// If set, receives the program as it was understood by the parser: no macro expanded, no type added.
     std::string* parsed_text = nullptr;
     /// If set, receive the time that reading took.

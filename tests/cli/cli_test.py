@@ -95,6 +95,21 @@ class CliTest(Case):
         self.assertEqual(self.result("-", "5", stdin=b"|x: i64| x + 1L"), "6")
         self.assertEqual(self.result("--lang", "weld", self.path("noending", "|a: i32| 0 - a"), "-7"), "7")
 
+    def test_scripts_that_do_not_parse(self):
+        for name in ("s.daphne", "s.daph"):
+            path = self.path(name, "x = 1;\nprint(x;\ny = (2;\n")
+            self.fails(1, r"s\.daph(ne)?:2:8: error: .*\n.*\n.*\n.*s\.daph(ne)?:3:7: error: ", path)
+        self.fails(1, r"<expr>:1:7: error: ", "--lang", "daphne", "-e", "print(;")
+        self.fails(1, r"<stdin>:1:5: error: ", "--lang", "daphne", "-", stdin=b"x = ;")
+
+    def test_arguments_of_scripts(self):
+        script = ("--lang", "daphne", "-e", "print($n;")
+        self.fails(1, r"error: script argument `n` is given twice\n", "--args", "m=1,n=1", *script, "n=2")
+        self.fails(1, r"error: script argument `verbose`: expected `name=value`\n", *script, "verbose")
+        self.fails(1, r"error: script argument `n`: `1\+2` is no literal\n", *script, "n=1+2")
+        self.fails(1, r"error: script argument `s`: `hello` is no literal\n", *script, "s=hello")
+        self.fails(2, r"--args: only scripts", "--args", "n=1", "-e", "1")
+
     def test_missing_programs(self):
         self.fails(2, r"^weld-cli: error: cannot read `.*none.weld`: No such file", self.path("none.weld"))
         self.fails(2, r"^weld-cli: error: .*Is a directory", self.folder.name)

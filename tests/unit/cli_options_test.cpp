@@ -79,3 +79,15 @@ TEST_CASE("the help names every option that is shown") {
          {"--check", "--type", "--threads N", "--explain[=STAGE,...]", "-O0", "-e, --expr PROGRAM"})
         CHECK(help.find(name) != help.npos);
 }
+
+TEST_CASE("options of scripts") {
+    const Options o = parse({"--args", R"(a=1,s="x,\"y",b=2)", "--args=c=3", "--vec", "--partitioning=STATIC",
+                             "--select-matrix-repr", "--num-threads=3", "x.daphne", "d=4"});
+    CHECK(o.script_args == std::vector<std::string>{"a=1", R"(s="x,\"y")", "b=2", "c=3"});
+    CHECK(o.args == std::vector<std::string>{"d=4"});
+    CHECK(o.select_matrix_repr);
+    CHECK(o.threads == 3);
+    CHECK_FALSE(parse({"--num-threads=-1"}).threads.has_value());
+    CHECK(parse({"--args", "a=1,,"}).script_args == std::vector<std::string>{"a=1", "", ""});
+    CHECK(wrong({"--vec=1"}) == "`--vec` takes no value");
+}

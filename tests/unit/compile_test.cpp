@@ -7,8 +7,11 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include "frontend/api/config.h"
+#include "frontend/api/languages.h"
+#include "frontend/api/load_text.h"
 #include "weldir/support/deep_stack.h"
 
 using namespace weld;
@@ -236,9 +239,29 @@ TEST_CASE("work on a deep stack recurses deeply") {
 }
 
 TEST_CASE("languages are found by their files") {
-    CHECK(knows_language("weld"));
-    CHECK_FALSE(knows_language(""));
+    REQUIRE(find_language("weld"));
+    CHECK(find_language("weld")->arguments == ArgumentStyle::Values);
+    REQUIRE(find_language("daphne"));
+    CHECK(find_language("daphne")->results == ResultStyle::Prints);
+    CHECK_FALSE(find_language(""));
+    CHECK(language_of_file("a.daph") == "daphne");
+    CHECK(language_of_file("a.daphne") == "daphne");
     CHECK(language_of_file("a/b.weld") == "weld");
     CHECK(language_of_file("weld") == "");
     CHECK(all_languages().find("`weld`") != std::string::npos);
+}
+
+TEST_CASE("files that a program names are read whole, or not at all") {
+    std::string text, error;
+    char path[] = "/tmp/weld-unit-XXXXXX";
+    const int fd = ::mkstemp(path);
+    REQUIRE(::write(fd, "a\nb", 3) == 3);
+    ::close(fd);
+    CHECK(load_text(path, &text, &error));
+    CHECK(text == "a\nb");
+    ::unlink(path);
+    CHECK_FALSE(load_text("/nowhere/file", &text, &error));
+    CHECK(error == "no such file or directory");
+    CHECK_FALSE(load_text("/dev/null", &text, &error));
+    CHECK(error == "not a regular file");
 }
