@@ -78,8 +78,10 @@ bool Parser::expect(int kind, std::string_view what) {
 
 std::string_view Parser::name(std::string_view what) {
     const Token token = current();
-    if (!panic_ && is_reserved_word(token.kind))
+    if (!panic_ && is_reserved_word(token.kind)) {
         fail(fmt::format("`{}` is a reserved word and cannot be a name", text_of(token)));
+        advance();  // it begins no statement
+    }
     return expect(kName, what) ? text_of(token) : std::string_view();
 }
 
@@ -116,7 +118,11 @@ static bool begins_statement(std::uint8_t kind) {
 void Parser::recover() {
     if (gave_up_) return;
     panic_ = false;
-    for (int open = 0; !at(kEnd); advance()) {
+    for (int open = 0, frames = std::exchange(frames_, 0); !at(kEnd); advance()) {
+        if (at(kRBrace) && open == 0 && frames > 0) {
+            --frames;
+            continue;
+        }
         if (open == 0 && (at(kRBrace) || begins_statement(current().kind))) return;
         if (open == 0 && accept(kSemicolon)) return;
         open += at(kLBrace);
@@ -188,6 +194,7 @@ Statements Parser::statements() {
 Statement* Parser::statement() {
     const Nesting nesting(*this);
     if (nesting.too_deep) return give_up(), nullptr;
+    if (is_reserved_word(current().kind) && ahead(1).kind == kEquals) return name(""), nullptr;
     switch (current().kind) {
         case kLBrace: return at_frame() ? expression_or_assignment() : block();
         case kIf: return if_statement();
@@ -258,7 +265,6 @@ bool Parser::at_frame() const {
 
 Statement* Parser::expression_or_assignment() {
     Statement* out = make(Statement::Expression, here());
-    if (is_reserved_word(current().kind) && ahead(1).kind == kEquals) name("");
     std::vector<Node*> written = {expr()};
     while (accept(kComma)) written.push_back(expr());
     if (!panic_ && written.size() > 1 && !at(kEquals))

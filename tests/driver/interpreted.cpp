@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "frontend/weld/weld.h"
 #include "tests/driver/test_file.h"
 #include "tests/interp/compare.h"
 #include "weldir/ir/print.h"
@@ -11,12 +10,11 @@
 
 namespace weld::driver {
 
-Text::Text(const std::string& text) {
+Text::Text(const std::string& text, decltype(&read_weld) read) {
     Diagnostics diagnostics;
     ReadOptions options;
     options.is_printed_module = true;  // programs of users may be read so too: only codegen believes it
-    if (!read_weld(module, "test", text, options, diagnostics))
-        error = diagnostics.draw(module.sources, false);
+    if (!read(module, "test", text, options, diagnostics)) error = diagnostics.draw(module.sources, false);
 }
 
 std::string check_text(const Module& m) {

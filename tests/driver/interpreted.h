@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/weld/weld.h"
 #include "tests/interp/interp.h"
 #include "weldir/ir/module.h"
 #include "weldir/passes/pass.h"
@@ -15,7 +16,7 @@ namespace weld::driver {
 
 /// A program as text, read. `error` says why it was not.
 struct Text {
-    explicit Text(const std::string& text);
+    explicit Text(const std::string& text, decltype(&read_weld) read = read_weld);
     Module module;
     std::string error;
     bool ok() const { return error.empty(); }

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "frontend/api/languages.h"
 #include "runtime/poison.h"
 #include "tests/driver/fuzz.h"
 #include "tests/driver/isolate.h"
@@ -49,7 +50,7 @@ Arguments read_arguments(int argc, char** argv) {
     return a;
 }
 
-/// Folders stand for the `.weld` files below them.
+/// Folders stand for the programs below them.
 std::vector<std::string> files_in(const std::vector<std::string>& paths) {
     std::vector<std::string> files;
     for (const std::string& path : paths) {
@@ -58,7 +59,7 @@ std::vector<std::string> files_in(const std::vector<std::string>& paths) {
             continue;
         }
         for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
-            if (entry.path().extension() == ".weld") files.push_back(entry.path().string());
+            if (!weld::language_of_file(entry.path().string()).empty()) files.push_back(entry.path().string());
     }
     std::sort(files.begin(), files.end());
     return files;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "frontend/api/languages.h"
 #include "tests/driver/check.h"
 #include "tests/driver/test_file.h"
 #include "tests/interp/compare.h"
@@ -21,7 +22,7 @@ class CaseRunner {
         : file_(file), case_(c), bless_(bless), report_(report) {}
 
     void run() {
-        const Text text(case_.program);
+        const Text text(case_.program, find_language(language_of_file(file_.path))->read);
         if (!case_.errors.empty()) return expect_errors(text);
         if (!check(first_line(), text.ok() ? "" : "it is rejected:\n" + text.error)) return;
         if (!check(first_line(), check_text(text.module))) return;
@@ -152,6 +153,7 @@ void rewrite(const TestFile& file) {
 FileReport run_file(const std::string& path, bool bless) {
     FileReport report;
     TestFile file = read_test_file(path);
+    if (language_of_file(path).empty()) file.error = " its ending tells no language";
     if (!file.error.empty()) {
         report.failures.push_back(path + ":" + file.error);
         return report;
