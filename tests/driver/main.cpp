@@ -59,7 +59,8 @@ std::vector<std::string> files_in(const std::vector<std::string>& paths) {
             continue;
         }
         for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
-            if (!weld::language_of_file(entry.path().string()).empty()) files.push_back(entry.path().string());
+            if (!weld::language_of_file(entry.path().string()).empty())
+                files.push_back(entry.path().string());
     }
     std::sort(files.begin(), files.end());
     return files;

@@ -1,4 +1,5 @@
-// Program files with `#@` lines: what to do with a program, and what must come of it.
+// Program files with `#@` lines: what to do with a program, and what must come of it. The ending of a file
+// tells the language.
 //
 //     #@ passes: fuse-vertical, drop-dead    # optional: rewrite the program with exactly these passes
 //     |xs: vec[f64]| ...
