@@ -283,7 +283,7 @@ class Command {
 
     int run_program() {
         const Interruptible interruptible;
-        PrintOutput printed(options_.json ? STDERR_FILENO : STDOUT_FILENO);
+        PrintOutput printed(options_.json ? STDERR_FILENO : STDOUT_FILENO), errors(STDERR_FILENO);
         ProgressBar bar(options_.progress.value_or(::isatty(STDERR_FILENO)));
         runtime::RunOptions run;
         run.progress = bar.watched();
@@ -291,6 +291,7 @@ class Command {
         run.account = settings_.account;
         run.stop = Interruptible::stop_flag();
         run.output = &printed;
+        run.errors = &errors;
         for (std::int64_t i = 0; i < options_.repeat; ++i) {
             const double start = wall_ms(), start_cpu = process_ms();
             outcome_ = {};  // freeing the result before belongs to the run
