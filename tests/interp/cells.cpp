@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdlib>
+#include <random>
+#include <set>
 #include <sstream>
 #include <stdexcept>
+#include <type_traits>
 
 namespace weld::interp {
 
@@ -160,14 +164,129 @@ std::optional<Value> read_number(std::string_view name, const std::string& text)
     return {};
 }
 
+// ---- random numbers
+
+template <class T>
+using Drawn = std::conditional_t<sizeof(T) == 1, int, T>;
+template <class T>
+using Uniform = std::conditional_t<std::is_floating_point_v<T>, std::uniform_real_distribution<Drawn<T>>,
+                                   std::uniform_int_distribution<Drawn<T>>>;
+
+template <class T>
+Value number_value(T x) {
+    if constexpr (std::is_same_v<T, float>) return scalar_value(std::bit_cast<std::uint32_t>(x));
+    else if constexpr (std::is_same_v<T, double>) return scalar_value(std::bit_cast<std::uint64_t>(x));
+    else return scalar_value(std::uint64_t(std::make_unsigned_t<T>(x)));
+}
+
+/// As DAPHNE does it, with `fmod`.
+template <class T>
+std::optional<Value> random(T min, T max, std::int64_t n, double sparsity, std::int64_t seed) {
+    std::mt19937 values{std::uint32_t(seed)}, places{std::uint32_t(3 * seed)};
+    Uniform<T> value(min, max);
+    std::uniform_int_distribution<int> place(0, int(n - 1));
+    std::vector<T> cells(std::size_t(n), T(0));
+    const auto draw = [&](T& cell) {
+        while ((cell = T(value(values))) == 0) {}
+    };
+    const bool fills = sparsity >= 0.5;
+    if (fills)
+        for (T& cell : cells) draw(cell);
+    const double count = std::round((fills ? 1 - sparsity : sparsity) * double(n));
+    double taken = 0;
+    for (std::int64_t i = 0; i < n && taken < count; ++i) {
+        if (!(std::fmod(place(places), double(n - i)) < count - taken)) continue;
+        ++taken;
+        if (fills) cells[std::size_t(i)] = 0;
+        else draw(cells[std::size_t(i)]);
+    }
+    Values all;
+    for (T cell : cells) all.push_back(number_value(cell));
+    return list_value(std::move(all));
+}
+
+template <class T>
+std::optional<Value> random_csr(T min, T max, std::int64_t rows, std::int64_t columns, double sparsity,
+                                std::int64_t seed) {
+    std::default_random_engine engine{std::uint64_t(seed)};
+    Uniform<T> value(min, max);
+    const auto count = std::int64_t(std::round(double(rows * columns) * sparsity));
+    Values offsets{i64_value(0)}, at, values;
+    for (std::int64_t i = 0; i < count; ++i) values.push_back(number_value(T(value(engine))));
+    std::uniform_int_distribution<std::size_t> row(0, std::size_t(rows - 1)),
+        column(0, std::size_t(columns - 1));
+    std::vector<std::int64_t> counts(std::size_t(rows), sparsity <= 0.5 ? 0 : columns);
+    for (std::int64_t all = sparsity <= 0.5 ? 0 : rows * columns; all != count;) {
+        std::int64_t& of = counts[row(engine)];
+        if (sparsity <= 0.5 && of < columns) ++of, ++all;
+        if (sparsity > 0.5 && of > 0) --of, --all;
+    }
+    for (const std::int64_t n : counts) {
+        std::set<std::size_t> chosen;
+        while (std::int64_t(chosen.size()) < n) chosen.insert(column(engine));
+        for (std::size_t j : chosen) at.push_back(i64_value(std::int64_t(j)));
+        offsets.push_back(i64_value(std::int64_t(at.size())));
+    }
+    return list_value(
+        {list_value(std::move(offsets)), list_value(std::move(at)), list_value(std::move(values))});
+}
+
+template <class T>
+std::optional<Value> sample(T range, std::int64_t size, bool with_replacement, std::int64_t seed) {
+    if (size <= 0 || !(range > 0)) return {};
+    if (!std::is_floating_point_v<T> && !with_replacement && std::uint64_t(range) < std::uint64_t(size))
+        return {};
+    std::mt19937 engine{std::uint32_t(seed)};
+    Uniform<T> value(0, std::is_floating_point_v<T> ? range : T(range - 1));
+    std::vector<T> all;
+    if (with_replacement || std::is_floating_point_v<T>) {
+        while (std::int64_t(all.size()) < size)
+            if (const auto x = T(value(engine)); with_replacement || std::ranges::find(all, x) == all.end())
+                all.push_back(x);
+    } else {
+        for (std::int64_t i = 0; std::int64_t(all.size()) < size; ++i)
+            if (std::fmod(double(value(engine)), double(range) - double(i)) <
+                double(size - std::int64_t(all.size())))
+                all.push_back(T(i));
+        std::shuffle(all.begin(), all.end(), engine);
+    }
+    Values values;
+    for (T x : all) values.push_back(number_value(x));
+    return list_value(std::move(values));
+}
+
+std::optional<Value> random_numbers(std::string_view name, Scalar scalar, const Values& args) {
+    if (name == "weld_random_seed") return i64_value(0);  // tests must not look at it
+    return with_number(scalar, args[0], [&]<class T>(T first) -> std::optional<Value> {
+        if constexpr (std::is_same_v<T, bool>) {
+            return {};
+        } else {
+            if (name == "weld_sample") return sample(first, as_i64(args[1]), args[2].bits, as_i64(args[3]));
+            const T max = with_number(scalar, args[1], [](auto x) { return T(x); });
+            const std::int64_t rows = as_i64(args[2]), columns = as_i64(args[3]);
+            const double sparsity = std::bit_cast<double>(args[4].bits);
+            if (rows <= 0 || columns <= 0 || !(first <= max) || (first == 0 && max == 0) ||
+                !(sparsity >= 0 && sparsity <= 1) ||
+                (std::is_floating_point_v<T> && !std::isfinite(double(max) - double(first))))
+                return {};
+            if (name == "weld_random_csr")
+                return random_csr(first, max, rows, columns, sparsity, as_i64(args[5]));
+            return random(first, max, rows * columns, sparsity, as_i64(args[5]));
+        }
+    });
+}
+
 }  // namespace
 
 bool is_cell_kernel(std::string_view name) {
-    return name.starts_with("weld_display") || name.starts_with("weld_text_to") || name == "weld_to_text";
+    return name.starts_with("weld_display") || name.starts_with("weld_text_to") || name == "weld_to_text" ||
+           name.starts_with("weld_random") || name == "weld_sample";
 }
 
 std::optional<Value> call_cell_kernel(Kernel call, const Values& args, std::string& output) {
     const std::string_view name = call.ref().name;
+    if (name.starts_with("weld_random") || name == "weld_sample")
+        return random_numbers(name, args.empty() ? Scalar::I64 : call.args()[0]->type->scalar, args);
     const Type* type = call.args()[0]->type;
     if (name.starts_with("weld_text_to")) return read_number(name, bytes_of(args[0]));
     if (name == "weld_to_text")
