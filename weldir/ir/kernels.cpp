@@ -128,6 +128,10 @@ bool is_builtin_kernel(std::string_view name) {
     return std::ranges::any_of(kKernels, [&](const BuiltinKernel& k) { return k.name == name; });
 }
 
+bool reaches_files(std::string_view name) {
+    return name.starts_with("weld_read_") || name.starts_with("weld_write_");
+}
+
 const BuiltinKernel* find_builtin_kernel(std::string_view name, std::span<const Type* const> params,
                                          const Type* result) {
     for (const BuiltinKernel& k : kKernels)
