@@ -113,6 +113,7 @@ bool execute(EntryFn entry, const void* args, void* result, const WeldType* resu
     run.progress = options.progress;
     run.tiers = options.tiers;
     run.output = options.output;
+    run.errors = options.errors;
     const bool goes_on = any_part(result_type, is_builder);
     bool good;
     {

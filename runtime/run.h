@@ -85,6 +85,7 @@ struct RunOptions {
     LoopProgress* progress = nullptr;  ///< kept up to date if not null
     WeldTiers* tiers = nullptr;        ///< of the program; null: its loops have the code that they have
     Output* output = nullptr;          ///< takes what the program prints; null: the standard output
+    Output* errors = nullptr;          ///< takes what it prints as errors; null: the standard error
     bool serialize_header = false;     ///< bytes of values begin with magic, version and a hash of the type
 };
 

@@ -24,6 +24,7 @@ struct WeldRun {
     weld::runtime::LoopProgress* progress = nullptr;
     WeldTiers* tiers = nullptr;
     weld::runtime::Output* output = nullptr;  ///< null: the standard output
+    weld::runtime::Output* errors = nullptr;  ///< null: the standard error
     weld::runtime::Arena* arena = nullptr;    ///< made by the first parallel loop
 
     WeldRun() = default;

@@ -295,8 +295,9 @@ class Command {
 
     int run_program() {
         const Interruptible interruptible;
-        const bool prints_result = language().results == ResultStyle::Value;
+const bool prints_result = language().results == ResultStyle::Value;
         PrintOutput printed(options_.json && prints_result ? STDERR_FILENO : STDOUT_FILENO);
+        PrintOutput errors(STDERR_FILENO);
         ProgressBar bar(options_.progress.value_or(::isatty(STDERR_FILENO)));
         runtime::RunOptions run;
         run.progress = bar.watched();
@@ -304,6 +305,7 @@ class Command {
         run.account = settings_.account;
         run.stop = Interruptible::stop_flag();
         run.output = &printed;
+        run.errors = &errors;
         for (std::int64_t i = 0; i < options_.repeat; ++i) {
             const double start = wall_ms(), start_cpu = process_ms();
             outcome_ = {};  // freeing the result before belongs to the run

@@ -11,8 +11,9 @@
 
 #include "frontend/api/describe.h"
 #include "frontend/cli/formats.h"
-#include "frontend/cli/new_files.h"
+#include "frontend/cli/interrupt.h"
 #include "frontend/cli/read_value.h"
+#include "runtime/io/new_files.h"
 #include "weldir/support/visible.h"
 
 namespace weld {
@@ -87,7 +88,7 @@ std::string ResultFile::check(const WeldType* type) const {
 }
 
 std::string ResultFile::write(const WeldType* type, const void* value) const {
-    NewFiles files;
+    NewFiles files(Interruptible::stop_flag());
     const auto put = [&](const std::string& path, const auto& write, const WeldType* t, const void* from) {
         return files.write(path, [&](Writer& out) { return write(t, from, out); });
     };

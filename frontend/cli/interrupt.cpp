@@ -7,7 +7,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "frontend/cli/new_files.h"
+#include "runtime/io/new_files.h"
 #include "runtime/run.h"
 
 namespace weld {

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "frontend/cli/command.h"
-#include "frontend/cli/new_files.h"
-#include "frontend/cli/signal_list.h"
+#include "runtime/io/new_files.h"
+#include "runtime/io/signal_list.h"
 #include "weldir/support/visible.h"
 
 namespace weld {

@@ -783,11 +783,11 @@ class Inference {
         const auto* allowed = r_.options.allowed_functions;
         Node at = *n;
         at.start = n->name;
-        if (is_builtin_kernel(n->text)) return t_.of(n->type_node);
+        if (is_builtin_kernel(n->text) && !(allowed && reaches_files(n->text))) return t_.of(n->type_node);
         if (allowed && std::ranges::find(*allowed, n->text) == allowed->end()) {
             error_at(r_, &at, "`cudf` may not call `{}` here", n->text)
                 .note("`weld.cudf.allow` says which functions programs may call");
-        } else if (has_symbol && !has_symbol(n->text)) {
+        } else if (!is_builtin_kernel(n->text) && has_symbol && !has_symbol(n->text)) {
             Diagnostic& d = error_at(r_, &at, "unknown function `{}` for `cudf`", n->text);
             d.note(r_.options.searched.empty() ? "no library is loaded" : "searched: " + r_.options.searched);
         }

@@ -18,5 +18,7 @@ class Output {
 /// The standard output of the process, by <cstdio>, so that it comes in order with what else the process
 /// prints.
 Output& standard_output();
+/// Its standard error, likewise.
+Output& standard_error();
 
 }  // namespace weld::runtime

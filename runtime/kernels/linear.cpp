@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/kernels/blas.h"
+#include "runtime/kernels/cells.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
@@ -20,20 +21,10 @@ namespace weld::runtime {
 
 namespace {
 
-struct Matrix {  // {vec[F], i64, i64}
-    WeldVec elements;
-    std::int64_t rows, columns;
-};
-
 std::int64_t blocks_of(std::int64_t n, std::int64_t each) { return (n + each - 1) / each; }
 
 std::int32_t check_shape(Task* task, const WeldCall* call, const Matrix& m) {
-    std::int64_t size;
-    const bool right = m.rows >= 0 && m.columns >= 0 && !__builtin_mul_overflow(m.rows, m.columns, &size) &&
-                       size == m.elements.len;
-    if (!right)
-        return fail_call(task, call, "a matrix of {} rows and {} columns cannot have {} elements", m.rows,
-                         m.columns, m.elements.len);
+    if (check_matrix(task, call, m)) return kFailed;
     if (std::max(m.rows, m.columns) > INT_MAX)
         return fail_call(task, call, "a matrix of {} rows and {} columns is too large for BLAS", m.rows,
                          m.columns);
@@ -172,7 +163,7 @@ class Product {
 
 template <class T>
 const T* elements_of(const Matrix& m) {
-    return static_cast<const T*>(m.elements.data);
+    return static_cast<const T*>(m.cells.data);
 }
 
 /// BLAS wants a stride of at least 1.
@@ -341,7 +332,7 @@ std::int32_t solve(const Blas<T>& blas, Task* task, const WeldCall* call, const 
     const std::int64_t n = a.rows;
     if (n == 0 || b.columns == 0) return kOk;
     T* factors = allocate_array<T>(task, n * n, call->loc);
-    T* x = factors ? allocate_array<T>(task, b.elements.len, call->loc) : nullptr;
+    T* x = factors ? allocate_array<T>(task, b.cells.len, call->loc) : nullptr;
     if (!x || turn(task, call->loc, elements_of<T>(a), n, n, factors) ||
         turn(task, call->loc, elements_of<T>(b), n, b.columns, x))
         return kFailed;
@@ -400,7 +391,7 @@ WELD_KERNEL_BODY(weld_kernel_solve_one) {
     return with_blas(task, call, [&]<class T>(const Blas<T>& blas) -> std::int32_t {
         Matrix x;
         T* to = new_matrix<T>(task, call, b.len, 1, &x);
-        *static_cast<WeldVec*>(result) = x.elements;
+        *static_cast<WeldVec*>(result) = x.cells;
         return to ? solve(blas, task, call, {b, b.len, 1}, to) : kFailed;
     });
 }

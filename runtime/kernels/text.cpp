@@ -4,28 +4,15 @@
 #include <cstring>
 
 #include "runtime/entry.h"
-#include "runtime/io/output.h"
 #include "runtime/io/print_value.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/printing.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
 
 namespace weld::runtime {
 
 namespace {
-
-/// Where the run prints to, until it is to stop.
-class TaskOutput final : public Output {
-  public:
-    explicit TaskOutput(Task* task) : task_(task) {}
-    bool write(std::string_view text) override {
-        Output* output = task_->run->output;
-        return !task_->should_stop() && (output ? *output : standard_output()).write(text);
-    }
-
-  private:
-    Task* task_;
-};
 
 /// A string of the run that grows.
 class TextOutput final : public Output {
@@ -47,11 +34,6 @@ class TextOutput final : public Output {
     std::int32_t loc_;
     WeldAppender text_ = {};
 };
-
-std::int32_t finish_print(Task* task, const WeldCall* call, Writer& out) {
-    if (!out.flush()) return kOk;
-    return task->check_stop(call->loc) ? kFailed : fail_call(task, call, "the output cannot be written");
-}
 
 /// The string `f(c)` of the bytes `c` of a string.
 template <class F>

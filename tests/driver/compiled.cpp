@@ -59,7 +59,7 @@ Ran Compiled::run(std::span<const interp::Value> args, int threads) const {
     runtime::RunOptions options;
     options.threads = threads;
     Printed printed;
-    options.output = &printed;
+    options.output = options.errors = &printed;
     const RunOutcome out = program_->run(arguments, options);
     ran.done = out.ok();
     ran.output = std::move(printed.text);

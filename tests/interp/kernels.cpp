@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "tests/interp/cells.h"
 #include "tests/interp/text.h"
 
 namespace weld::interp {
@@ -219,6 +220,7 @@ std::optional<Value> call_builtin(Kernel call, const Values& args, Slack& slack,
     for (const char* name : {"weld_print", "weld_print_text", "weld_format", "weld_concat", "weld_compare",
                              "weld_upper", "weld_lower"})
         if (kernel.name == name) return text(call, args, output);
+    if (is_cell_kernel(kernel.name)) return call_cell_kernel(call, args, output);
     if (kernel.name == "weld_contains") {
         const std::string needle = bytes_of(args[1]);
         return for_each_string(kernel, args[0],

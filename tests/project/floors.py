@@ -11,8 +11,8 @@ FLOORS = {
     "weldir": (["weldir", "runtime/abi/kernels.def"], ["fmt"]),
     "frontend/text": (["weldir/support", "frontend/text"], ["fmt", "re2"]),
     "frontend/weld": (["weldir", "frontend/text", "frontend/weld"], ["fmt", "re2"]),
-    "frontend/daphne": (["weldir", "frontend/text", "frontend/weld", "frontend/daphne"], ["fmt", "re2"]),
-    "runtime": (["runtime", "weldir/support"], ["fmt", "oneapi", "tbb", "hwy", "xsimd", "re2"]),
+    "frontend/daphne": (["weldir", "frontend/text", "frontend/weld", "frontend/daphne"], ["fmt", "re2", "fast_float", "nlohmann"]),
+    "runtime": (["runtime", "weldir/support"], ["fmt", "oneapi", "tbb", "hwy", "xsimd", "re2", "fast_float", "nlohmann"]),
     "codegen": (["weldir", "codegen", "runtime/abi"], ["fmt", "llvm"]),
     "include/weld": (["weld"], []),
 }

@@ -25,10 +25,24 @@ struct Class {
     std::string_view meaning;
     bool (*holds)(const Type*);
 };
+bool is_cell(const Type* t) { return t->is_scalar() || (t->is_vec() && t->elem()->is_scalar(Scalar::I8)); }
+bool is_integer_type(const Type* t) {
+    return t->is_scalar() && !is_float(t->scalar) && t->scalar != Scalar::Bool;
+}
 constexpr Class kClasses[] = {
     {'T', "a value", [](const Type* t) { return !t->holds_builder && !t->is_function(); }},
     {'B', "`i8` or `u8`", [](const Type* t) { return t->is_scalar(Scalar::I8) || t->is_scalar(Scalar::U8); }},
     {'F', "`f32` or `f64`", [](const Type* t) { return t->is_scalar() && is_float(t->scalar); }},
+    {'S', "a scalar", [](const Type* t) { return t->is_scalar(); }},
+    {'I', "an integer", is_integer_type},
+    {'N', "a number", [](const Type* t) { return t->is_scalar() && t->scalar != Scalar::Bool; }},
+    {'C', "a scalar or `vec[i8]`", is_cell},
+    {'V', "a struct of vectors of scalars or of `vec[i8]`",
+     [](const Type* t) {
+         return t->is_struct() && std::ranges::all_of(t->args, [](const Type* column) {
+                    return column->is_vec() && is_cell(column->elem());
+                });
+     }},
 };
 
 const Class* class_of(char letter) {
@@ -112,6 +126,10 @@ std::vector<const Type*> types_of(std::span<const Expr* const> args) {
 
 bool is_builtin_kernel(std::string_view name) {
     return std::ranges::any_of(kKernels, [&](const BuiltinKernel& k) { return k.name == name; });
+}
+
+bool reaches_files(std::string_view name) {
+    return name.starts_with("weld_read_") || name.starts_with("weld_write_");
 }
 
 const BuiltinKernel* find_builtin_kernel(std::string_view name, std::span<const Type* const> params,

@@ -22,6 +22,8 @@ struct BuiltinKernel {
 };
 
 bool is_builtin_kernel(std::string_view name);
+/// Calls of it read or write files, so where functions are allowed by name, it has to be among them.
+bool reaches_files(std::string_view name);
 /// The overload of `name` that fits these types; null if there is none.
 const BuiltinKernel* find_builtin_kernel(std::string_view name, std::span<const Type* const> params,
                                          const Type* result);

@@ -6,6 +6,8 @@
 // it points to. What is no regular file (a pipe, a device) is written as it is.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,7 +19,8 @@ namespace weld {
 
 class NewFiles {
   public:
-    NewFiles();
+    /// Writing fails once `*stop` is not 0.
+    explicit NewFiles(const std::atomic<std::int32_t>* stop = nullptr);
     ~NewFiles();
     NewFiles(const NewFiles&) = delete;
     NewFiles& operator=(const NewFiles&) = delete;
@@ -33,6 +36,7 @@ class NewFiles {
 
   private:
     struct File;
+    const std::atomic<std::int32_t>* stop_;
     std::vector<std::unique_ptr<File>> files_;  // not yet in their places
 };
 

@@ -1,6 +1,6 @@
 // mkostemp beside the file, then rename; several files are exchanged with what was there, so that the first
 // ones can be put back if a later one fails.
-#include "frontend/cli/new_files.h"
+#include "runtime/io/new_files.h"
 
 #include <atomic>
 #include <cerrno>
@@ -16,8 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "frontend/cli/interrupt.h"
-#include "frontend/cli/signal_list.h"
+#include "runtime/io/signal_list.h"
 #include "weldir/support/visible.h"
 
 namespace weld {
@@ -177,7 +176,7 @@ struct NewFiles::File {
     }
 };
 
-NewFiles::NewFiles() = default;
+NewFiles::NewFiles(const std::atomic<std::int32_t>* stop) : stop_(stop) {}
 
 NewFiles::~NewFiles() {
     for (const auto& file : files_) file->remove_temporary();
@@ -196,7 +195,7 @@ std::string NewFiles::write(const std::string& path, const std::function<std::st
     if (const int number = find_place(path, &file.place)) return complaint(path, number);
     const int fd = file.place.special ? open_special(file.place) : file.make();
     if (fd < 0) return complaint(path, errno);
-    Writer out(fd, Interruptible::stop_flag());
+    Writer out(fd, stop_);
     std::string error = fill(out);
     const int number = out.flush();
     if (error.empty() && number) error = std::strerror(number);

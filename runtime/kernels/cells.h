@@ -1,0 +1,84 @@
+// Matrices, frames and their cells, as kernels of many cell types see them.
+//
+// A matrix is `{vec[C], i64, i64}`: cells by rows, the number of rows, that of columns. A frame is
+// `{{vec[C1], vec[C2], ...}, i64}`: its columns and the number of rows. A cell is a scalar or a string, a
+// vec[i8].
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "runtime/abi/weld_abi.h"
+#include "runtime/kernels/kernel.h"
+
+namespace weld::runtime {
+
+/// A bool in memory: any byte but 0 is true.
+struct Bool {
+    std::uint8_t byte;
+    operator int() const { return byte != 0; }
+};
+
+/// Calls `f` with the C++ type of the cells of `type`: f.template operator()<T>(). WeldVec is a string.
+template <class F>
+auto with_cell(const WeldType* type, const F& f) {
+    switch (type->kind) {
+        case kWeldBool: return f.template operator()<Bool>();
+        case kWeldI8: return f.template operator()<std::int8_t>();
+        case kWeldI16: return f.template operator()<std::int16_t>();
+        case kWeldI32: return f.template operator()<std::int32_t>();
+        case kWeldI64: return f.template operator()<std::int64_t>();
+        case kWeldU8: return f.template operator()<std::uint8_t>();
+        case kWeldU16: return f.template operator()<std::uint16_t>();
+        case kWeldU32: return f.template operator()<std::uint32_t>();
+        case kWeldU64: return f.template operator()<std::uint64_t>();
+        case kWeldF32: return f.template operator()<float>();
+        case kWeldF64: return f.template operator()<double>();
+        default: return f.template operator()<WeldVec>();
+    }
+}
+
+struct Matrix {
+    WeldVec cells;
+    std::int64_t rows, columns;
+};
+
+/// Has as many cells as its rows and columns say; else the call fails. Status.
+inline std::int32_t check_matrix(Task* task, const WeldCall* call, const Matrix& m) {
+    std::int64_t size;
+    const bool right = m.rows >= 0 && m.columns >= 0 && !__builtin_mul_overflow(m.rows, m.columns, &size) &&
+                       size == m.cells.len;
+    return right ? kOk
+                 : fail_call(task, call, "a matrix of {} rows and {} columns cannot have {} elements", m.rows,
+                             m.columns, m.cells.len);
+}
+
+/// A frame whose columns have the type `columns`.
+struct Frame {
+    const WeldType* columns;
+    const char* data;
+
+    std::int64_t num_columns() const { return columns->num_args; }
+    const WeldType* cell(std::int64_t i) const { return columns->args[i]->args[0]; }
+    const WeldVec& column(std::int64_t i) const {
+        return *reinterpret_cast<const WeldVec*>(data + columns->offsets[i]);
+    }
+    std::int64_t rows() const { return *reinterpret_cast<const std::int64_t*>(data + columns->size); }
+};
+
+/// Each column has as many cells as the frame has rows; there is a label for each. Status.
+inline std::int32_t check_frame(Task* task, const WeldCall* call, const Frame& frame, const WeldVec& labels) {
+    for (std::int64_t i = 0; i < frame.num_columns(); ++i)
+        if (frame.column(i).len != frame.rows())
+            return fail_call(task, call, "column {} of a frame of {} rows has {} cells", i, frame.rows(),
+                             frame.column(i).len);
+    if (labels.len != frame.num_columns())
+        return fail_call(task, call, "{} columns have {} labels", frame.num_columns(), labels.len);
+    return kOk;
+}
+
+inline std::string_view label(const WeldVec& labels, std::int64_t i) {
+    return text_of(static_cast<const WeldVec*>(labels.data)[i]);
+}
+
+}  // namespace weld::runtime

@@ -1,0 +1,243 @@
+// Reading and writing matrices and frames. The ending of a file's name says what it holds: `.csv`, `.mtx`
+// (Matrix Market), `.dbdf` (DAPHNE's binary format). Files are written whole or not at all, with a `.meta`
+// beside them.
+#include "runtime/kernels/files.h"
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/io/new_files.h"
+#include "runtime/memory.h"
+#include "runtime/parallel.h"
+#include "weldir/support/visible.h"
+
+namespace weld::runtime {
+
+std::int32_t fail_file(Task* task, const WeldCall* call, const TableFile& file, std::string_view what) {
+    return fail_call(task, call, "`{}`: {}", visible(file.path), what);
+}
+
+std::int32_t check_table(Task* task, const WeldCall* call, const TableFile& file, std::int64_t rows,
+                         std::int64_t columns) {
+    if (file.rows >= 0 && rows != file.rows)
+        return fail_file(task, call, file, fmt::format("it has {} rows, not {}", rows, file.rows));
+    if (file.columns >= 0 && columns != file.columns)
+        return fail_file(task, call, file, fmt::format("it has {} columns, not {}", columns, file.columns));
+    return kOk;
+}
+
+namespace {
+
+// ---- reading
+
+/// A descriptor for reading.
+class OpenFile {
+  public:
+    explicit OpenFile(const std::string& path)
+        : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)) {}
+    ~OpenFile() {
+        if (fd_ >= 0) ::close(fd_);
+    }
+    OpenFile(const OpenFile&) = delete;
+    OpenFile& operator=(const OpenFile&) = delete;
+    int fd() const { return fd_; }
+
+  private:
+    int fd_;
+};
+
+/// Reads bytes [at, at + size) of a file to `to`; nothing, or what is wrong.
+std::string read_at(int fd, char* to, std::int64_t at, std::int64_t size) {
+    while (size > 0) {
+        const ssize_t n = ::pread(fd, to, std::size_t(size), at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return std::strerror(errno);
+        if (n == 0) return "it became shorter while it was read";
+        to += n;
+        at += n;
+        size -= n;
+    }
+    return {};
+}
+
+/// All bytes of a file. Status.
+std::int32_t load(Task* task, const WeldCall* call, TableFile& file) {
+    const OpenFile open(file.path);
+    struct stat about;
+    if (open.fd() < 0 || ::fstat(open.fd(), &about) != 0)
+        return fail_file(task, call, file, std::strerror(errno));
+    if (!S_ISREG(about.st_mode)) return fail_file(task, call, file, "it is no regular file");
+    char* to = allocate_array<char>(task, about.st_size, call->loc);
+    if (!to) return kFailed;
+    file.bytes = {to, std::size_t(about.st_size)};
+    constexpr std::int64_t each = 4 << 20;
+    return run_parts(task, (about.st_size + each - 1) / each, true, call->loc,
+                     [&](Task* t, int, std::int64_t i) -> std::int32_t {
+                         const std::int64_t at = i * each,
+                                            size = std::min<std::int64_t>(each, about.st_size - at);
+                         const std::string wrong = read_at(open.fd(), to + at, at, size);
+                         return wrong.empty() ? t->check_stop(call->loc) : fail_file(t, call, file, wrong);
+                     });
+}
+
+std::int32_t check_path(Task* task, const WeldCall* call, const std::string& path) {
+    return path.find('\0') == path.npos ? kOk : fail_call(task, call, "a path with a byte 0");
+}
+
+std::int32_t read_table(Task* task, const WeldCall* call, TableFile& file) {
+    if (check_path(task, call, file.path)) return kFailed;
+    if (file.path.ends_with(".csv")) return load(task, call, file) || read_csv_table(task, call, file);
+    if (file.path.ends_with(".mtx")) return load(task, call, file) || read_matrix_market(task, call, file);
+    if (file.path.ends_with(".dbdf")) return load(task, call, file) || read_binary_table(task, call, file);
+    if (file.path.ends_with(".parquet")) return fail_file(task, call, file, "this build cannot read Parquet");
+    return fail_file(task, call, file, "files end in `.csv`, `.mtx` or `.dbdf`");
+}
+
+/// What the arguments of both kinds of call say: (path, rows, columns or -1 [, delimiter, header]).
+TableFile wanted_file(const WeldCall* call, int shape_args) {
+    TableFile file{.path = std::string(text_of(argument<WeldVec>(call, 0))),
+                   .bytes = {},
+                   .rows = argument<std::int64_t>(call, 1),
+                   .columns = shape_args > 1 ? argument<std::int64_t>(call, 2) : -1,
+                   .make = {}};
+    if (call->num_args > shape_args + 1) {
+        file.delimiter = argument<char>(call, shape_args + 1);
+        file.has_header = argument<Bool>(call, shape_args + 2);
+    }
+    return file;
+}
+
+std::int32_t read_matrix(Task* task, const WeldCall* call, Matrix* to) {
+    TableFile file = wanted_file(call, 2);
+    const WeldType* cell = call->types[0];
+    file.make = [&](std::int64_t rows, std::int64_t columns) -> std::vector<TableColumn> {
+        std::int64_t size;
+        if (__builtin_mul_overflow(rows, columns, &size)) {
+            task->fail_memory(call->loc, Shortage::Limit);
+            return {};
+        }
+        char* data = static_cast<char*>(allocate_array(task, size, cell->size, call->loc));
+        if (!data) return {};
+        *to = {{data, size}, rows, columns};
+        std::vector<TableColumn> all;
+        for (std::int64_t j = 0; j < columns; ++j)
+            all.push_back({cell, data + j * cell->size, columns * cell->size});
+        return all;
+    };
+    if (read_table(task, call, file)) return kFailed;
+    if (cell->kind != kWeldVec) release(task, const_cast<char*>(file.bytes.data()));
+    return kOk;
+}
+
+std::int32_t read_frame(Task* task, const WeldCall* call, char* to) {
+    TableFile file = wanted_file(call, 1);
+    const WeldType* type = call->types[0];
+    file.columns = type->num_args;
+    file.make = [&](std::int64_t rows, std::int64_t columns) {
+        std::vector<TableColumn> all;
+        for (std::int64_t j = 0; j < columns; ++j) {
+            const WeldType* cell = type->args[j]->args[0];
+            char* data = static_cast<char*>(allocate_array(task, rows, cell->size, call->loc));
+            if (!data) return std::vector<TableColumn>();
+            *reinterpret_cast<WeldVec*>(to + type->offsets[j]) = {data, rows};
+            all.push_back({cell, data, cell->size});
+        }
+        *reinterpret_cast<std::int64_t*>(to + type->size) = rows;
+        return all;
+    };
+    return read_table(task, call, file);
+}
+
+// ---- writing
+
+std::string_view value_type(const WeldType* cell) {
+    switch (cell->kind) {
+        case kWeldI8: return "si8";
+        case kWeldI16:
+        case kWeldI32: return "si32";
+        case kWeldI64: return "si64";
+        case kWeldBool:
+        case kWeldU8: return "ui8";
+        case kWeldU16:
+        case kWeldU32: return "ui32";
+        case kWeldU64: return "ui64";
+        case kWeldF32: return "f32";
+        case kWeldF64: return "f64";
+        default: return "str";
+    }
+}
+
+/// The text of the file's `.meta`. `labels`: null for a matrix.
+std::string description(const std::vector<TableColumn>& columns, std::int64_t rows, const WeldVec* labels,
+                        const WeldType* cell) {
+    nlohmann::json meta = {{"numRows", rows}, {"numCols", columns.size()}};
+    if (!labels) meta["valueType"] = value_type(cell);
+    else meta["schema"] = nlohmann::json::array();
+    for (std::size_t i = 0; labels && i < columns.size(); ++i)
+        meta["schema"].push_back(
+            {{"label", label(*labels, std::int64_t(i))}, {"valueType", value_type(columns[i].cell)}});
+    return meta.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+/// Writes the table and its `.meta` to the path that is argument `number`. Status.
+std::int32_t write_table(Task* task, const WeldCall* call, int number,
+                         const std::vector<TableColumn>& columns, std::int64_t rows,
+                         const std::string& meta) {
+    const std::string path(text_of(argument<WeldVec>(call, number)));
+    if (check_path(task, call, path)) return kFailed;
+    const bool is_csv = path.ends_with(".csv"), is_binary = path.ends_with(".dbdf") && number == 1;
+    if (!is_csv && !is_binary)
+        return fail_call(
+            task, call, "`{}`: {}", visible(path),
+            number == 1 ? "matrices are written to `.csv` and `.dbdf`" : "frames are written to `.csv`");
+    for (const TableColumn& c : columns)
+        if (is_binary && c.cell->kind == kWeldVec)
+            return fail_call(task, call, "`{}`: `.dbdf` holds no strings", visible(path));
+    NewFiles files(task->stop);
+    std::string error = files.write(path, [&](Writer& out) {
+        is_csv ? write_csv_table(columns, rows, out) : write_binary_table(columns, rows, out);
+        return std::string();
+    });
+    if (error.empty())
+        error = files.write(path + ".meta", [&](Writer& out) { return out.put(meta), std::string(); });
+    if (error.empty()) error = files.commit();
+    if (error.empty()) return kOk;
+    return task->check_stop(call->loc) ? kFailed : fail_call(task, call, "{}", error);
+}
+
+}  // namespace
+
+}  // namespace weld::runtime
+
+using namespace weld::runtime;
+
+WELD_KERNEL_BODY(weld_kernel_read_matrix) { return read_matrix(task, call, static_cast<Matrix*>(result)); }
+
+WELD_KERNEL_BODY(weld_kernel_read_frame) { return read_frame(task, call, static_cast<char*>(result)); }
+
+WELD_KERNEL_BODY(weld_kernel_write_matrix) {
+    const auto& m = argument<Matrix>(call, 0);
+    if (check_matrix(task, call, m)) return kFailed;
+    const WeldType* cell = call->types[0];
+    std::vector<TableColumn> columns;
+    for (std::int64_t j = 0; j < m.columns; ++j)
+        columns.push_back({cell, static_cast<char*>(m.cells.data) + j * cell->size, m.columns * cell->size});
+    return write_table(task, call, 1, columns, m.rows, description(columns, m.rows, nullptr, cell));
+}
+
+WELD_KERNEL_BODY(weld_kernel_write_frame) {
+    const Frame frame{call->types[0], &argument<char>(call, 0)};
+    const auto& labels = argument<WeldVec>(call, 1);
+    if (check_frame(task, call, frame, labels)) return kFailed;
+    std::vector<TableColumn> columns;
+    for (std::int64_t j = 0; j < frame.num_columns(); ++j)
+        columns.push_back({frame.cell(j), static_cast<char*>(frame.column(j).data), frame.cell(j)->size});
+    return write_table(task, call, 2, columns, frame.rows(),
+                       description(columns, frame.rows(), &labels, nullptr));
+}

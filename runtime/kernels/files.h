@@ -1,0 +1,56 @@
+// Tables in files, for the kernels that read and write them.
+//
+// A table is a matrix or a frame: columns whose cells lie some bytes apart. Readers get the bytes of a file,
+// which lie in memory of the run, so that strings of the table may point into them; they check the shape that
+// is wanted (-1: as in the file) and have the columns made when they know how many rows there are.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/io/writer.h"
+#include "runtime/kernels/cells.h"
+
+namespace weld::runtime {
+
+struct TableColumn {
+    const WeldType* cell;
+    char* data;
+    std::int64_t stride;  ///< bytes from one row to the next
+
+    void* at(std::int64_t row) const { return data + row * stride; }
+};
+
+struct TableFile {
+    std::string path;
+    std::string_view bytes;  ///< in memory of the run
+    std::int64_t rows, columns;
+    char delimiter = ',';
+    bool has_header = false;
+    /// Makes columns of so many rows; empty after recording the failure.
+    std::function<std::vector<TableColumn>(std::int64_t rows, std::int64_t columns)> make;
+};
+
+/// Fails with what is wrong with the file. Status.
+std::int32_t fail_file(Task* task, const WeldCall* call, const TableFile& file, std::string_view what);
+/// The file has these rows and columns: what is wanted, too? Status.
+std::int32_t check_table(Task* task, const WeldCall* call, const TableFile& file, std::int64_t rows,
+                         std::int64_t columns);
+
+// Each fills a table. Status.
+std::int32_t read_csv_table(Task* task, const WeldCall* call, const TableFile& file);
+std::int32_t read_matrix_market(Task* task, const WeldCall* call, const TableFile& file);
+std::int32_t read_binary_table(Task* task, const WeldCall* call, const TableFile& file);
+
+// Each writes one, as long as the output takes more.
+void write_csv_table(const std::vector<TableColumn>& columns, std::int64_t rows, Writer& out);
+void write_binary_table(const std::vector<TableColumn>& columns, std::int64_t rows, Writer& out);
+
+/// The number that a text begins with, after white space, rounded or cut as C casts do; NaN or 0 if it begins
+/// with none. T: a number or Bool.
+template <class T>
+T lenient_number(std::string_view text);
+
+}  // namespace weld::runtime

@@ -1,0 +1,284 @@
+// Files that hold one matrix of numbers: Matrix Market, and DAPHNE's binary format.
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <type_traits>
+
+#include "runtime/kernels/files.h"
+#include "runtime/parallel.h"
+
+namespace weld::runtime {
+
+namespace {
+
+/// Sets the cell at (row, column) to a number.
+template <class T>
+void set(const std::vector<TableColumn>& cells, std::int64_t row, std::int64_t column, T value) {
+    *static_cast<T*>(cells[std::size_t(column)].at(row)) = value;
+}
+
+std::vector<TableColumn> zeros(Task* task, const WeldCall* call, const TableFile& file, std::int64_t rows,
+                               std::int64_t columns) {
+    std::vector<TableColumn> cells = file.make(rows, columns);
+    if (!cells.empty() &&
+        in_strips(task, 0, rows * columns, call->loc, [&](std::int64_t from, std::int64_t to) {
+            std::memset(cells[0].data + from * cells[0].cell->size, 0,
+                        std::size_t((to - from) * cells[0].cell->size));
+        }))
+        cells.clear();
+    return cells;
+}
+
+/// Calls f<T>() for cells that are numbers; strings fail. Status.
+template <class F>
+std::int32_t with_numbers(Task* task, const WeldCall* call, const TableFile& file, const F& f) {
+    return with_cell(call->types[0], [&]<class T>() -> std::int32_t {
+        if constexpr (std::is_arithmetic_v<T>) return f.template operator()<T>();
+        else return fail_file(task, call, file, "it holds numbers");
+    });
+}
+
+// ---- Matrix Market
+
+class MatrixMarket {
+  public:
+    MatrixMarket(Task* task, const WeldCall* call, const TableFile& file)
+        : task_(task), call_(call), file_(file), rest_(file.bytes) {}
+
+    template <class T>
+    std::int32_t read() {
+        if (!read_banner()) return fail("its first line is not one of a Matrix Market file of numbers");
+        while (rest_.starts_with('%') || rest_.starts_with('\n') || rest_.starts_with("\r\n")) skip_line();
+        std::int64_t rows, columns, count = 0;
+        if (!take(&rows) || !take(&columns) || (!is_array_ && !take(&count)) || rows <= 0 || columns <= 0 ||
+            count < 0)
+            return fail("its shape is missing or wrong");
+        if (!is_general() && rows != columns) return fail("it is to be symmetric, but not square");
+        if (check_table(task_, call_, file_, rows, columns)) return kFailed;
+        cells_ = zeros(task_, call_, file_, rows, columns);
+        if (cells_.empty()) return kFailed;
+        return is_array_ ? read_array<T>(rows, columns) : read_entries<T>(rows, columns, count);
+    }
+
+  private:
+    std::int32_t fail(std::string_view what) const { return fail_file(task_, call_, file_, what); }
+    bool is_general() const { return symmetry_ == "general"; }
+
+    void skip_line() { rest_.remove_prefix(std::min(rest_.find('\n'), rest_.size() - 1) + 1); }
+
+    std::string_view word() {
+        while (!rest_.empty() && std::isspace(static_cast<unsigned char>(rest_[0]))) rest_.remove_prefix(1);
+        std::size_t size = 0;
+        while (size < rest_.size() && !std::isspace(static_cast<unsigned char>(rest_[size]))) ++size;
+        const std::string_view found = rest_.substr(0, size);
+        rest_.remove_prefix(size);
+        return found;
+    }
+    std::string lower_word() {
+        std::string text(word());
+        for (char& c : text) c = char(std::tolower(static_cast<unsigned char>(c)));
+        return text;
+    }
+
+    template <class T>
+    bool take(T* value) {
+        const std::string_view text = word();
+        *value = lenient_number<T>(text);
+        return !text.empty();
+    }
+
+    bool read_banner() {
+        if (lower_word() != "%%matrixmarket" || lower_word() != "matrix") return false;
+        const std::string format = lower_word(), field = lower_word();
+        symmetry_ = lower_word();
+        skip_line();
+        is_array_ = format == "array";
+        is_pattern_ = field == "pattern";
+        const bool known =
+            field == "real" || field == "integer" || field == "double" || (is_pattern_ && !is_array_);
+        return known && (is_array_ || format == "coordinate") &&
+               (is_general() || symmetry_ == "symmetric" || symmetry_ == "skew-symmetric");
+    }
+
+    template <class T>
+    void put(std::int64_t row, std::int64_t column, T value) {
+        set(cells_, row, column, value);
+        if (!is_general() && row != column)
+            set(cells_, column, row, symmetry_ == "symmetric" ? value : T(T(0) - value));
+    }
+
+    template <class T>
+    std::int32_t read_entries(std::int64_t rows, std::int64_t columns, std::int64_t count) {
+        return in_strips(
+            task_, 0, count, call_->loc, [&](std::int64_t from, std::int64_t to) -> std::int32_t {
+                for (std::int64_t i = from; i < to; ++i) {
+                    std::int64_t row, column;
+                    T value = 1;
+                    if (!take(&row) || !take(&column) || (!is_pattern_ && !take(&value)))
+                        return fail(fmt::format("it has {} of {} entries", i, count));
+                    if (row < 1 || row > rows || column < 1 || column > columns)
+                        return fail(
+                            fmt::format("an entry at row {}, column {}, outside of the matrix", row, column));
+                    put(row - 1, column - 1, value);
+                }
+                return kOk;
+            });
+    }
+
+    /// By columns; of a symmetric matrix those on and below the diagonal, of a skew one those below.
+    template <class T>
+    std::int32_t read_array(std::int64_t rows, std::int64_t columns) {
+        return in_strips<64>(task_, 0, columns, call_->loc,
+                             [&](std::int64_t from, std::int64_t to) -> std::int32_t {
+                                 for (std::int64_t j = from; j < to; ++j)
+                                     for (std::int64_t i = is_general()               ? 0
+                                                           : symmetry_ == "symmetric" ? j
+                                                                                      : j + 1;
+                                          i < rows; ++i) {
+                                         T value = 0;
+                                         if (!take(&value)) return fail("it has too few numbers");
+                                         put(i, j, value);
+                                     }
+                                 return kOk;
+                             });
+    }
+
+    Task* task_;
+    const WeldCall* call_;
+    const TableFile& file_;
+    std::string_view rest_;
+    std::string symmetry_;
+    bool is_array_ = false, is_pattern_ = false;
+    std::vector<TableColumn> cells_;
+};
+
+// ---- DAPHNE's binary format
+//
+// Bytes: version 1, kind of data, rows u64, columns u64, type of the cells; then blocks of row u64, column
+// u64 of their first cell, rows u32, columns u32, kind, and if they are not empty type of the cells and data.
+
+enum : std::uint8_t { kVersion = 1 };
+enum Kind : std::uint8_t { kDense = 1, kCsr = 2 };
+enum BlockKind : std::uint8_t { kEmptyBlock, kDenseBlock, kCsrBlock, kCooBlock };
+
+/// ui8 ui16 ui32 ui64 si8 si16 si32 si64 f32 f64, from 1.
+std::uint8_t type_code(const WeldType* cell) {
+    switch (cell->kind) {
+        case kWeldBool:
+        case kWeldU8: return 1;
+        case kWeldU16: return 2;
+        case kWeldU32: return 3;
+        case kWeldU64: return 4;
+        case kWeldI8: return 5;
+        case kWeldI16: return 6;
+        case kWeldI32: return 7;
+        case kWeldI64: return 8;
+        case kWeldF32: return 9;
+        default: return 10;
+    }
+}
+
+template <class T>
+std::string_view bytes_of(const T& value) {
+    return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+class BinaryTable {
+  public:
+    BinaryTable(Task* task, const WeldCall* call, const TableFile& file)
+        : task_(task), call_(call), file_(file), rest_(file.bytes) {}
+
+    template <class T>
+    std::int32_t read() {
+        std::uint8_t version, kind, type;
+        std::int64_t rows, columns;
+        if (!take(&version) || version != kVersion || !take(&kind) || !take(&rows) || !take(&columns) ||
+            !take(&type))
+            return fail("it doesn't begin as a file of the binary format does");
+        if (kind != kDense) return fail("it holds no dense matrix");
+        if (type != type_code(call_->types[0])) return fail("its cells have another type");
+        if (rows <= 0 || columns <= 0) return fail("its shape is wrong");
+        if (check_table(task_, call_, file_, rows, columns)) return kFailed;
+        cells_ = zeros(task_, call_, file_, rows, columns);
+        if (cells_.empty()) return kFailed;
+        while (!rest_.empty())
+            if (read_block<T>(rows, columns)) return kFailed;
+        return kOk;
+    }
+
+  private:
+    std::int32_t fail(std::string_view what) const { return fail_file(task_, call_, file_, what); }
+
+    template <class T>
+    bool take(T* value) {
+        if (rest_.size() < sizeof *value) return false;
+        std::memcpy(value, rest_.data(), sizeof *value);
+        rest_.remove_prefix(sizeof *value);
+        return true;
+    }
+
+    template <class T>
+    std::int32_t read_block(std::int64_t rows, std::int64_t columns) {
+        std::uint64_t row, column;
+        std::uint32_t height, width;
+        std::uint8_t kind, type;
+        if (!take(&row) || !take(&column) || !take(&height) || !take(&width) || !take(&kind))
+            return fail("it ends too early");
+        if (row > std::uint64_t(rows) || column > std::uint64_t(columns) ||
+            height > std::uint64_t(rows) - row || width > std::uint64_t(columns) - column)
+            return fail("a block lies outside of the matrix");
+        if (kind == kEmptyBlock) return task_->check_stop(call_->loc);
+        if (kind != kDenseBlock) return fail("it has a block of an unknown kind");
+        if (!take(&type) || type != type_code(call_->types[0])) return fail("its cells have another type");
+        if (rest_.size() / sizeof(T) < std::uint64_t(height) * width) return fail("it ends too early");
+        return in_strips(
+            task_, 0, std::int64_t(height) * width, call_->loc, [&](std::int64_t from, std::int64_t to) {
+                for (std::int64_t i = from; i < to; ++i) {
+                    T value = 0;
+                    take(&value);
+                    set(cells_, std::int64_t(row) + i / width, std::int64_t(column) + i % width, value);
+                }
+            });
+    }
+
+    Task* task_;
+    const WeldCall* call_;
+    const TableFile& file_;
+    std::string_view rest_;
+    std::vector<TableColumn> cells_;
+};
+
+}  // namespace
+
+std::int32_t read_matrix_market(Task* task, const WeldCall* call, const TableFile& file) {
+    return with_numbers(task, call, file,
+                        [&]<class T>() { return MatrixMarket(task, call, file).read<T>(); });
+}
+
+std::int32_t read_binary_table(Task* task, const WeldCall* call, const TableFile& file) {
+    return with_numbers(task, call, file, [&]<class T>() { return BinaryTable(task, call, file).read<T>(); });
+}
+
+/// In blocks of whole rows.
+void write_binary_table(const std::vector<TableColumn>& columns, std::int64_t rows, Writer& out) {
+    const std::uint8_t type = columns.empty() ? 10 : type_code(columns[0].cell);
+    const auto head = [&](std::uint8_t a, std::uint8_t b) { out.put(bytes_of(a)), out.put(bytes_of(b)); };
+    head(kVersion, kDense);
+    out.put(bytes_of(std::uint64_t(rows)));
+    out.put(bytes_of(std::uint64_t(columns.size())));
+    out.put(bytes_of(type));
+    constexpr std::int64_t most = 1 << 30;
+    for (std::int64_t from = 0; from < rows && !out.failed(); from += most) {
+        const std::int64_t to = std::min(rows, from + most);
+        out.put(bytes_of(std::uint64_t(from)));
+        out.put(bytes_of(std::uint64_t(0)));
+        out.put(bytes_of(std::uint32_t(to - from)));
+        out.put(bytes_of(std::uint32_t(columns.size())));
+        head(kDenseBlock, type);
+        for (std::int64_t i = from; i < to && !out.failed(); ++i)
+            for (const TableColumn& c : columns)
+                out.put(std::string_view(static_cast<const char*>(c.at(i)), std::size_t(c.cell->size)));
+    }
+}
+
+}  // namespace weld::runtime

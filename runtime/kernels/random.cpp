@@ -1,0 +1,254 @@
+// Random numbers, the same bits for the same seed on every machine: the engines and distributions are those
+// of libstdc++, asked in the order in which DAPHNE asks them. So nothing here is done in parallel.
+#include <algorithm>
+#include <climits>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <type_traits>
+#include <unordered_set>
+
+#include "runtime/kernels/cells.h"
+#include "runtime/kernels/kernel.h"
+#include "runtime/memory.h"
+#include "runtime/parallel.h"
+
+namespace weld::runtime {
+
+namespace {
+
+/// Calls `f` with the C++ number that the row's variable stands for.
+template <class F>
+std::int32_t with_number(const WeldCall* call, const F& f) {
+    return with_cell(call->types[0], [&]<class T>() -> std::int32_t {
+        if constexpr (std::is_arithmetic_v<T>) return f.template operator()<T>();
+        else return kFailed;  // the rows have numbers alone
+    });
+}
+
+/// Evenly distributed from `min` to `max`; integers include `max`. Those of 8 bits are drawn as `int`, which
+/// gives the same numbers.
+template <class T>
+class Uniform {
+  public:
+    Uniform(T min, T max) : distribution_(min, max) {}
+    template <class Engine>
+    T operator()(Engine& engine) {
+        return T(distribution_(engine));
+    }
+
+  private:
+    using Drawn = std::conditional_t<sizeof(T) == 1, int, T>;
+    std::conditional_t<std::is_floating_point_v<T>, std::uniform_real_distribution<Drawn>,
+                       std::uniform_int_distribution<Drawn>>
+        distribution_;
+};
+
+/// Chooses `count` of the places 0...n-1: use(i) for each of them, ascending. Status.
+template <class Use>
+std::int32_t choose(Task* task, const WeldCall* call, std::mt19937& engine, std::int64_t n,
+                    std::int64_t count, const Use& use) {
+    const auto take = [&](auto place) {
+        std::int64_t taken = 0;
+        return in_strips(task, 0, n, call->loc, [&](std::int64_t from, std::int64_t to) {
+            for (std::int64_t i = from; i < to && taken < count; ++i) {
+                // Both are whole and far below 2^53, where DAPHNE's fmod is a remainder of integers.
+                if (std::int64_t(place(engine)) % (n - i) >= count - taken) continue;
+                use(i);
+                ++taken;
+            }
+        });
+    };
+    if (n - 1 <= INT_MAX) return take(std::uniform_int_distribution<int>(0, int(n - 1)));
+    return take(std::uniform_int_distribution<std::int64_t>(0, n - 1));
+}
+
+/// What both kinds of random matrix demand. Status.
+template <class T>
+std::int32_t check_random(Task* task, const WeldCall* call, std::int64_t* size) {
+    const T min = argument<T>(call, 0), max = argument<T>(call, 1);
+    const auto rows = argument<std::int64_t>(call, 2), columns = argument<std::int64_t>(call, 3);
+    const double sparsity = argument<double>(call, 4);
+    if (rows <= 0 || columns <= 0)
+        return fail_call(task, call, "a random matrix has rows and columns, found {} x {}", rows, columns);
+    if (__builtin_mul_overflow(rows, columns, size)) return task->fail_memory(call->loc, Shortage::Limit);
+    if (!(min <= max))
+        return fail_call(task, call, "random numbers from {} to {} are not possible", min, max);
+    if constexpr (std::is_floating_point_v<T>)
+        if (!std::isfinite(max - min))
+            return fail_call(task, call, "random numbers from {} to {} are not possible", min, max);
+    if (min == 0 && max == 0)
+        return fail_call(task, call, "random numbers that are not zero cannot lie between 0 and 0");
+    if (!(sparsity >= 0 && sparsity <= 1))
+        return fail_call(task, call, "the sparsity is between 0 and 1, found {}", sparsity);
+    return kOk;
+}
+
+template <class T>
+std::int32_t random(Task* task, const WeldCall* call, WeldVec* to) {
+    std::int64_t size;
+    if (check_random<T>(task, call, &size)) return kFailed;
+    const double sparsity = argument<double>(call, 4);
+    const auto seed = std::uint64_t(argument<std::int64_t>(call, 5));
+    std::mt19937 values{seed}, places{3 * seed};  // which look at the lower 32 bits
+    Uniform<T> value(argument<T>(call, 0), argument<T>(call, 1));
+    T* cells = allocate_array<T>(task, size, call->loc);
+    if (!cells) return kFailed;
+    *to = {cells, size};
+    const auto draw = [&](std::int64_t i) {
+        do cells[i] = value(values);
+        while (cells[i] == 0);
+    };
+    if (sparsity < 0.5) {
+        return for_pieces(task, size, 1 << 20, call->loc,
+                          [&](std::int64_t from, std::int64_t end) {
+                              std::fill(cells + from, cells + end, T(0));
+                          }) ||
+               choose(task, call, places, size, std::llround(sparsity * double(size)), draw);
+    }
+    return in_strips(task, 0, size, call->loc,
+                     [&](std::int64_t from, std::int64_t end) {
+                         for (std::int64_t i = from; i < end; ++i) draw(i);
+                     }) ||
+           choose(task, call, places, size, std::llround((1 - sparsity) * double(size)),
+                  [&](std::int64_t i) { cells[i] = 0; });
+}
+
+struct Sparse {
+    WeldVec offsets, columns, values;
+};
+
+/// How many of `size` cells each of `rows` rows has, into `counts`. Status.
+template <class Engine>
+std::int32_t share_out(Task* task, const WeldCall* call, Engine& engine, std::int64_t cells,
+                       std::int64_t rows, std::int64_t columns, double sparsity, std::int64_t* counts) {
+    std::uniform_int_distribution<std::size_t> row(0, std::size_t(rows - 1));
+    const bool adds = sparsity <= 0.5;
+    std::fill_n(counts, rows, adds ? 0 : columns);
+    const std::int64_t steps = adds ? cells : rows * columns - cells;
+    return in_strips(task, 0, steps, call->loc, [&](std::int64_t from, std::int64_t to) {
+        for (std::int64_t i = from; i < to;) {
+            std::int64_t& count = counts[row(engine)];
+            if (count == (adds ? columns : 0)) continue;
+            count += adds ? 1 : -1;
+            ++i;
+        }
+    });
+}
+
+template <class T>
+std::int32_t random_csr(Task* task, const WeldCall* call, Sparse* to) {
+    std::int64_t size;
+    if (check_random<T>(task, call, &size)) return kFailed;
+    const auto rows = argument<std::int64_t>(call, 2), columns = argument<std::int64_t>(call, 3);
+    const double sparsity = argument<double>(call, 4);
+    const std::int64_t cells = std::llround(double(size) * sparsity);
+    auto* offsets = allocate_array<std::int64_t>(task, rows + 1, call->loc);
+    auto* at = offsets ? allocate_array<std::int64_t>(task, cells, call->loc) : nullptr;
+    T* values = at ? allocate_array<T>(task, cells, call->loc) : nullptr;
+    if (!values) return kFailed;
+    *to = {{offsets, rows + 1}, {at, cells}, {values, cells}};
+    std::default_random_engine engine{std::uint64_t(argument<std::int64_t>(call, 5))};
+    Uniform<T> value(argument<T>(call, 0), argument<T>(call, 1));
+    offsets[0] = 0;
+    if (in_strips(task, 0, cells, call->loc,
+                  [&](std::int64_t from, std::int64_t end) {
+                      for (std::int64_t i = from; i < end; ++i) values[i] = value(engine);
+                  }) ||
+        share_out(task, call, engine, cells, rows, columns, sparsity, offsets + 1))
+        return kFailed;
+    std::uniform_int_distribution<std::size_t> column(0, std::size_t(columns - 1));
+    std::unordered_set<std::int64_t> chosen;
+    for (std::int64_t i = 0; i < rows; ++i) {
+        if (task->check_stop(call->loc)) return kFailed;
+        std::int64_t* const begin = at + offsets[i];
+        std::int64_t* end = begin;
+        chosen.clear();
+        for (const std::int64_t count = offsets[i + 1]; end - begin < count;) {
+            const auto j = std::int64_t(column(engine));
+            if (chosen.insert(j).second) *end++ = j;
+            if ((end - begin) % kStrip == 0 && task->check_stop(call->loc)) return kFailed;
+        }
+        std::sort(begin, end);
+        offsets[i + 1] += offsets[i];
+    }
+    return kOk;
+}
+
+/// Distinct numbers below `range`. Status.
+template <class T>
+std::int32_t distinct(Task* task, const WeldCall* call, std::mt19937& engine, T range, std::int64_t size,
+                      T* to) {
+    if constexpr (std::is_floating_point_v<T>) {
+        std::unordered_set<T> seen;
+        Uniform<T> value(0, range);
+        return in_strips(task, 0, size, call->loc, [&](std::int64_t from, std::int64_t end) {
+            for (std::int64_t i = from; i < end;)
+                if (const T x = value(engine); seen.insert(x).second) to[i++] = x;
+                else if (task->should_stop()) return;
+        });
+    } else {
+        std::int64_t taken = 0;
+        Uniform<T> value(0, T(range - 1));
+        if (in_strips(task, 0, std::int64_t(range), call->loc, [&](std::int64_t from, std::int64_t end) {
+                for (std::int64_t i = from; i < end && taken < size; ++i)
+                    if (std::uint64_t(value(engine)) % (std::uint64_t(range) - std::uint64_t(i)) <
+                        std::uint64_t(size - taken))
+                        to[taken++] = T(i);
+            }))
+            return kFailed;
+        std::shuffle(to, to + size, engine);
+        return task->check_stop(call->loc);
+    }
+}
+
+template <class T>
+std::int32_t sample(Task* task, const WeldCall* call, WeldVec* result) {
+    const T range = argument<T>(call, 0);
+    const auto size = argument<std::int64_t>(call, 1);
+    const bool with_replacement = argument<Bool>(call, 2);
+    if (size <= 0) return fail_call(task, call, "a sample has numbers, found a size of {}", size);
+    bool right = range > 0, enough = true;
+    if constexpr (std::is_floating_point_v<T>) {
+        right = right && std::isfinite(range);
+    } else {
+        enough = std::uint64_t(range) >= std::uint64_t(size);
+    }
+    if (!right) return fail_call(task, call, "the range of a sample is above 0, found {}", range);
+    if (!with_replacement && !enough)
+        return fail_call(task, call, "there are no {} different numbers from 0 to below {}", size, range);
+    T* to = allocate_array<T>(task, size, call->loc);
+    if (!to) return kFailed;
+    *result = {to, size};
+    std::mt19937 engine{std::uint64_t(argument<std::int64_t>(call, 3))};
+    if (!with_replacement) return distinct(task, call, engine, range, size, to);
+    Uniform<T> value(0, std::is_floating_point_v<T> ? range : T(range - 1));
+    return in_strips(task, 0, size, call->loc, [&](std::int64_t from, std::int64_t end) {
+        for (std::int64_t i = from; i < end; ++i) to[i] = value(engine);
+    });
+}
+
+}  // namespace
+
+}  // namespace weld::runtime
+
+using namespace weld::runtime;
+
+WELD_KERNEL_BODY(weld_kernel_random) {
+    return with_number(call, [&]<class T>() { return random<T>(task, call, static_cast<WeldVec*>(result)); });
+}
+
+WELD_KERNEL_BODY(weld_kernel_random_csr) {
+    return with_number(call,
+                       [&]<class T>() { return random_csr<T>(task, call, static_cast<Sparse*>(result)); });
+}
+
+WELD_KERNEL_BODY(weld_kernel_sample) {
+    return with_number(call, [&]<class T>() { return sample<T>(task, call, static_cast<WeldVec*>(result)); });
+}
+
+WELD_KERNEL_BODY(weld_kernel_random_seed) {
+    std::random_device device;
+    *static_cast<std::int64_t*>(result) = std::uniform_int_distribution<std::int64_t>()(device);
+    return kOk;
+}
