@@ -32,7 +32,8 @@ const Blas<T>* blas() {
         Blas<T> all;
         const bool good = library() && find(prefix + "gemm_", &all.gemm) &&
                           find(prefix + "gemv_", &all.gemv) && find(prefix + "trsm_", &all.trsm) &&
-                          find(prefix + "getrf_", &all.getrf) && find(prefix + "laswp_", &all.laswp);
+                          find(prefix + "getrf_", &all.getrf) && find(prefix + "laswp_", &all.laswp) &&
+                          find(prefix + "syevd_", &all.syevd);
         return good ? std::optional(all) : std::nullopt;
     }();
     return found ? &*found : nullptr;

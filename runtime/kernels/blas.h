@@ -24,6 +24,9 @@ struct Blas {
     /// Exchanges the rows `first` ... `last` (from 1) of `a` as `pivots` says.
     void (*laswp)(const int* n, T* a, const int* lda, const int* first, const int* last, const int* pivots,
                   const int* step);
+    /// Eigenvalues of the symmetric `a` to `w`, ascending; the vectors take the place of `a`, by columns.
+    void (*syevd)(const char* job, const char* uplo, const int* n, T* a, const int* lda, T* w, T* work,
+                  const int* work_size, int* int_work, const int* int_work_size, int* info);
 };
 
 /// Null if there is no OpenBLAS. T: float, double.

@@ -8,7 +8,9 @@
 // for as transpose(c) = transpose(b) * transpose(a).
 #include <algorithm>
 #include <climits>
+#include <cmath>
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include "runtime/kernels/blas.h"
@@ -355,6 +357,80 @@ std::int32_t check_equations(Task* task, const WeldCall* call, std::int64_t rows
     return kOk;
 }
 
+// ---- eigenvalues
+
+/// Finite and equal to its transpose. Status.
+template <class T>
+std::int32_t check_symmetric(Task* task, const WeldCall* call, const Matrix& a) {
+    const T* cells = elements_of<T>(a);
+    const std::int64_t n = a.rows;
+    return run_parts(task, n, true, call->loc, [&](Task* t, int, std::int64_t i) -> std::int32_t {
+        for (std::int64_t j = 0; j <= i; ++j) {
+            if (!std::isfinite(cells[i * n + j]))
+                return fail_call(t, call, "eigenvalues need finite numbers, found {} at row {}, column {}",
+                                 cells[i * n + j], i, j);
+            if (cells[i * n + j] != cells[j * n + i])
+                return fail_call(
+                    t, call,
+                    "eigenvalues need a symmetric matrix, but row {}, column {} is {} and row {}, "
+                    "column {} is {}",
+                    i, j, cells[i * n + j], j, i, cells[j * n + i]);
+        }
+        return t->check_stop(call->loc);
+    });
+}
+
+/// Turns vectors round so that what comes first of their large components is positive: which sign LAPACK
+/// gives them depends on the machine.
+template <class T>
+void choose_signs(T* vectors, std::int64_t n) {
+    for (T* v = vectors; v < vectors + n * n; v += n) {
+        T largest = 0;
+        for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(v[i]));
+        const T* first = std::find_if(v, v + n, [&](T x) { return std::abs(x) > largest / 2; });
+        if (first < v + n && *first < 0) std::transform(v, v + n, v, std::negate<T>());
+    }
+}
+
+struct Eigen {
+    WeldVec values, vectors;
+};
+
+/// By LAPACK, in one call, which is not to be stopped.
+template <class T>
+std::int32_t eigen(const Blas<T>& blas, Task* task, const WeldCall* call, Eigen* to) {
+    const auto& a = argument<Matrix>(call, 0);
+    if (check_shape(task, call, a)) return kFailed;
+    if (a.rows != a.columns)
+        return fail_call(task, call, "eigenvalues need as many rows as columns, found {} x {}", a.rows,
+                         a.columns);
+    constexpr std::int64_t most = 32'000;  // the work space of LAPACK has less than 2^31 elements
+    if (a.rows > most)
+        return fail_call(task, call, "a matrix of {} rows and {} columns is too large for LAPACK", a.rows,
+                         a.columns);
+    if (check_symmetric<T>(task, call, a)) return kFailed;
+    const int n = int(a.rows), work_size = 1 + 6 * n + 2 * n * n, int_work_size = 3 + 5 * n;
+    T* values = allocate_array<T>(task, n, call->loc);
+    T* vectors = values ? allocate_array<T>(task, a.cells.len, call->loc) : nullptr;
+    T* by_columns = vectors ? allocate_array<T>(task, a.cells.len, call->loc) : nullptr;
+    T* work = by_columns ? allocate_array<T>(task, work_size, call->loc) : nullptr;
+    int* int_work = work ? allocate_array<int>(task, int_work_size, call->loc) : nullptr;
+    if (!int_work) return kFailed;
+    *to = {{values, n}, {vectors, a.cells.len}};
+    if (n == 0) return kOk;
+    if (copy_bytes(task, by_columns, a.cells.data, a.cells.len * std::int64_t(sizeof(T)), call->loc))
+        return kFailed;
+    int info = 0;
+    blas.syevd("V", "L", &n, by_columns, &n, values, work, &work_size, int_work, &int_work_size, &info);
+    if (info != 0) return fail_call(task, call, "the eigenvalues do not converge");
+    choose_signs(by_columns, n);
+    if (turn(task, call->loc, by_columns, n, n, vectors)) return kFailed;
+    for (void* block :
+         {static_cast<void*>(by_columns), static_cast<void*>(work), static_cast<void*>(int_work)})
+        release(task, block);
+    return kOk;
+}
+
 }  // namespace
 
 }  // namespace weld::runtime
@@ -394,4 +470,9 @@ WELD_KERNEL_BODY(weld_kernel_solve_one) {
         *static_cast<WeldVec*>(result) = x.cells;
         return to ? solve(blas, task, call, {b, b.len, 1}, to) : kFailed;
     });
+}
+
+WELD_KERNEL_BODY(weld_kernel_eigen) {
+    return with_blas(task, call,
+                     [&](const auto& blas) { return eigen(blas, task, call, static_cast<Eigen*>(result)); });
 }

@@ -11,6 +11,7 @@
 
 #include "tests/interp/cells.h"
 #include "tests/interp/text.h"
+#include "weldir/ir/scalar.h"
 
 namespace weld::interp {
 
@@ -143,9 +144,26 @@ std::optional<Values> solution(const Matrix& a, std::vector<double> b, std::int6
     return x;
 }
 
+/// Integers wrap, so the products of their bits may.
+std::optional<Value> product_of_integers(const Matrix& a, const Matrix& b) {
+    if (!a.is_right() || !b.is_right() || a.columns != b.rows) return {};
+    const auto bits = [](const Matrix& m, std::int64_t i, std::int64_t j) {
+        return m.elements[std::size_t(i * m.columns + j)].bits;
+    };
+    Values c;
+    for (std::int64_t i = 0; i < a.rows; ++i)
+        for (std::int64_t j = 0; j < b.columns; ++j) {
+            std::uint64_t sum = 0;
+            for (std::int64_t k = 0; k < a.columns; ++k) sum += bits(a, i, k) * bits(b, k, j);
+            c.push_back(scalar_value(eval_cast(Scalar::U64, a.elem->scalar, sum)));
+        }
+    return matrix_value(std::move(c), a.rows, b.columns);
+}
+
 std::optional<Value> linear(Kernel call, const Values& args) {
     const std::string_view name = call.ref().name;
     const Matrix a(call.args()[0]->type, args[0]);
+    if (!is_float(a.elem->scalar)) return product_of_integers(a, Matrix(call.args()[1]->type, args[1]));
     if (!a.is_right()) return {};
     if (name == "weld_syrk")
         return matrix_value(sums(a.elem, a.columns, a.columns, a.rows,
