@@ -553,6 +553,25 @@ class CliTest(Case):
         self.assertEqual((run.code, run.out), (3, "1\n"))
         self.assertIn("<expr>:1:50: error: too few\n", run.err)
 
+    def test_prints_to_standard_error(self):
+        program = ('let a = cudf[weld_display,{}](1, true, false); let b = cudf[weld_display,{}]("wrong", true, true); '
+                   'let c = cudf[weld_display,{}](0.5, true, false); 2')
+        run = Run("-e", program)
+        self.assertEqual((run.code, run.out, run.err), (0, "1\n0.5\n2\n", "wrong\n"))
+        both = subprocess.run([CLI, "-e", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(both.stdout, b"1\nwrong\n0.5\n2\n")  # in the order of the program
+
+    def test_files_of_programs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = '"' + folder + '/x.csv"'
+            write = "|p: vec[i8]| cudf[weld_write_matrix,{}]({[1.5, 2.0], 1L, 2L}, p)"
+            self.assertEqual(Run("--quiet", "-e", write, path).code, 0)
+            self.assertEqual(sorted(os.listdir(folder)), ["x.csv", "x.csv.meta"])
+            read = "|p: vec[i8]| cudf[weld_read_matrix,{vec[f64],i64,i64}](p, 1L, 2L)"
+            self.assertEqual(Run("-e", read, path).out, "{[1.5, 2.0], 1, 2}\n")
+            self.fails(1, "`cudf` may not call `weld_read_matrix` here", "--set", "weld.cudf.allow=none", "-e", read, path)
+            self.fails(3, "cannot write", "--quiet", "-e", write, '"' + folder + '/none/x.csv"')
+
     def test_prints_that_cannot_be_written(self):
         with open("/dev/full", "w") as full:
             run = subprocess.run([CLI, "-e", "let a = cudf[weld_print,{}](1); 2"], stdout=full, stderr=subprocess.PIPE)
