@@ -276,6 +276,7 @@ static void free_block(Region* r, Page* page, char* block, std::int64_t* debt) {
     const std::int64_t end = next_bit(page->ends(), page->unit_of(block), page->bytes / kUnit) + 1;
     const std::int64_t bytes = page->address_of(end) - block;
     forget_block(page, block, bytes);
+    unpoison(block, bytes);
     overwrite(block, bytes);
     poison(block, bytes);
     *debt -= bytes;

@@ -94,14 +94,16 @@ class Compilation {
         program_->module_ = std::make_unique<Module>();
         Module& m = *program_->module_;
         m.arena.set_budget(&budget_);
-        std::string parsed;
-        const ReadOptions reading = read_options(&parsed);
+        std::string parsed, properties;
+        ReadOptions reading = read_options(&parsed);
+        if (explains("properties")) reading.properties_text = &properties;
         Diagnostics diagnostics;
         const bool good = language->read(m, options_.name, std::move(text), reading, diagnostics);
         if (good) program_->warnings_ = diagnostics.draw(m.sources);
         else report_.diagnostics = diagnostics.draw(m.sources, options_.warnings);
         note_first_error(diagnostics);
         if (reading.parsed_text && !parsed.empty()) options_.explain("parsed", parsed);
+        if (!properties.empty()) options_.explain("properties", properties);
         if (!good) return false;
         if (explains("typed")) options_.explain("typed", print(m));
         if (verifies())

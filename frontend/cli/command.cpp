@@ -295,7 +295,7 @@ class Command {
 
     int run_program() {
         const Interruptible interruptible;
-const bool prints_result = language().results == ResultStyle::Value;
+        const bool prints_result = language().results == ResultStyle::Value;
         PrintOutput printed(options_.json && prints_result ? STDERR_FILENO : STDOUT_FILENO);
         PrintOutput errors(STDERR_FILENO);
         ProgressBar bar(options_.progress.value_or(::isatty(STDERR_FILENO)));

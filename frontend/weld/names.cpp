@@ -18,9 +18,11 @@ class Names {
                 reader.diagnostics.error(d->loc, "function `{}` has the name of a macro", d->name);
     }
 
-    void run() {
+    void run_macros() {
         for (const auto& m : reader_.program.macros) macro(*m);
         for (const auto& m : reader_.program.macros) check_recursion(m.get());
+    }
+    void run() {
         for (const auto& d : reader_.program.definitions) root(d->lambda);
         reader_.program.frame_size = root(reader_.program.main);
     }
@@ -231,6 +233,7 @@ class Names {
 
 }  // namespace
 
+void resolve_macros(Reader& reader) { Names(reader).run_macros(); }
 void resolve_names(Reader& reader) { Names(reader).run(); }
 
 }  // namespace weld::front

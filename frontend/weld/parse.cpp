@@ -159,6 +159,10 @@ void Parser::program() {
     }
     if (internal_) return;
     if (at(kEnd) && diagnostics_.has_errors()) return;
+    expression();
+}
+
+void Parser::expression() {
     program_.main = expr();
     if (panic_ || at(kEnd)) return;
     Diagnostic& d = fail(fmt::format("expected the end of the program, found {}", found()));
@@ -263,6 +267,7 @@ void Parser::check_distinct(std::span<const Binding> bindings) {
 }
 
 void parse(Reader& reader, Loc text, bool internal) { Parser(reader, text, internal).program(); }
+void parse_expression(Reader& reader, Loc text) { Parser(reader, text, true).expression(); }
 const TypeNode* parse_type(Reader& reader, Loc text) { return Parser(reader, text, false).whole_type(); }
 
 }  // namespace weld::front

@@ -20,6 +20,7 @@ class Parser {
     Parser(Reader& reader, Loc text, bool internal);
 
     void program();
+    void expression();  ///< one, and nothing after it
     const TypeNode* whole_type();
 
   private:

@@ -5,8 +5,7 @@
 
 namespace weld {
 
-/// The standard macros: frontend/weld/standard.weld, as CMake found it.
-static constexpr char kStandard[] =
+const char* const front::kStandard =  // as CMake found it
 #include "standard_weld.inc"
     ;
 
@@ -18,7 +17,7 @@ static double milliseconds_since(std::chrono::steady_clock::time_point start) {
 
 static bool parse_all(front::Reader& reader, std::string name, std::string text) {
     const Loc begin = reader.module.sources.add(std::move(name), std::move(text));
-    const Loc standard = reader.module.sources.add("standard.weld", kStandard, true);
+    const Loc standard = reader.module.sources.add("standard.weld", front::kStandard, true);
     front::parse(reader, standard, true);
     front::parse(reader, begin, false);
     if (reader.diagnostics.has_errors()) return false;
@@ -27,6 +26,7 @@ static bool parse_all(front::Reader& reader, std::string name, std::string text)
 }
 
 static bool understand(front::Reader& reader) {
+    front::resolve_macros(reader);
     front::resolve_names(reader);
     front::expand(reader);
     front::infer(reader);

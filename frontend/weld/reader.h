@@ -22,13 +22,19 @@ struct Reader {
     Terms terms{module, arena};
 };
 
+/// The text of the standard macros: frontend/weld/standard.weld.
+extern const char* const kStandard;
+
 /// Text to tree: fills `program`. Parses what it can after an error.
 void parse(Reader& reader, Loc text, bool internal);
+/// A text that is one expression, which uses the macros of texts before it.
+void parse_expression(Reader& reader, Loc text);
 /// A text that is one type; null after an error.
 const TypeNode* parse_type(Reader& reader, Loc text);
 
 /// Connects names with what they mean, in the surface tree: unknown names, wrong macro calls and recursive
-/// macros end.
+/// macros end. First in the bodies of macros, then in the program.
+void resolve_macros(Reader& reader);
 void resolve_names(Reader& reader);
 
 /// Replaces macro calls and calls of functions by their bodies, hygienically: afterwards functions stand only

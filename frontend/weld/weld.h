@@ -33,6 +33,8 @@ struct ReadOptions {
     std::function<bool(const std::string& path, std::string* text, std::string* error)> load;
     /// If set, receives the program as it was understood by the parser: no macro expanded, no type added.
     std::string* parsed_text = nullptr;
+    /// If set, receives what is known of the values of a script before the run.
+    std::string* properties_text = nullptr;
     /// If set, receive the time that reading took.
     double* parse_ms = nullptr;  ///< text to tree
     double* type_ms = nullptr;   ///< names, macros, types, linearity, lowering

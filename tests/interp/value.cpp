@@ -106,7 +106,13 @@ Value lane(const Type* type, const Value& v, std::size_t k) {
     return list_value(std::move(fields));
 }
 
+static bool holds_floats(const Type* type) {
+    if (type->is_lanes()) return is_float(type->scalar);
+    return std::ranges::any_of(type->args, holds_floats);
+}
+
 bool has_slack(const Type* type, const Value& v) {
+    if (!holds_floats(type)) return false;  // others are exact, and may be large
     switch (type->kind) {
         case TypeKind::Scalar: return v.slack != 0;
         case TypeKind::Simd:

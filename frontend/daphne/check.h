@@ -1,0 +1,225 @@
+// From the surface tree to the graph: names, types, shapes, constants.
+//
+// One Checker checks one script with what it imports. It walks statements in order and makes nodes as it goes;
+// a loop is walked again while something known of a variable before it (shapes, constants: never types) does
+// not hold after a round, and a function is walked once for each kind of arguments. What is wrong is reported,
+// and the walk goes on with a null value, which is never complained about again.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "frontend/daphne/builtins.h"
+#include "frontend/daphne/graph.h"
+#include "frontend/daphne/script_arguments.h"
+#include "frontend/daphne/syntax.h"
+#include "weldir/ir/module.h"
+#include "weldir/support/diag.h"
+
+namespace weld::daphne {
+
+/// What a script is checked with beside its text.
+struct Inputs {
+    std::vector<ScriptArgument> arguments;
+    /// The text of a file; else false, with what is wrong. Null: there are no files.
+    std::function<bool(const std::string& path, std::string* text, std::string* error)> load;
+};
+
+class Checker {
+  public:
+    Checker(Module& m, Graph& graph, const Inputs& inputs, Diagnostics& diagnostics);
+    ~Checker();
+
+    void run(const Script& script, std::string_view path);
+
+    // ---- making nodes, for rules.cpp as well
+
+    Graph& graph() { return graph_; }
+    const Inputs& inputs() const { return inputs_; }
+    Diagnostics& diagnostics() { return diagnostics_; }
+    std::string relative(std::string_view path) const;  ///< to the file that is being checked
+
+    template <class... Args>
+    std::nullptr_t error(Loc loc, fmt::format_string<Args...> text, Args&&... args) {
+        diagnostics_.error(loc, text, std::forward<Args>(args)...);
+        return nullptr;
+    }
+    /// Shapes or positions that cannot fit: an error where the run comes by for certain, else left to the run.
+    template <class... Args>
+    void violated(Loc loc, fmt::format_string<Args...> text, Args&&... args) {
+        if (certain_) diagnostics_.error(loc, text, std::forward<Args>(args)...);
+    }
+    GraphNode* emit(GraphNode::Kind kind, Loc loc, std::vector<Value*> args);
+    /// A further result of `node`.
+    Value* give(GraphNode* node, const Type& type, Dim rows = {}, Dim columns = {});
+    Value* constant(const Constant& c, Loc loc);
+    /// `v` as another type; itself if it has that.
+    Value* convert(Value* v, const Type& to, Loc loc);
+    Value* to_value_type(Value* v, ValueType to, Loc loc);
+    Value* to_scalar(Value* v, ValueType to, Loc loc) { return convert(v, {.data = DataType::Scalar, .value = to}, loc); }
+    /// The number that `v`, an integer scalar, says.
+    Dim dim_of(const Value* v);
+    Dim product(Dim a, Dim b);
+    Dim sum(Dim a, Dim b);
+    /// `op` of two values, cell by cell where these are matrices. Null after an error.
+    Value* operate(Operator op, Value* a, Value* b, Loc loc);
+    /// The shape that cells of several operands have together.
+    bool broadcast(const std::vector<Value*>& operands, Loc loc, bool* any_matrix, Dim* rows, Dim* columns);
+    /// A frame from columns.
+    Value* make_frame(const std::vector<Value*>& columns, const std::vector<std::string>& labels, Loc loc);
+    GraphFunction* function_for_cells(std::string_view name, ValueType cell, Loc loc);
+
+  private:
+    struct Definition;
+    struct File;
+    struct Variable {
+        Value* value = nullptr;  ///< null: something is wrong with it
+        bool read_only = false;
+    };
+    using Scope = std::map<std::string, Variable, std::less<>>;
+
+    /// What is still to be walked after a block, for branches that end in `return`.
+    struct Rest {
+        Statements all;
+        std::size_t scopes;  ///< how many there are then
+        const Rest* next;
+    };
+
+    /// The body of a function, while it is walked.
+    struct Frame {
+        const Function* function = nullptr;  ///< null: the main program
+        int number = 0;                      ///< of bodies walked before
+        bool returned = false;
+        std::vector<Value*> results;
+        Loc at;  ///< of the return
+    };
+
+    // ---- names
+    Variable* find(std::string_view name);
+    void assign(std::string_view name, Value* value, Loc loc);
+    std::vector<Definition*> definitions_of(std::string_view name);
+
+    // ---- statements (check_statements.cpp)
+    void statements(Statements all, const Rest* rest);
+    void statement(const Statement* s);
+    void scoped(Statements all);
+    void assignment(const Statement* s);
+    void assign_target(const Target& t, Value* value);
+    void if_statement(const Statement* s);
+    void returning_if(const Statement* s, const Rest* rest);
+    void while_loop(const Statement* s);
+    void for_loop(const Statement* s);
+    void loop_over(GraphNode* node, const Statement* s, std::size_t first_state,
+                   const std::function<void(Region&)>& walk);
+    void return_statement(const Statement* s);
+    void import(const Statement* s);
+    void declare(Statements all);
+    void check_uncalled();
+    Value* condition(const Node* n);
+    Value* join(Value* a, Value* b, Loc loc, std::string_view what);
+
+    // ---- expressions (check_expressions.cpp)
+  public:
+    Value* expression(const Node* n);             ///< null after an error
+    std::vector<Value*> results(const Node* n);   ///< a call may have none or several
+
+  private:
+    Value* argument(const Node* n);
+    Value* name(const Node* n);
+    Value* literal_matrix(const Node* n);
+    Value* literal_frame(const Node* n);
+    Value* literal_frame_of_rows(const Node* n);
+    Value* cast(const Node* n);
+    Value* unary(const Node* n);
+    Value* binary_chain(const Node* n);
+    Value* product_of(Value* a, Value* b, Loc loc);
+    Value* conditional(const Node* n);
+    /// Adds the places of an index to the arguments of `node`; false after an error.
+    bool place(GraphNode* node, const Index& index, bool is_column, bool is_insert, GraphNode::Place* place, Dim* size);
+    Value* extract(const Node* n);
+    Value* filter(const Node* n);
+    Value* insert(Value* into, const Target& t, Value* value);
+
+    // ---- calls (check_calls.cpp)
+    std::vector<Value*> call(const Node* n);
+    std::vector<Value*> call_function(const Node* n, const std::vector<Definition*>& overloads);
+    std::vector<Value*> call_builtin(const Node* n, const Builtin& builtin);
+    GraphFunction* instance(Definition& d, const std::vector<Value*>& args, Loc loc, bool generic,
+                            bool* failed);
+    Definition* choose(const Node* n, const std::vector<Definition*>& overloads,
+                       const std::vector<std::vector<Value*>>& args_of);
+
+    Module& module_;
+    Graph& graph_;
+    const Inputs& inputs_;
+    Diagnostics& diagnostics_;
+    Arena arena_;
+    std::vector<std::unique_ptr<Script>> scripts_;
+    std::vector<std::unique_ptr<File>> files_;
+    std::vector<std::unique_ptr<Definition>> definitions_;
+    File* file_ = nullptr;
+    Region* region_ = nullptr;
+    Frame* frame_ = nullptr;
+    std::vector<Scope> scopes_;
+    bool certain_ = true;   ///< the run comes to what is being checked, unless it fails before
+    bool top_level_ = true; ///< of a script
+    int depth_ = 0;         ///< of calls and of blocks
+    std::map<std::pair<const Statement*, int>, std::vector<Value>> widened_;  ///< by loop and Frame::number
+    int frames_ = 0;
+
+  public:
+    std::map<std::string, Value*, std::less<>> registered;  ///< views for SQL
+};
+
+/// A call of a built-in function, for its rule.
+struct Call {
+    Checker& checker;
+    const Builtin& builtin;
+    Loc loc;
+    std::vector<Value*> args;  ///< null: left out
+    std::vector<Loc> places;   ///< of the arguments
+    std::vector<const Node*> nodes;
+    GraphNode* node = nullptr;
+    std::vector<Value*> results;
+
+    std::size_t size() const { return args.size(); }
+    Value* operator[](std::size_t i) const { return i < args.size() ? args[i] : nullptr; }
+    bool has(std::size_t i) const { return i < args.size() && args[i]; }
+
+    /// Makes the node, for `args` as they are now, and gives its first result. Call once.
+    Value* give(const Type& type, Dim rows = {}, Dim columns = {});
+    Value* also(const Type& type, Dim rows = {}, Dim columns = {});  ///< a further result
+    void act();                                                      ///< makes the node; it has no result
+    template <class... Args>
+    bool wrong(std::size_t i, fmt::format_string<Args...> text, Args&&... args) {
+        checker.error(i < places.size() && places[i] ? places[i] : loc, text, std::forward<Args>(args)...);
+        return false;
+    }
+    template <class... Args>
+    void violated(std::size_t i, fmt::format_string<Args...> text, Args&&... args) {
+        checker.violated(i < places.size() && places[i] ? places[i] : loc, text, std::forward<Args>(args)...);
+    }
+    std::string_view param(std::size_t i) const;
+
+    // ---- demands: false if reported
+    bool want_matrix(std::size_t i);
+    bool want_numbers(std::size_t i);  ///< a matrix of them
+    bool want_frame(std::size_t i);
+    bool want_data(std::size_t i);     ///< a matrix or a frame
+    bool want_scalar(std::size_t i);   ///< a matrix of one cell is converted
+    bool want_integer(std::size_t i);  ///< a scalar number, converted to si64
+    bool want_float(std::size_t i);    ///< a scalar number, converted to f64
+    bool want_bool(std::size_t i);
+    bool want_text(std::size_t i);     ///< a scalar string
+    /// A string that is known.
+    std::optional<std::string> known_text(std::size_t i);
+    std::optional<std::int64_t> known_integer(std::size_t i);
+};
+
+}  // namespace weld::daphne

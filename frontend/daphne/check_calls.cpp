@@ -1,0 +1,404 @@
+// Calls: functions of the script, for each kind of arguments, and built-in ones.
+#include <algorithm>
+
+#include "frontend/daphne/check.h"
+#include "frontend/daphne/check_types.h"
+#include "frontend/daphne/fold.h"
+
+namespace weld::daphne {
+
+// ---- definitions
+
+/// All functions of a script are known from its beginning, so that they can call one another.
+void Checker::declare(Statements all) {
+    for (const Statement* s : all) {
+        if (s->kind != Statement::Define) continue;
+        definitions_.push_back(std::make_unique<Definition>());
+        Definition* d = definitions_.back().get();
+        d->function = s->function;
+        d->file = file_;
+        file_->definitions[std::string(s->function->name)].push_back(d);
+    }
+}
+
+/// Functions whose types are written are checked even if nobody calls them.
+void Checker::check_uncalled() {
+    for (std::size_t i = 0; i < definitions_.size(); ++i) {
+        Definition& d = *definitions_[i];
+        const auto& params = d.function->parameters;
+        if (!d.instances.empty() || !std::ranges::all_of(params, [](const Parameter& p) { return p.type.has_data && p.type.has_value; }))
+            continue;
+        std::vector<Value*> args;
+        for (const Parameter& p : params) args.push_back(graph_.value({.data = p.type.data, .value = p.type.value, .columns = {}}));
+        bool failed = false;
+        instance(d, args, d.function->loc, true, &failed);
+    }
+}
+
+std::vector<Checker::Definition*> Checker::definitions_of(std::string_view name) {
+    const auto at = file_->definitions.find(name);
+    return at == file_->definitions.end() ? std::vector<Definition*>() : at->second;
+}
+
+void Checker::import(const Statement* s) {
+    error(s->loc, "imports are not supported yet");
+}
+
+std::string Checker::relative(std::string_view path) const {
+    const std::size_t slash = file_->path.rfind('/');
+    if (path.starts_with('/') || slash == std::string::npos) return std::string(path);
+    return file_->path.substr(0, slash + 1) + std::string(path);
+}
+
+// ---- functions
+
+/// What is known of an argument, as text.
+static std::string key_of(const Value* v, bool only_type) {
+    std::string key = str(v->type);
+    for (const Column& c : v->type.columns) key += fmt::format("|{}:{}", c.label, int(c.value));
+    if (only_type) return key;
+    key += fmt::format("#{}x{}#{}#{}", v->rows.number, v->columns.number, v->sparsity, v->symmetric);
+    if (v->constant) key += fmt::format("={}/{}/{}", v->constant->integer, v->constant->number, v->constant->text);
+    return key;
+}
+
+static Type written(const WrittenType& w, const Type& of) {
+    Type type = of;
+    if (w.has_data) type.data = w.data;
+    if (w.has_value) type.value = w.value;
+    return type;
+}
+
+static bool accepts(const WrittenType& w, const Type& type, bool casts) {
+    if (w.has_data && w.data != type.data) return false;
+    if (w.has_value && type.is_frame()) return false;
+    if (!w.has_value || w.value == type.value) return true;
+    return casts && (w.value == ValueType::Str) == (type.value == ValueType::Str);
+}
+
+/// The body for these arguments; its results may be known from the signature alone while it is walked.
+GraphFunction* Checker::instance(Definition& d, const std::vector<Value*>& args, Loc loc, bool generic,
+                                 bool* failed) {
+    constexpr std::size_t kMostInstances = 8;  // beyond, one for each types
+    const bool only_types = generic || d.open > 0 || d.instances.size() >= kMostInstances;
+    std::string key;
+    for (const Value* v : args) key += key_of(v, only_types) + ";";
+    if (auto known = d.instances.find(key); known != d.instances.end()) {
+        *failed = !known->second;
+        return known->second;
+    }
+    if (depth_ > 500) {
+        error(loc, "calls of functions without types are nested too deeply");
+        *failed = true;
+        return nullptr;
+    }
+    const Function& f = *d.function;
+    const bool known_results = std::ranges::all_of(f.results, [](const WrittenType& w) { return w.has_data && w.has_value; });
+    if (d.open > 0 && !(f.has_result_types && known_results)) {
+        error(loc, "`{}` calls itself, so the types of its results have to be written", f.name);
+        *failed = true;
+        return nullptr;
+    }
+    graph_.functions.emplace_back();
+    GraphFunction* g = &graph_.functions.back();
+    g->name = f.name;
+    g->loc = f.loc;
+    d.instances[key] = g;
+    for (const WrittenType& w : f.results)
+        if (known_results) {
+            Value* r = graph_.value({.data = w.data, .value = w.value, .columns = {}});
+            r->rows = graph_.fresh_dim(), r->columns = graph_.fresh_dim();
+            g->signature.push_back(r);
+        }
+    std::vector<Scope> scopes(1);
+    for (std::size_t i = 0; i < args.size(); ++i) {
+        Value* p = graph_.value(args[i]->type);
+        const std::uint32_t id = p->id;
+        if (!only_types) *p = *args[i];
+        else p->rows = graph_.fresh_dim(), p->columns = graph_.fresh_dim();
+        if (!only_types && !p->rows.known()) p->rows = graph_.fresh_dim();
+        if (!only_types && !p->columns.known()) p->columns = graph_.fresh_dim();
+        p->id = id;
+        p->maker = nullptr;
+        g->body.params.push_back(p);
+        scopes[0][std::string(f.parameters[i].name)] = {p, false};
+    }
+    Frame frame;
+    frame.function = &f;
+    frame.number = ++frames_;
+    std::swap(scopes_, scopes);
+    Frame* outer = std::exchange(frame_, &frame);
+    Region* region = std::exchange(region_, &g->body);
+    File* file = std::exchange(file_, d.file);
+    const bool certain = std::exchange(certain_, false), top = std::exchange(top_level_, false);
+    const std::size_t errors = diagnostics_.num_errors();
+    ++d.open, ++depth_;
+    statements(f.body, nullptr);
+    --d.open, --depth_;
+    if (f.has_result_types || !frame.results.empty()) {
+        if (f.has_result_types && frame.results.size() != f.results.size())
+            error(frame.at ? frame.at : f.loc, "`{}` has {} results, found {}", f.name, f.results.size(), frame.results.size());
+        else
+            for (std::size_t i = 0; i < f.results.size(); ++i) {
+                Value*& r = frame.results[i];
+                if (r && !accepts(f.results[i], r->type, false))
+                    r = error(frame.at, "result {} of `{}` is {}, found {}", i + 1, f.name, str(written(f.results[i], r->type)), str(r->type));
+            }
+    }
+    const bool good = diagnostics_.num_errors() == errors && std::ranges::find(frame.results, nullptr) == frame.results.end();
+    g->body.results = frame.results;
+    g->is_done = true;
+    std::swap(scopes_, scopes);
+    frame_ = outer, region_ = region, file_ = file, certain_ = certain, top_level_ = top;
+    if (!good) d.instances[key] = nullptr, *failed = true;
+    return good ? g : nullptr;
+}
+
+Checker::Definition* Checker::choose(const Node* n, const std::vector<Definition*>& overloads,
+                                     const std::vector<std::vector<Value*>>& args_of) {
+    for (const bool casts : {false, true}) {
+        std::vector<std::size_t> fitting;
+        for (std::size_t k = 0; k < overloads.size(); ++k) {
+            const auto params = overloads[k]->function->parameters;
+            if (args_of[k].size() != params.size()) continue;
+            bool fits = true;
+            for (std::size_t i = 0; i < params.size(); ++i) fits &= args_of[k][i] && accepts(params[i].type, args_of[k][i]->type, casts);
+            if (fits) fitting.push_back(k);
+        }
+        if (!fitting.empty() && !casts) return overloads[fitting[0]];
+        if (fitting.size() == 1) return overloads[fitting[0]];
+        if (fitting.size() > 1) return error(n->start, "this call of `{}` fits several of its definitions", n->text), nullptr;
+    }
+    return nullptr;
+}
+
+std::vector<Value*> Checker::call_function(const Node* n, const std::vector<Definition*>& overloads) {
+    if (!n->hint.empty()) return error(n->hint_loc, "a kernel can be named for built-in functions only"), std::vector<Value*>{nullptr};
+    std::vector<Value*> values;
+    for (const Node* a : n->args) values.push_back(expression(a));
+    if (std::ranges::find(values, nullptr) != values.end()) return {nullptr};
+    std::vector<std::vector<Value*>> args_of;
+    std::string problem;
+    for (const Definition* d : overloads) {  // in the order of its parameters
+        const auto params = d->function->parameters;
+        std::vector<Value*> args(params.size());
+        bool fits = values.size() == params.size();
+        if (!fits) problem = fmt::format("`{}` takes {} arguments, found {}", n->text, params.size(), values.size());
+        for (std::size_t i = 0; fits && i < values.size(); ++i) {
+            std::size_t at = i;
+            if (!n->names.empty() && !n->names[i].name.empty()) {
+                const auto p = std::ranges::find(params, n->names[i].name, &Parameter::name);
+                if (p == params.end()) {
+                    problem = fmt::format("`{}` has no parameter `{}`", n->text, n->names[i].name);
+                    fits = false;
+                    break;
+                }
+                at = std::size_t(p - params.begin());
+            }
+            if (args[at]) {
+                problem = fmt::format("the parameter `{}` is given twice", params[at].name);
+                fits = false;
+            }
+            args[at] = values[i];
+        }
+        args_of.push_back(fits ? args : std::vector<Value*>{});
+        if (!fits) args_of.back().assign(params.size() + 1, nullptr);
+    }
+    Definition* d = choose(n, overloads, args_of);
+    if (!d) {
+        if (problem.empty() || overloads.size() > 1) {
+            std::string types;
+            for (const Value* v : values) types += (types.empty() ? "" : ", ") + str(v->type);
+            problem = fmt::format("no definition of `{}` takes ({})", n->text, types);
+        }
+        error(n->start, "{}", problem);
+        return {nullptr};
+    }
+    const auto which = std::size_t(std::ranges::find(overloads, d) - overloads.begin());
+    std::vector<Value*> args = args_of[which];
+    for (std::size_t i = 0; i < args.size(); ++i)
+        args[i] = convert(args[i], written(d->function->parameters[i].type, args[i]->type), n->start);
+    bool failed = false;
+    GraphFunction* g = instance(*d, args, n->start, false, &failed);
+    if (!g) return std::vector<Value*>(std::max<std::size_t>(1, d->function->results.size()), nullptr);
+    GraphNode* node = emit(GraphNode::Call, n->start, args);
+    node->function = g;
+    const std::vector<Value*>& from = g->is_done ? g->body.results : g->signature;
+    for (const Value* r : from) {
+        Value* v = give(node, r->type, r->rows.known() || r->type.is_scalar() ? r->rows : graph_.fresh_dim(),
+                        r->columns.known() || r->type.is_scalar() ? r->columns : graph_.fresh_dim());
+        v->sparsity = r->sparsity;
+        v->symmetric = r->symmetric;
+        v->constant = r->constant;
+    }
+    return node->results;
+}
+
+GraphFunction* Checker::function_for_cells(std::string_view name, ValueType cell, Loc loc) {
+    Value* v = graph_.value({.data = DataType::Scalar, .value = cell, .columns = {}});
+    for (Definition* d : definitions_of(name)) {
+        const Function& f = *d->function;
+        if (f.parameters.size() != 1 || !accepts(f.parameters[0].type, v->type, false)) continue;
+        bool failed = false;
+        return instance(*d, {v}, loc, true, &failed);
+    }
+    return error(loc, "there is no function `{}` of one {}", name, name_of(cell));
+}
+
+// ---- built-in functions
+
+/// Names of parameters, with their `?` and `...`.
+static std::vector<std::string_view> split(std::string_view params) {
+    std::vector<std::string_view> all;
+    while (!params.empty()) {
+        const std::size_t end = params.find(", ");
+        all.push_back(params.substr(0, end));
+        params = end == params.npos ? std::string_view() : params.substr(end + 2);
+    }
+    return all;
+}
+
+std::string_view Call::param(std::size_t i) const {
+    const auto all = split(builtin.params);
+    std::string_view name = all[std::min(i, all.size() - 1)];
+    while (name.ends_with('?') || name.ends_with('.')) name.remove_suffix(1);
+    return name;
+}
+
+std::vector<Value*> Checker::call_builtin(const Node* n, const Builtin& builtin) {
+    const std::vector<std::string_view> params = split(builtin.params);
+    const bool variadic = !params.empty() && params.back().ends_with("...");
+    Call c{*this, builtin, n->start, {}, {}, {}, nullptr, {}};
+    if (!variadic) c.args.resize(params.size()), c.places.resize(params.size()), c.nodes.resize(params.size());
+    bool good = true;
+    for (std::size_t i = 0; i < n->args.size(); ++i) {
+        Value* v = expression(n->args[i]);
+        good &= v != nullptr;
+        std::size_t at = i;
+        if (variadic) {
+            if (!n->names.empty() && !n->names[i].name.empty())
+                return error(n->names[i].loc, "`{}` takes no named arguments", builtin.name), std::vector<Value*>{nullptr};
+            c.args.push_back(v), c.places.push_back(n->args[i]->start), c.nodes.push_back(n->args[i]);
+            continue;
+        }
+        if (!n->names.empty() && !n->names[i].name.empty()) {
+            for (at = 0; at < params.size() && c.param(at) != n->names[i].name;) ++at;
+            if (at == params.size())
+                return error(n->names[i].loc, "`{}` has no parameter `{}`; it takes ({})", builtin.name, n->names[i].name, builtin.params), std::vector<Value*>{nullptr};
+        }
+        if (at >= params.size())
+            return error(n->start, "`{}` takes {} arguments, ({}); found {}", builtin.name, params.size(), builtin.params, n->args.size()), std::vector<Value*>{nullptr};
+        if (c.nodes[at]) return error(n->args[i]->start, "`{}` is given twice", c.param(at)), std::vector<Value*>{nullptr};
+        c.args[at] = v, c.places[at] = n->args[i]->start, c.nodes[at] = n->args[i];
+    }
+    bool hole = false;
+    for (std::size_t i = 0; i < params.size() && !variadic; ++i) {
+        if (!c.nodes[i]) hole = true;
+        if (!c.nodes[i] && !params[i].ends_with('?'))
+            return error(n->start, "`{}` needs `{}`; it takes ({})", builtin.name, c.param(i), builtin.params), std::vector<Value*>{nullptr};
+        if (c.nodes[i] && hole && builtin.name != "print")
+            return error(n->start, "`{}` needs `{}` before `{}`", builtin.name, c.param(i - 1), c.param(i)), std::vector<Value*>{nullptr};
+    }
+    if (!n->hint.empty()) return error(n->hint_loc, "there is no kernel `{}` for `{}`", n->hint, builtin.name), std::vector<Value*>{nullptr};
+    if (!good || !builtin.rule(c)) return {nullptr};
+    return c.results;
+}
+
+std::vector<Value*> Checker::call(const Node* n) {
+    if (const auto overloads = definitions_of(n->text); !overloads.empty()) return call_function(n, overloads);
+    if (n->text == "map" && n->args.size() == 2) {
+        Value* of = expression(n->args[0]);
+        if (!of) return {nullptr};
+        if (!of->type.is_matrix()) return {error(n->args[0]->start, "`map` takes a matrix, found {}", str(of->type))};
+        if (n->args[1]->form != Form::Name) return {error(n->args[1]->start, "`map` takes the name of a function")};
+        GraphFunction* f = function_for_cells(n->args[1]->text, of->type.value, n->args[1]->start);
+        if (!f) return {nullptr};
+        if (f->body.results.size() != 1 || !f->body.results[0]->type.is_scalar())
+            return {error(n->args[1]->start, "the function of `map` gives one scalar")};
+        GraphNode* node = emit(GraphNode::Map, n->start, {of});
+        node->function = f;
+        Value* cells = give(node, {.data = DataType::Matrix, .value = f->body.results[0]->type.value, .columns = {}}, of->rows, of->columns);
+        return {to_value_type(cells, of->type.value, n->start)};
+    }
+    if (const Builtin* b = find_builtin(n->text)) return call_builtin(n, *b);
+    error(n->start, "unknown function `{}`", n->text);
+    return {nullptr};
+}
+
+// ---- what rules ask of arguments
+
+Value* Call::give(const Type& type, Dim rows, Dim columns) {
+    if (!node) {
+        node = checker.emit(GraphNode::Builtin, loc, args);
+        node->builtin = &builtin;
+    }
+    results.push_back(checker.give(node, type, rows, columns));
+    return results.back();
+}
+Value* Call::also(const Type& type, Dim rows, Dim columns) { return give(type, rows, columns); }
+void Call::act() {
+    node = checker.emit(GraphNode::Builtin, loc, args);
+    node->builtin = &builtin;
+}
+
+bool Call::want_matrix(std::size_t i) {
+    if (args[i]->type.is_matrix()) return true;
+    return wrong(i, "`{}` of `{}` is a matrix, found {}", param(i), builtin.name, str(args[i]->type));
+}
+bool Call::want_numbers(std::size_t i) {
+    if (!want_matrix(i)) return false;
+    if (args[i]->type.value != ValueType::Str) return true;
+    return wrong(i, "`{}` of `{}` holds numbers, found {}", param(i), builtin.name, str(args[i]->type));
+}
+bool Call::want_frame(std::size_t i) {
+    if (args[i]->type.is_frame()) return true;
+    return wrong(i, "`{}` of `{}` is a frame, found {}", param(i), builtin.name, str(args[i]->type));
+}
+bool Call::want_data(std::size_t i) {
+    if (args[i]->type.is_matrix() || args[i]->type.is_frame()) return true;
+    return wrong(i, "`{}` of `{}` is a matrix or a frame, found {}", param(i), builtin.name, str(args[i]->type));
+}
+bool Call::want_scalar(std::size_t i) {
+    if (args[i]->type.is_matrix()) args[i] = checker.to_scalar(args[i], args[i]->type.value, places[i]);
+    if (args[i]->type.is_scalar()) return true;
+    return wrong(i, "`{}` of `{}` is a scalar, found {}", param(i), builtin.name, str(args[i]->type));
+}
+bool Call::want_integer(std::size_t i) {
+    if (!want_scalar(i)) return false;
+    if (args[i]->type.value == ValueType::Str)
+        return wrong(i, "`{}` of `{}` is a number, found {}", param(i), builtin.name, str(args[i]->type));
+    args[i] = checker.to_scalar(args[i], ValueType::Si64, places[i]);
+    return true;
+}
+bool Call::want_float(std::size_t i) {
+    if (!want_scalar(i)) return false;
+    if (args[i]->type.value == ValueType::Str)
+        return wrong(i, "`{}` of `{}` is a number, found {}", param(i), builtin.name, str(args[i]->type));
+    args[i] = checker.to_scalar(args[i], ValueType::F64, places[i]);
+    return true;
+}
+bool Call::want_bool(std::size_t i) {
+    if (!want_scalar(i)) return false;
+    if (args[i]->type.value == ValueType::Str)
+        return wrong(i, "`{}` of `{}` is a truth value, found {}", param(i), builtin.name, str(args[i]->type));
+    args[i] = checker.to_scalar(args[i], ValueType::Bool, places[i]);
+    return true;
+}
+bool Call::want_text(std::size_t i) {
+    if (args[i]->type.is_string()) return true;
+    return wrong(i, "`{}` of `{}` is a string, found {}", param(i), builtin.name, str(args[i]->type));
+}
+std::optional<std::string> Call::known_text(std::size_t i) {
+    if (!want_text(i)) return std::nullopt;
+    if (args[i]->constant) return args[i]->constant->text;
+    wrong(i, "`{}` of `{}` has to be known before the run", param(i), builtin.name);
+    return std::nullopt;
+}
+std::optional<std::int64_t> Call::known_integer(std::size_t i) {
+    if (!want_integer(i)) return std::nullopt;
+    if (args[i]->constant) return args[i]->constant->integer;
+    wrong(i, "`{}` of `{}` has to be known before the run", param(i), builtin.name);
+    return std::nullopt;
+}
+
+}  // namespace weld::daphne

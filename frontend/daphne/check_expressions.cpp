@@ -1,0 +1,656 @@
+// Expressions: literals, operators, indexing.
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/daphne/check.h"
+#include "frontend/daphne/fold.h"
+
+namespace weld::daphne {
+
+// ---- making nodes
+
+GraphNode* Checker::emit(GraphNode::Kind kind, Loc loc, std::vector<Value*> args) {
+    GraphNode* node = graph_.node(kind, loc);
+    node->args = std::move(args);
+    region_->nodes.push_back(node);
+    return node;
+}
+
+Value* Checker::give(GraphNode* node, const Type& type, Dim rows, Dim columns) {
+    Value* v = graph_.value(type);
+    v->rows = rows, v->columns = columns;
+    v->maker = node;
+    node->results.push_back(v);
+    return v;
+}
+
+Value* Checker::constant(const Constant& c, Loc loc) {
+    Value* v = give(emit(GraphNode::Constant, loc, {}), {.data = DataType::Scalar, .value = c.value});
+    v->constant = c;
+    return v;
+}
+
+Value* Checker::convert(Value* v, const Type& to, Loc loc) {
+    if (!v) return nullptr;
+    if (v->type == to) return v;
+    if (v->constant && to.is_scalar())
+        if (const auto c = daphne::convert(*v->constant, to.value)) return constant(*c, loc);
+    const bool whole = v->type.is_scalar() || v->type.is_list();
+    const Dim one{1, 0};
+    if (to.is_scalar() && !whole && (differ(v->rows, one) || differ(v->columns, one)))
+        violated(loc, "a single cell is needed here; this is {} x {}", v->rows.known() ? std::to_string(v->rows.number) : "?",
+                 v->columns.known() ? std::to_string(v->columns.number) : "?");
+    GraphNode* node = emit(GraphNode::Convert, loc, {v});
+    if (to.is_scalar()) return give(node, to);
+    if (v->type.is_scalar()) return give(node, to, one, one);
+    Value* out = give(node, to, v->rows, v->columns);
+    out->sparsity = v->sparsity;
+    out->symmetric = v->symmetric;
+    return out;
+}
+
+Value* Checker::to_value_type(Value* v, ValueType to, Loc loc) {
+    if (!v) return nullptr;
+    Type type = v->type;
+    type.value = to;
+    return convert(v, type, loc);
+}
+
+Dim Checker::dim_of(const Value* v) {
+    if (v && v->constant && v->constant->integer >= 0) return {v->constant->integer, 0};
+    return graph_.fresh_dim();
+}
+
+Dim Checker::product(Dim a, Dim b) {
+    if (a.is(0) || b.is(0)) return {0, 0};
+    if (a.is(1)) return b;
+    if (b.is(1)) return a;
+    std::int64_t n;
+    if (a.known() && b.known() && !__builtin_mul_overflow(a.number, b.number, &n)) return {n, 0};
+    return graph_.fresh_dim();
+}
+
+Dim Checker::sum(Dim a, Dim b) {
+    std::int64_t n;
+    if (a.known() && b.known() && !__builtin_add_overflow(a.number, b.number, &n)) return {n, 0};
+    if (a.is(0)) return b;
+    if (b.is(0)) return a;
+    return graph_.fresh_dim();
+}
+
+static std::string shape(const Value* v) {
+    auto one = [](Dim d) { return d.known() ? std::to_string(d.number) : std::string("?"); };
+    return one(v->rows) + " x " + one(v->columns);
+}
+
+bool Checker::broadcast(const std::vector<Value*>& operands, Loc loc, bool* any_matrix, Dim* rows, Dim* columns) {
+    *any_matrix = false;
+    const Value* first = nullptr;
+    auto fit = [&](Dim* all, Dim one, const Value* v) {
+        if (*all == one || one.is(1)) return;
+        if (all->is(1)) *all = one;
+        else if (differ(*all, one))
+            violated(loc, "the shapes {} and {} do not fit together", shape(first), shape(v));
+        else if (one.known()) *all = one;
+        else if (!all->known()) *all = graph_.fresh_dim();
+    };
+    for (Value* v : operands) {
+        if (v->type.is_scalar()) continue;
+        if (!std::exchange(*any_matrix, true)) {
+            *rows = v->rows, *columns = v->columns;
+            first = v;
+            continue;
+        }
+        fit(rows, v->rows, v);
+        fit(columns, v->columns, v);
+    }
+    return true;
+}
+
+// ---- leaves
+
+Value* Checker::expression(const Node* n) {
+    const std::vector<Value*> all = results(n);
+    if (all.size() == 1) return all[0];
+    if (all.empty()) return error(n->start, "this has no value");
+    return error(n->start, "this has {} values, where one is needed", all.size());
+}
+
+static Constant constant_of(const Literal& l) {
+    Constant c{.value = l.value, .integer = 0, .number = 0, .text = {}};
+    if (l.value == ValueType::Str) c.text = l.text;
+    else if (is_float(l.value)) c.number = l.number;
+    else c.integer = l.integer;
+    return c;
+}
+
+std::vector<Value*> Checker::results(const Node* n) {
+    switch (n->form) {
+        case Form::Literal: return {constant(constant_of(n->literal), n->start)};
+        case Form::Argument: return {argument(n)};
+        case Form::Name: return {name(n)};
+        case Form::Call: return call(n);
+        case Form::Cast: return {cast(n)};
+        case Form::Matrix: return {literal_matrix(n)};
+        case Form::Frame: return {literal_frame(n)};
+        case Form::FrameRows: return {literal_frame_of_rows(n)};
+        case Form::Extract: return {extract(n)};
+        case Form::Filter: return {filter(n)};
+        case Form::Unary: return {unary(n)};
+        case Form::Binary: return {binary_chain(n)};
+        case Form::Conditional: return {conditional(n)};
+        case Form::Row:
+        case Form::Error: return {nullptr};
+    }
+    return {nullptr};
+}
+
+Value* Checker::argument(const Node* n) {
+    for (const ScriptArgument& a : inputs_.arguments)
+        if (a.name == n->text) return constant(constant_of(a.value), n->start);
+    return error(n->start, "the script needs an argument `{}`, given after the file as `{}=VALUE`", n->text, n->text);
+}
+
+Value* Checker::name(const Node* n) {
+    if (Variable* v = find(n->text)) return v->value;
+    if (!definitions_of(n->text).empty() || find_builtin(n->text))
+        return error(n->start, "`{}` is a function; call it with its arguments", n->text);
+    return error(n->start, "unknown variable `{}`", n->text);
+}
+
+// ---- literals of data
+
+Value* Checker::literal_matrix(const Node* n) {
+    std::vector<Value*> cells;
+    ValueType value = ValueType::Bool;
+    bool good = !n->args.empty();
+    if (!good) error(n->start, "a matrix literal has at least one element");
+    for (const Node* a : n->args) {
+        Value* v = expression(a);
+        if (v && !v->type.is_scalar()) v = error(a->start, "the elements of a matrix are scalars, found {}", str(v->type));
+        good &= v != nullptr;
+        if (v) value = std::max(value, v->type.value);
+        cells.push_back(v);
+    }
+    Value* dims[2] = {nullptr, nullptr};
+    const Node* written[2] = {n->rows.first, n->columns.first};
+    for (int i = 0; i < 2; ++i) {
+        if (!written[i]) continue;
+        Value* v = expression(written[i]);
+        if (v && (!v->type.is_scalar() || v->type.value == ValueType::Str))
+            v = error(written[i]->start, "a number of rows or columns is needed here, found {}", str(v->type));
+        good &= v != nullptr;
+        dims[i] = to_scalar(v, ValueType::Si64, written[i]->start);
+    }
+    if (!good) return nullptr;
+    for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = to_scalar(cells[i], value, n->args[i]->start);
+    const auto count = std::int64_t(cells.size());
+    Dim rows = dims[0] ? dim_of(dims[0]) : Dim{-1, 0}, columns = dims[1] ? dim_of(dims[1]) : Dim{-1, 0};
+    if (!dims[0] && !dims[1]) rows = {count, 0}, columns = {1, 0};
+    else if (!dims[0]) rows = columns.known() && columns.number ? Dim{count / columns.number, 0} : graph_.fresh_dim();
+    else if (!dims[1]) columns = rows.known() && rows.number ? Dim{count / rows.number, 0} : graph_.fresh_dim();
+    if (const Dim all = product(rows, columns); all.known() && all.number != count)
+        violated(n->start, "{} elements cannot fill a matrix of {} x {}", count, rows.number, columns.number);
+    GraphNode* node = emit(GraphNode::Matrix, n->start, cells);
+    node->rows.first = dims[0] ? int(node->args.size()) : -1;
+    if (dims[0]) node->args.push_back(dims[0]);
+    node->columns.first = dims[1] ? int(node->args.size()) : -1;
+    if (dims[1]) node->args.push_back(dims[1]);
+    node->cells = cells.size();
+    Value* out = give(node, {.data = DataType::Matrix, .value = value}, rows, columns);
+    std::size_t zeros = 0;
+    bool known = value != ValueType::Str;
+    for (Value* v : cells) {
+        if (!v->constant) known = false;
+        else zeros += is_float(value) ? v->constant->number == 0 : v->constant->integer == 0;
+    }
+    if (known) out->sparsity = double(cells.size() - zeros) / double(cells.size());
+    return out;
+}
+
+Value* Checker::make_frame(const std::vector<Value*>& columns, const std::vector<std::string>& labels, Loc loc) {
+    Type type{.data = DataType::Frame, .value = ValueType::F64, .columns = {}};
+    Dim rows{-1, 0};
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        if (std::ranges::find(type.columns, labels[i], &Column::label) != type.columns.end())
+            violated(loc, "a frame cannot have two columns `{}`", labels[i]);
+        type.columns.push_back({labels[i], columns[i]->type.value});
+        if (differ(columns[i]->columns, {1, 0}))
+            violated(loc, "a column of a frame is a matrix of one column, found {}", shape(columns[i]));
+        if (i == 0) rows = columns[i]->rows;
+        else if (differ(rows, columns[i]->rows))
+            violated(loc, "the columns of a frame have equally many rows; found {} and {}", rows.number, columns[i]->rows.number);
+        else if (!rows.known()) rows = columns[i]->rows;
+    }
+    return give(emit(GraphNode::Frame, loc, columns), type, rows, {std::int64_t(columns.size()), 0});
+}
+
+Value* Checker::literal_frame(const Node* n) {
+    std::vector<Value*> columns;
+    std::vector<std::string> labels;
+    bool good = true;
+    for (std::size_t i = 0; i + 1 < n->args.size(); i += 2) {
+        Value* label = expression(n->args[i]);
+        Value* column = expression(n->args[i + 1]);
+        if (label && !label->type.is_string()) label = error(n->args[i]->start, "a label is a string, found {}", str(label->type));
+        else if (label && !label->constant) label = error(n->args[i]->start, "a label has to be known before the run");
+        if (column && !column->type.is_matrix())
+            column = error(n->args[i + 1]->start, "a column is a matrix of one column, found {}", str(column->type));
+        if (!label || !column) {
+            good = false;
+            continue;
+        }
+        labels.push_back(label->constant->text);
+        columns.push_back(column);
+    }
+    return good ? make_frame(columns, labels, n->start) : nullptr;
+}
+
+Value* Checker::literal_frame_of_rows(const Node* n) {
+    std::vector<std::string> labels;
+    std::vector<std::vector<Value*>> columns;
+    bool good = true;
+    for (const Node* a : n->args[0]->args) {
+        Value* label = expression(a);
+        if (label && !label->type.is_string()) label = error(a->start, "a label is a string, found {}", str(label->type));
+        else if (label && !label->constant) label = error(a->start, "a label has to be known before the run");
+        good &= label != nullptr;
+        labels.push_back(label ? label->constant->text : "");
+    }
+    columns.resize(labels.size());
+    for (const Node* row : n->args.subspan(1)) {
+        if (row->args.size() != labels.size()) {
+            error(row->start, "this row has {} cells, but there are {} labels", row->args.size(), labels.size());
+            good = false;
+            continue;
+        }
+        for (std::size_t i = 0; i < labels.size(); ++i) {
+            Value* v = expression(row->args[i]);
+            if (v && !v->type.is_scalar()) v = error(row->args[i]->start, "the cells of a row are scalars, found {}", str(v->type));
+            else if (v && v->type.value == ValueType::Str)
+                v = error(row->args[i]->start, "rows hold numbers; write strings by columns, `{{\"label\": [\"text\", …]}}`");
+            good &= v != nullptr;
+            columns[i].push_back(v);
+        }
+    }
+    if (!good) return nullptr;
+    std::vector<Value*> matrices;
+    for (std::vector<Value*>& cells : columns) {
+        ValueType value = ValueType::Bool;
+        for (Value* v : cells) value = std::max(value, v->type.value);
+        for (Value*& v : cells) v = to_scalar(v, value, n->start);
+        GraphNode* node = emit(GraphNode::Matrix, n->start, cells);
+        node->cells = cells.size();
+        matrices.push_back(give(node, {.data = DataType::Matrix, .value = value}, {std::int64_t(cells.size()), 0}, {1, 0}));
+    }
+    return make_frame(matrices, labels, n->start);
+}
+
+// ---- casts
+
+Value* Checker::cast(const Node* n) {
+    Value* v = expression(n->args[0]);
+    if (!v) return nullptr;
+    const CastTarget& to = n->cast;
+    Type type = v->type;
+    if (to.has_data) type.data = to.data;
+    if (to.has_value) type.value = to.value;
+    if (v->type.is_list() || type.is_list()) return error(n->start, "lists cannot be converted");
+    if (v->type.is_frame() && type.is_frame()) {
+        if (to.has_value) return error(n->start, "the columns of a frame keep their types; convert them one by one");
+        return v;
+    }
+    if (v->type.is_frame() && !to.has_value) {
+        if (v->type.columns.empty()) return error(n->start, "the frame has no columns");
+        type.value = v->type.columns[0].value;
+    }
+    if (type.is_frame()) {
+        if (to.has_value) return error(n->start, "`as.frame` keeps the type of the cells; convert these before");
+        Value* matrix = v->type.is_scalar() ? convert(v, {.data = DataType::Matrix, .value = v->type.value}, n->start) : v;
+        if (!matrix->columns.known())
+            return error(n->start, "how many columns the matrix has must be known before the run");
+        for (std::int64_t i = 0; i < matrix->columns.number; ++i)
+            type.columns.push_back({"col_" + std::to_string(i), v->type.value});
+        type.value = ValueType::F64;
+        return give(emit(GraphNode::Convert, n->start, {matrix}), type, matrix->rows, matrix->columns);
+    }
+    type.columns.clear();
+    return convert(v, type, n->start);
+}
+
+// ---- operators
+
+Value* Checker::unary(const Node* n) {
+    Value* v = expression(n->args[0]);
+    if (!v) return nullptr;
+    if (v->type.is_frame() || v->type.is_list() || v->type.value == ValueType::Str)
+        return error(n->start, "`{}` takes numbers, found {}", text_of(n->op), str(v->type));
+    if (n->op == Operator::Plus) return v;
+    if (n->op == Operator::Not) {
+        if (v->constant)
+            return constant(integer_constant(!daphne::convert(*v->constant, ValueType::Bool)->integer, ValueType::Bool), n->start);
+        GraphNode* node = emit(GraphNode::Operator, n->start, {v});
+        node->op = Operator::Not;
+        return give(node, {.data = v->type.data, .value = ValueType::Bool}, v->rows, v->columns);
+    }
+    if (v->type.value == ValueType::Bool) v = to_value_type(v, ValueType::Si64, n->start);
+    if (v->constant) {
+        Constant c = *v->constant;
+        if (is_float(c.value)) c.number = -c.number;
+        else c = *fold(Operator::Sub, integer_constant(0, c.value), c, c.value);
+        return constant(c, n->start);
+    }
+    GraphNode* node = emit(GraphNode::Operator, n->start, {v});
+    node->op = Operator::Minus;
+    Value* out = give(node, v->type, v->rows, v->columns);
+    out->sparsity = v->sparsity;
+    out->symmetric = v->symmetric;
+    return out;
+}
+
+/// Long chains of operators lean to the left: they are walked in a loop.
+Value* Checker::binary_chain(const Node* n) {
+    std::vector<const Node*> chain;
+    for (; n->form == Form::Binary; n = n->args[0]) chain.push_back(n);
+    Value* left = expression(n);
+    for (auto at = chain.rbegin(); at != chain.rend(); ++at) {
+        Value* right = expression((*at)->args[1]);
+        if (!(*at)->hint.empty()) error((*at)->hint_loc, "there is no kernel `{}` for `{}`", (*at)->hint, text_of((*at)->op));
+        left = left && right ? operate((*at)->op, left, right, (*at)->loc) : nullptr;
+    }
+    return left;
+}
+
+static bool is_comparison(Operator op) { return op >= Operator::Eq && op <= Operator::Ge; }
+static bool is_logical(Operator op) { return op == Operator::And || op == Operator::Or; }
+
+Value* Checker::product_of(Value* a, Value* b, Loc loc) {
+    if (!a->type.is_matrix() || !b->type.is_matrix() || a->type.value == ValueType::Str || b->type.value == ValueType::Str)
+        return error(loc, "`@` takes two matrices of numbers, found {} and {}", str(a->type), str(b->type));
+    if (differ(a->columns, b->rows))
+        violated(loc, "`@` needs as many columns on its left as rows on its right, found {} and {}", shape(a), shape(b));
+    ValueType value = std::max(a->type.value, b->type.value);
+    if (value == ValueType::Bool) value = ValueType::Si64;
+    a = to_value_type(a, value, loc);
+    b = to_value_type(b, value, loc);
+    GraphNode* node = emit(GraphNode::Operator, loc, {a, b});
+    node->op = Operator::MatMul;
+    node->operand = value;
+    return give(node, {.data = DataType::Matrix, .value = value}, a->rows, b->columns);
+}
+
+Value* Checker::operate(Operator op, Value* a, Value* b, Loc loc) {
+    if (op == Operator::MatMul) return product_of(a, b, loc);
+    for (const Value* v : {a, b})
+        if (v->type.is_frame() || v->type.is_list())
+            return error(loc, "`{}` takes scalars and matrices, found {}", text_of(op), str(v->type));
+    ValueType operand = std::max(a->type.value, b->type.value), result = operand;
+    if (operand == ValueType::Str) {
+        if (op != Operator::Add && !is_comparison(op))
+            return error(loc, "`{}` takes numbers, found {} and {}", text_of(op), str(a->type), str(b->type));
+        if (is_comparison(op) && a->type.value != b->type.value)
+            return error(loc, "`{}` cannot compare {} and {}", text_of(op), str(a->type), str(b->type));
+        if (is_comparison(op)) result = ValueType::Si64;
+    } else if (is_logical(op)) {
+        if (is_float(operand)) result = ValueType::Ui64;
+        operand = ValueType::Bool;
+    } else if (operand == ValueType::Bool && !is_comparison(op)) {
+        operand = result = ValueType::Si64;
+    }
+    a = to_value_type(a, operand, loc);
+    b = to_value_type(b, operand, loc);
+    if (a->constant && b->constant) {
+        if (const auto c = fold(op, *a->constant, *b->constant, result)) return constant(*c, loc);
+        const bool divides = (op == Operator::Div || op == Operator::Mod) && is_integer(operand);
+        if (divides && b->constant->integer == 0) violated(loc, "division by zero");
+    }
+    bool is_matrix = false;
+    Dim rows, columns;
+    broadcast({a, b}, loc, &is_matrix, &rows, &columns);
+    GraphNode* node = emit(GraphNode::Operator, loc, {a, b});
+    node->op = op;
+    node->operand = operand;
+    const DataType data = is_matrix ? DataType::Matrix : DataType::Scalar;
+    return give(node, {.data = data, .value = result}, rows, columns);
+}
+
+Value* Checker::conditional(const Node* n) {
+    Value* c = expression(n->args[0]);
+    if (!c) return expression(n->args[1]), expression(n->args[2]), nullptr;
+    if (c->type.is_frame() || c->type.is_list() || c->type.value == ValueType::Str)
+        return error(n->args[0]->start, "a condition is a number or a truth value, found {}", str(c->type));
+    if (c->type.is_matrix()) {
+        Value* then = expression(n->args[1]);
+        Value* otherwise = expression(n->args[2]);
+        if (!then || !otherwise) return nullptr;
+        for (int i = 1; i <= 2; ++i) {
+            const Value* v = i == 1 ? then : otherwise;
+            if (v->type.is_frame() || v->type.is_list())
+                return error(n->args[std::size_t(i)]->start, "a scalar or a matrix is needed here, found {}", str(v->type));
+            if (v->type.is_matrix() && (differ(v->rows, c->rows) || differ(v->columns, c->columns)))
+                violated(n->args[std::size_t(i)]->start, "this is {}, the condition {}; they have the same shape", shape(v), shape(c));
+        }
+        if (then->type.value != otherwise->type.value)
+            return error(n->loc, "both sides of `?:` have the same type, found {} and {}", str(then->type), str(otherwise->type));
+        c = to_value_type(c, ValueType::Bool, n->args[0]->start);
+        return give(emit(GraphNode::Select, n->loc, {c, then, otherwise}), {.data = DataType::Matrix, .value = then->type.value},
+                    c->rows, c->columns);
+    }
+    c = to_scalar(c, ValueType::Bool, n->args[0]->start);
+    GraphNode* node = graph_.node(GraphNode::If, n->loc);
+    node->args = {c};
+    node->regions.resize(2);
+    Region* outer = region_;
+    const bool was_certain = std::exchange(certain_, false);
+    Value* sides[2];
+    for (std::size_t i = 0; i < 2; ++i) {
+        region_ = &node->regions[i];
+        sides[i] = expression(n->args[i + 1]);
+    }
+    region_ = outer;
+    certain_ = was_certain;
+    region_->nodes.push_back(node);
+    if (!sides[0] || !sides[1]) return nullptr;
+    Type types[2] = {sides[0]->type, sides[1]->type};
+    if (!(types[0] == types[1]))
+        return error(n->loc, "both sides of `?:` have the same type, found {} and {}", str(types[0]), str(types[1]));
+    Value* joined = join(sides[0], sides[1], n->loc, "this");
+    if (c->constant) {
+        const std::uint32_t id = joined->id;
+        *joined = *(c->constant->integer ? sides[0] : sides[1]);
+        joined->id = id;
+    }
+    joined->maker = node;
+    node->results.push_back(joined);
+    node->regions[0].results.push_back(sides[0]);
+    node->regions[1].results.push_back(sides[1]);
+    return joined;
+}
+
+// ---- indexing
+
+static std::optional<std::int64_t> known_position(const Value* v) {
+    if (!v || !v->constant) return std::nullopt;
+    return v->constant->integer;
+}
+
+bool Checker::place(GraphNode* node, const Index& index, bool is_column, bool is_insert, GraphNode::Place* place, Dim* size) {
+    const Dim all = *size;
+    const char* what = is_column ? "column" : "row";
+    place->kind = index.kind;
+    auto add = [&](Value* v) {
+        node->args.push_back(v);
+        return int(node->args.size()) - 1;
+    };
+    auto scalar = [&](const Node* n, Value* v) -> Value* {
+        if (v->type.is_frame() || v->type.is_list() || v->type.value == ValueType::Str)
+            return error(n->start, "a position of a {} is a number, found {}", what, str(v->type));
+        return to_scalar(v, ValueType::Si64, n->start);
+    };
+    if (index.kind == Index::All) return true;
+    if (index.kind == Index::One) {
+        Value* v = expression(index.first);
+        if (!v) return false;
+        const Value* object = node->args[0];
+        if (v->type.is_string() && is_column && object->type.is_frame() && !is_insert) {
+            if (!v->constant) return error(index.first->start, "a label has to be known before the run"), false;
+            const std::string& label = v->constant->text;
+            node->columns_taken.clear();
+            for (std::size_t i = 0; i < object->type.columns.size(); ++i) {
+                const std::string& at = object->type.columns[i].label;
+                const bool every = label.ends_with(".*") && at.starts_with(label.substr(0, label.size() - 1));
+                if (at == label || every) node->columns_taken.push_back(int(i));
+            }
+            if (node->columns_taken.empty())
+                return error(index.first->start, "the frame has no column `{}`", label), false;
+            *size = {std::int64_t(node->columns_taken.size()), 0};
+            return true;
+        }
+        if (v->type.value == ValueType::Str)
+            return error(index.first->start, "labels are of columns of frames{}", is_insert ? "; parts of matrices are assigned to by position" : ""), false;
+        if (v->type.is_matrix() && is_insert && !(v->rows.is(1) && v->columns.is(1)))
+            return error(index.first->start, "parts are assigned to by position or range, not by lists of positions"), false;
+        if (v->type.is_matrix() && !is_insert) {
+            if (differ(v->columns, {1, 0})) violated(index.first->start, "a list of positions is one column, found {}", shape(v));
+            place->first = add(to_value_type(v, is_float(v->type.value) ? ValueType::F64 : ValueType::Si64, index.first->start));
+            *size = v->rows;
+            return true;
+        }
+        if (v->type.is_frame() || v->type.is_list()) return scalar(index.first, v), false;
+        v = scalar(index.first, v);
+        place->first = add(v);
+        if (const auto at = known_position(v); at && all.known() && (*at >= all.number || *at < -all.number))
+            violated(index.first->start, "there is no {} {}; there are {}", what, *at, all.number);
+        *size = {1, 0};
+        return true;
+    }
+    Value* bounds[2] = {nullptr, nullptr};
+    const Node* written[2] = {index.first, index.last};
+    for (int i = 0; i < 2; ++i) {
+        if (!written[i]) continue;
+        Value* v = expression(written[i]);
+        if (v) v = scalar(written[i], v);
+        if (!v) return false;
+        bounds[i] = v;
+        (i ? place->last : place->first) = add(v);
+    }
+    auto lower = bounds[0] ? known_position(bounds[0]) : std::optional<std::int64_t>(0);
+    auto upper = bounds[1] ? known_position(bounds[1]) : all.known() ? std::optional(all.number) : std::nullopt;
+    const bool from_end = lower && *lower < 0;
+    if (from_end && all.known()) *lower += all.number;
+    if (upper && bounds[1] && (*upper < 0 || (from_end && *upper == 0)) && all.known())
+        *upper = *upper < 0 || !is_insert ? *upper + all.number : *lower + 1;
+    const bool known = lower && upper && *lower >= 0 && *upper >= 0;
+    if (!bounds[0] && !bounds[1]) return true;
+    if (all.known() && lower && upper) {
+        const bool fits = *lower >= 0 && *lower < all.number && *lower <= *upper && *upper <= all.number;
+        if (!fits) violated(index.first ? index.first->start : index.last->start, "the range {}:{} does not lie in {} {}s", *lower, *upper, all.number, what);
+    }
+    *size = known && *upper >= *lower ? Dim{*upper - *lower, 0} : graph_.fresh_dim();
+    return true;
+}
+
+Value* Checker::extract(const Node* n) {
+    Value* of = expression(n->args[0]);
+    if (!of) return nullptr;
+    if (!of->type.is_matrix() && !of->type.is_frame())
+        return error(n->start, "only matrices and frames have rows and columns, this is {}", str(of->type));
+    GraphNode* node = graph_.node(GraphNode::Extract, n->loc);
+    node->args = {of};
+    Dim rows = of->rows, columns = of->columns;
+    const bool good = place(node, n->rows, false, false, &node->rows, &rows);
+    if (!place(node, n->columns, true, false, &node->columns, &columns) || !good) return nullptr;
+    Type type = of->type;
+    if (type.is_frame() && n->columns.kind != Index::All) {
+        std::vector<int>& taken = node->columns_taken;
+        if (taken.empty()) {  // by position
+            const auto count = std::int64_t(of->type.columns.size());
+            auto at = [&](int arg, std::int64_t none) -> std::optional<std::int64_t> {
+                if (arg < 0) return none;
+                const Value* v = node->args[std::size_t(arg)];
+                if (!v->constant) return std::nullopt;
+                return v->constant->integer + (v->constant->integer < 0 ? count : 0);
+            };
+            if (n->columns.kind == Index::Range) {
+                const auto lo = at(node->columns.first, 0);
+                auto hi = at(node->columns.last, count);
+                if (!lo || !hi) return error(n->start, "which columns of a frame are taken has to be known before the run");
+                for (std::int64_t i = std::max<std::int64_t>(0, *lo); i < std::min(*hi, count); ++i) taken.push_back(int(i));
+            } else if (const Value* v = node->args[std::size_t(node->columns.first)]; v->type.is_scalar()) {
+                const auto one = at(node->columns.first, 0);
+                if (!one) return error(n->start, "which columns of a frame are taken has to be known before the run");
+                if (*one < 0 || *one >= count) return error(n->start, "there is no column {}; there are {}", *one, count);
+                taken.push_back(int(*one));
+            } else {
+                const GraphNode* list = v->maker;
+                while (list && list->kind == GraphNode::Convert) list = list->args[0]->maker;
+                bool known = list && list->kind == GraphNode::Matrix;
+                for (std::size_t i = 0; known && i < list->cells; ++i) {
+                    const Value* cell = list->args[i];
+                    known = cell->constant.has_value();
+                    if (!known) break;
+                    const std::int64_t p = is_float(cell->type.value) ? std::int64_t(std::floor(cell->constant->number)) : cell->constant->integer;
+                    const std::int64_t shifted = p + (p < 0 ? count : 0);
+                    if (shifted < 0 || shifted >= count) return error(n->start, "there is no column {}; there are {}", p, count);
+                    taken.push_back(int(shifted));
+                }
+                if (!known) return error(n->start, "which columns of a frame are taken has to be known before the run");
+            }
+        }
+        type.columns.clear();
+        for (int i : taken) type.columns.push_back(of->type.columns[std::size_t(i)]);
+        columns = {std::int64_t(taken.size()), 0};
+        node->takes_columns = true;
+    }
+    region_->nodes.push_back(node);
+    return give(node, type, rows, columns);
+}
+
+Value* Checker::filter(const Node* n) {
+    Value* of = expression(n->args[0]);
+    if (!of) return nullptr;
+    if (!of->type.is_matrix() && !of->type.is_frame())
+        return error(n->start, "only matrices and frames have rows and columns, this is {}", str(of->type));
+    GraphNode* node = graph_.node(GraphNode::Filter, n->loc);
+    node->args = {of};
+    Dim dims[2] = {of->rows, of->columns};
+    const Index* indices[2] = {&n->rows, &n->columns};
+    GraphNode::Place* places[2] = {&node->rows, &node->columns};
+    for (int i = 0; i < 2; ++i) {
+        if (indices[i]->kind == Index::All) continue;
+        if (indices[i]->kind == Index::Range) return error(n->start, "a filter takes columns of bits, not ranges");
+        Value* bits = expression(indices[i]->first);
+        if (!bits) return nullptr;
+        const Loc at = indices[i]->first->start;
+        if (!bits->type.is_matrix() || bits->type.value == ValueType::Str)
+            return error(at, "a filter takes a matrix of one column with a bit for each {}, found {}", i ? "column" : "row", str(bits->type));
+        if (differ(bits->columns, {1, 0}) || differ(bits->rows, dims[i]))
+            violated(at, "a bit for each of {} {}s is needed here, found {}", dims[i].known() ? std::to_string(dims[i].number) : "?", i ? "column" : "row", shape(bits));
+        if (i && of->type.is_frame()) return error(at, "columns of frames are taken by label or position, not by bits");
+        places[i]->kind = Index::One;
+        places[i]->first = int(node->args.size());
+        node->args.push_back(to_value_type(bits, ValueType::Bool, at));
+        dims[i] = graph_.fresh_dim();
+    }
+    region_->nodes.push_back(node);
+    return give(node, of->type, dims[0], dims[1]);
+}
+
+Value* Checker::insert(Value* into, const Target& t, Value* value) {
+    if (!into->type.is_matrix()) return error(t.loc, "parts of matrices can be assigned to, `{}` is {}", t.name, str(into->type));
+    GraphNode* node = graph_.node(GraphNode::Insert, t.loc);
+    node->args = {into, value};
+    Dim rows = into->rows, columns = into->columns;
+    bool good = place(node, t.rows, false, true, &node->rows, &rows);
+    good &= place(node, t.columns, true, true, &node->columns, &columns);
+    if (!good || !value) return nullptr;
+    if (!value->type.is_matrix()) return error(t.loc, "a matrix is assigned to a part of a matrix, found {}", str(value->type));
+    if (value->type.value != into->type.value)
+        return error(t.loc, "`{}` holds {}, found {}; convert it, `as.{}(…)`", t.name, name_of(into->type.value), name_of(value->type.value), name_of(into->type.value));
+    if (differ(rows, value->rows) || differ(columns, value->columns))
+        violated(t.loc, "the part has {} x {} cells, the value {}", rows.number, columns.number, shape(value));
+    region_->nodes.push_back(node);
+    return give(node, into->type, into->rows, into->columns);
+}
+
+}  // namespace weld::daphne

@@ -1,0 +1,402 @@
+// Statements: scopes, control flow, definitions, imports.
+#include <algorithm>
+
+#include "frontend/daphne/check.h"
+#include "frontend/daphne/check_types.h"
+#include "frontend/daphne/fold.h"
+
+namespace weld::daphne {
+
+Checker::Checker(Module& m, Graph& graph, const Inputs& inputs, Diagnostics& diagnostics)
+    : module_(m), graph_(graph), inputs_(inputs), diagnostics_(diagnostics) {}
+Checker::~Checker() = default;
+
+void Checker::run(const Script& script, std::string_view path) {
+    files_.push_back(std::make_unique<File>());
+    file_ = files_.back().get();
+    file_->path = path;
+    Frame frame;
+    frame_ = &frame;
+    region_ = &graph_.main;
+    scopes_.emplace_back();
+    declare(script.statements);
+    statements(script.statements, nullptr);
+    check_uncalled();
+    scopes_.clear();
+}
+
+// ---- names
+
+Checker::Variable* Checker::find(std::string_view name) {
+    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
+        if (auto at = scope->find(name); at != scope->end()) return &at->second;
+    return nullptr;
+}
+
+void Checker::assign(std::string_view name, Value* value, Loc loc) {
+    Variable* known = find(name);
+    if (known && known->read_only) {
+        error(loc, "`{}` cannot be assigned to: the loop around it counts with it", name);
+        return;
+    }
+    if (known) known->value = value;
+    else scopes_.back()[std::string(name)] = {value, false};
+}
+
+// ---- sequences
+
+/// Is there a `return` somewhere in it?
+static bool may_return(const Statement* s) {
+    if (s->kind == Statement::Return) return true;
+    auto any = [](Statements all) { return std::ranges::any_of(all, may_return); };
+    return any(s->body) || any(s->otherwise);
+}
+
+/// What follows a statement that may return is walked by that statement.
+void Checker::statements(Statements all, const Rest* rest) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const Statement* s = all[i];
+        const Rest after{all.subspan(i + 1), scopes_.size(), rest};
+        if (s->kind == Statement::If && may_return(s)) return returning_if(s, &after);
+        if (s->kind == Statement::Block && may_return(s)) {
+            scopes_.emplace_back();
+            return statements(s->body, &after);
+        }
+        statement(s);
+        if (frame_->returned) {
+            if (i + 1 < all.size())
+                diagnostics_.warning(all[i + 1]->loc, "what follows a `return` is never run");
+            return;
+        }
+    }
+    if (!rest) return;
+    scopes_.resize(rest->scopes);
+    statements(rest->all, rest->next);
+}
+
+void Checker::scoped(Statements all) {
+    const std::size_t before = scopes_.size();
+    const bool top = std::exchange(top_level_, false);
+    scopes_.emplace_back();
+    statements(all, nullptr);
+    scopes_.resize(before);
+    top_level_ = top;
+}
+
+void Checker::statement(const Statement* s) {
+    switch (s->kind) {
+        case Statement::Block: return scoped(s->body);
+        case Statement::Expression: results(s->value); return;
+        case Statement::Assignment: return assignment(s);
+        case Statement::If: return if_statement(s);
+        case Statement::While:
+        case Statement::DoWhile: return while_loop(s);
+        case Statement::For: return for_loop(s);
+        case Statement::Define: return;  // has been declared
+        case Statement::Return: return return_statement(s);
+        case Statement::Import: return import(s);
+    }
+}
+
+void Checker::assignment(const Statement* s) {
+    if (s->targets.size() == 1) {
+        const std::vector<Value*> all = results(s->value);
+        if (all.size() == 1) return assign_target(s->targets[0], all[0]);
+        if (all.empty()) error(s->value->start, "this has no value");
+        else error(s->value->start, "this has {} values; write as many variables, `a, b = …`", all.size());
+        return assign_target(s->targets[0], nullptr);
+    }
+    std::vector<Value*> all = results(s->value);
+    if (all.size() != s->targets.size()) {
+        if (all.size() != 1 || all[0])
+            error(s->value->start, "{} values are needed here, one for each variable; this has {}", s->targets.size(), all.size());
+        all.assign(s->targets.size(), nullptr);
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) assign_target(s->targets[i], all[i]);
+}
+
+void Checker::assign_target(const Target& t, Value* value) {
+    if (!t.is_indexed) return assign(t.name, value, t.loc);
+    Variable* into = find(t.name);
+    if (!into) {
+        error(t.loc, "unknown variable `{}`; parts can be assigned to when there is a matrix", t.name);
+        return;
+    }
+    if (Value* whole = into->value)
+        if (Value* changed = insert(whole, t, value)) assign(t.name, changed, t.loc);
+}
+
+Value* Checker::condition(const Node* n) {
+    Value* v = expression(n);
+    if (!v) return nullptr;
+    if (v->type.is_frame() || v->type.is_list() || v->type.value == ValueType::Str)
+        return error(n->start, "a condition is a number or a truth value, found {}", str(v->type));
+    return to_scalar(v, ValueType::Bool, n->start);
+}
+
+// ---- branches
+
+/// What is known of both; null and a report if their types differ.
+Value* Checker::join(Value* a, Value* b, Loc loc, std::string_view what) {
+    if (!a || !b) return nullptr;
+    if (!(a->type == b->type))
+        return error(loc, "{} is {} after one branch and {} after the other", what, str(a->type), str(b->type));
+    Value* v = graph_.value(a->type);
+    v->rows = a->rows == b->rows ? a->rows : graph_.fresh_dim();
+    v->columns = a->columns == b->columns ? a->columns : graph_.fresh_dim();
+    v->sparsity = a->sparsity == b->sparsity ? a->sparsity : -1;
+    v->symmetric = a->symmetric && b->symmetric;
+    if (a->constant == b->constant) v->constant = a->constant;
+    return v;
+}
+
+void Checker::if_statement(const Statement* s) {
+    Value* c = condition(s->value);
+    GraphNode* node = graph_.node(GraphNode::If, s->loc);
+    node->args = {c};
+    node->regions.resize(2);
+    Region* outer = region_;
+    const bool was_certain = std::exchange(certain_, false);
+    const std::vector<Scope> before = scopes_;
+    std::vector<Scope> after[2];
+    for (int side = 0; side < 2; ++side) {
+        scopes_ = before;
+        region_ = &node->regions[std::size_t(side)];
+        scoped(side ? s->otherwise : s->body);
+        after[side] = scopes_;
+    }
+    region_ = outer;
+    certain_ = was_certain;
+    scopes_ = before;
+    for (std::size_t depth = 0; depth < scopes_.size(); ++depth) {
+        for (auto& [name, variable] : scopes_[depth]) {
+            Value* then = after[0][depth].at(name).value;
+            Value* otherwise = after[1][depth].at(name).value;
+            if (then == otherwise) {
+                variable.value = then;
+                continue;
+            }
+            Value* joined = join(then, otherwise, s->loc, "`" + name + "`");
+            if (joined && c && c->constant) {  // what is known of the side that is taken
+                Value* taken = c->constant->integer ? then : otherwise;
+                const std::uint32_t id = joined->id;
+                *joined = *taken;
+                joined->id = id;
+            }
+            variable.value = joined;
+            if (!joined) continue;
+            joined->maker = node;
+            node->results.push_back(joined);
+            node->regions[0].results.push_back(then);
+            node->regions[1].results.push_back(otherwise);
+        }
+    }
+    region_->nodes.push_back(node);
+}
+
+/// Both sides end the function: what follows the `if` becomes part of the side that does not.
+void Checker::returning_if(const Statement* s, const Rest* rest) {
+    if (++depth_ > 200) {
+        error(s->loc, "too many `return`s inside one another");
+        frame_->returned = true;
+        return;
+    }
+    Value* c = condition(s->value);
+    GraphNode* node = graph_.node(GraphNode::If, s->loc);
+    node->args = {c};
+    node->regions.resize(2);
+    Region* outer = region_;
+    const bool was_certain = std::exchange(certain_, false);
+    const std::vector<Scope> before = scopes_;
+    std::vector<Value*> sides[2];
+    bool returned[2];
+    for (int side = 0; side < 2; ++side) {
+        scopes_ = before;
+        region_ = &node->regions[std::size_t(side)];
+        frame_->returned = false;
+        frame_->results.clear();
+        scopes_.emplace_back();
+        statements(side ? s->otherwise : s->body, rest);
+        returned[side] = frame_->returned;
+        sides[side] = std::move(frame_->results);
+    }
+    --depth_;
+    region_ = outer;
+    certain_ = was_certain;
+    scopes_ = before;
+    region_->nodes.push_back(node);
+    frame_->returned = true;
+    frame_->results.clear();
+    if (returned[0] != returned[1] || sides[0].size() != sides[1].size()) {
+        if (frame_->function && !(frame_->function->has_result_types && frame_->function->results.empty()))
+            error(frame_->function->loc, "`{}` has to end in a `return` with equally many values on each of its ways",
+                  frame_->function->name);
+        return;
+    }
+    for (std::size_t i = 0; i < sides[0].size(); ++i) {
+        Value* joined = join(sides[0][i], sides[1][i], s->loc, "the result");
+        frame_->results.push_back(joined);
+        if (!joined) continue;
+        joined->maker = node;
+        node->results.push_back(joined);
+        node->regions[0].results.push_back(sides[0][i]);
+        node->regions[1].results.push_back(sides[1][i]);
+    }
+}
+
+// ---- loops
+
+static void assigned_names(Statements all, std::vector<std::string_view>* names) {
+    for (const Statement* s : all) {
+        if (s->kind == Statement::Assignment)
+            for (const Target& t : s->targets)
+                if (std::ranges::find(*names, t.name) == names->end()) names->push_back(t.name);
+        assigned_names(s->body, names);
+        assigned_names(s->otherwise, names);
+    }
+}
+
+/// Forgets of `known` what does not hold of `v`. Has anything been forgotten?
+static bool widen(Graph& graph, Value* known, const Value* v) {
+    bool changed = false;
+    auto forget = [&](bool differs, auto&& action) {
+        if (differs) action(), changed = true;
+    };
+    const bool shaped = known->type.is_matrix() || known->type.is_frame();
+    forget(shaped && !(known->rows == v->rows), [&] { known->rows = graph.fresh_dim(); });
+    forget(shaped && !(known->columns == v->columns), [&] { known->columns = graph.fresh_dim(); });
+    forget(known->sparsity >= 0 && known->sparsity != v->sparsity, [&] { known->sparsity = -1; });
+    forget(known->symmetric && !v->symmetric, [&] { known->symmetric = false; });
+    forget(known->constant && known->constant != v->constant, [&] { known->constant.reset(); });
+    return changed;
+}
+
+/// Walks the regions of a loop until what it assumes of its state holds after each round. `node->args` from
+/// `first_state` on become the state before; `walk` makes the regions' nodes, with `region_` to be set by it.
+void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_state,
+                        const std::function<void(Region&)>& walk) {
+    std::vector<std::string_view> assigned;
+    assigned_names(s->body, &assigned);
+    std::vector<std::string_view> names;
+    for (std::string_view name : assigned) {
+        Variable* v = find(name);
+        if (!v || v->read_only) continue;
+        if (!v->value) continue;
+        names.push_back(name);
+        node->args.push_back(v->value);
+    }
+    std::vector<Value>& known = widened_[{s, frame_->number}];
+    if (known.size() != names.size()) {
+        known.clear();
+        for (std::size_t i = 0; i < names.size(); ++i) known.push_back(*node->args[first_state + i]);
+    }
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (!(known[i].type == node->args[first_state + i]->type)) known[i] = *node->args[first_state + i];
+        widen(graph_, &known[i], node->args[first_state + i]);
+    }
+    Region* outer = region_;
+    const bool was_certain = std::exchange(certain_, false);
+    const std::vector<Scope> before = scopes_;
+    const std::vector<Region> empty = node->regions;
+    for (bool again = true; again;) {
+        again = false;
+        node->regions = empty;
+        scopes_ = before;
+        std::vector<Value*> params;
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            Value* p = graph_.value(known[i].type);
+            const std::uint32_t id = p->id;
+            *p = known[i];
+            p->id = id;
+            p->maker = nullptr;
+            params.push_back(p);
+            find(names[i])->value = p;
+        }
+        for (Region& r : node->regions) r.params.insert(r.params.end(), params.begin(), params.end());
+        walk(node->regions.back());
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            Value* after = find(names[i])->value;
+            if (after && !(after->type == known[i].type)) {
+                error(s->loc, "`{}` is {} before the loop and {} after a round; its type cannot change", names[i],
+                      str(known[i].type), str(after->type));
+                after = nullptr;
+            }
+            node->regions.back().results.push_back(after);
+            if (after && widen(graph_, &known[i], after)) again = true;
+        }
+    }
+    region_ = outer;
+    certain_ = was_certain;
+    scopes_ = before;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        Value* after = graph_.value(known[i].type);
+        const std::uint32_t id = after->id;
+        *after = known[i];
+        after->id = id;
+        after->maker = node;
+        node->results.push_back(after);
+        find(names[i])->value = node->regions.back().results[i] ? after : nullptr;
+    }
+    region_->nodes.push_back(node);
+}
+
+void Checker::while_loop(const Statement* s) {
+    GraphNode* node = graph_.node(GraphNode::Loop, s->loc);
+    node->does_first = s->kind == Statement::DoWhile;
+    node->regions.resize(2);
+    loop_over(node, s, 0, [&](Region& body) {
+        Region& test = node->regions[0];
+        if (!node->does_first) {
+            region_ = &test;
+            test.results = {condition(s->value)};
+        }
+        region_ = &body;
+        scoped(s->body);
+        if (node->does_first) test.results = {condition(s->value)};  // of what the round has made, at its end
+    });
+}
+
+void Checker::for_loop(const Statement* s) {
+    GraphNode* node = graph_.node(GraphNode::Repeat, s->loc);
+    auto bound = [&](const Node* n) -> Value* {
+        Value* v = expression(n);
+        if (!v) return nullptr;
+        if (v->type.is_frame() || v->type.is_list() || v->type.value == ValueType::Str)
+            return error(n->start, "a loop counts with numbers, found {}", str(v->type));
+        return to_scalar(v, ValueType::Si64, n->start);
+    };
+    Value* from = bound(s->from);
+    Value* to = bound(s->to);
+    Value* step = nullptr;
+    if (s->step) step = bound(s->step);
+    else if (from && to && from->constant && to->constant)
+        step = constant(integer_constant(to->constant->integer >= from->constant->integer ? 1 : -1), s->loc);
+    node->args = {from, to, step};
+    node->regions.resize(1);
+    if (from && to && !step && !s->step) node->text = "either way";
+    loop_over(node, s, 3, [&](Region& body) {
+        region_ = &body;
+        const std::size_t depth = scopes_.size();
+        scopes_.emplace_back();
+        Value* i = graph_.value({.data = DataType::Scalar, .value = ValueType::Si64});
+        body.params.insert(body.params.begin(), i);
+        scopes_.back()[std::string(s->targets[0].name)] = {i, true};
+        scoped(s->body);
+        scopes_.resize(depth);
+    });
+}
+
+// ---- functions
+
+void Checker::return_statement(const Statement* s) {
+    if (!frame_->function) {
+        error(s->loc, "`return` stands in functions only");
+        return;
+    }
+    frame_->returned = true;
+    frame_->at = s->loc;
+    frame_->results.clear();
+    for (const Node* n : s->values) frame_->results.push_back(expression(n));
+}
+
+}  // namespace weld::daphne

@@ -1,0 +1,24 @@
+// What is kept of functions and files while a script is checked.
+#pragma once
+
+#include "frontend/daphne/check.h"
+
+namespace weld::daphne {
+
+/// A `def`, with the file it stands in.
+struct Checker::Definition {
+    const Function* function = nullptr;
+    File* file = nullptr;
+    std::map<std::string, GraphFunction*> instances;  ///< by what is known of the arguments
+    int open = 0;                                     ///< how many of its bodies are being walked
+};
+
+/// One script: that of the user, or an imported one.
+struct Checker::File {
+    std::string path;
+    std::map<std::string, std::vector<Definition*>, std::less<>> definitions;  ///< overloads by name
+    std::set<std::string> prefixes;                                            ///< of its imports
+    std::set<std::string> imported;                                            ///< paths
+};
+
+}  // namespace weld::daphne

@@ -1,0 +1,529 @@
+// Types and shapes of what built-in functions give.
+#include "frontend/daphne/rules.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/daphne/fold.h"
+
+namespace weld::daphne {
+
+static Type matrix_of(ValueType v) { return {.data = DataType::Matrix, .value = v, .columns = {}}; }
+static Type scalar_of(ValueType v) { return {.data = DataType::Scalar, .value = v, .columns = {}}; }
+static Type list_of(ValueType v) { return {.data = DataType::List, .value = v, .columns = {}}; }
+static ValueType as_float(ValueType v) { return v == ValueType::F32 ? v : ValueType::F64; }
+static ValueType as_number(ValueType v) { return v == ValueType::Bool ? ValueType::Si64 : v; }
+static constexpr Dim kOne{1, 0};
+
+// ---- generation and metadata
+
+bool rule_fill(Call& c) {
+    if (!c.want_scalar(0) || !c.want_integer(1) || !c.want_integer(2)) return false;
+    Value* out = c.give(matrix_of(c[0]->type.value), c.checker.dim_of(c[1]), c.checker.dim_of(c[2]));
+    if (const auto& k = c[0]->constant; k && k->value != ValueType::Str)
+        out->sparsity = is_float(k->value) ? k->number != 0 : k->integer != 0;
+    out->symmetric = out->rows == out->columns;
+    return true;
+}
+
+bool rule_create_frame(Call& c) {
+    std::size_t columns = 0;
+    while (columns < c.size() && c[columns]->type.is_matrix()) ++columns;
+    if (columns == 0) return c.wrong(0, "`createFrame` takes columns, then labels or none");
+    std::vector<std::string> labels;
+    for (std::size_t i = columns; i < c.size(); ++i) {
+        const auto label = c.known_text(i);
+        if (!label) return false;
+        labels.push_back(*label);
+    }
+    if (labels.empty())
+        for (std::size_t i = 0; i < columns; ++i) labels.push_back("col_" + std::to_string(i));
+    if (labels.size() != columns) return c.wrong(columns, "{} columns need as many labels, or none; found {}", columns, labels.size());
+    c.args.resize(columns);
+    c.results = {c.checker.make_frame(c.args, labels, c.loc)};
+    return true;
+}
+
+bool rule_diag_matrix(Call& c) {
+    if (!c.want_numbers(0)) return false;
+    if (differ(c[0]->columns, kOne)) c.violated(0, "`diagMatrix` takes a matrix of one column");
+    Value* out = c.give(c[0]->type, c[0]->rows, c[0]->rows);
+    out->symmetric = true;
+    if (out->rows.known() && out->rows.number > 0) out->sparsity = std::max(0.0, c[0]->sparsity < 0 ? 1.0 : c[0]->sparsity) / double(out->rows.number);
+    return true;
+}
+
+bool rule_random(Call& c) {
+    if (!c.want_integer(0) || !c.want_integer(1) || !c.want_scalar(2) || !c.want_scalar(3) || !c.want_float(4) || !c.want_integer(5)) return false;
+    const ValueType value = as_number(std::max(c[2]->type.value, c[3]->type.value));
+    if (value == ValueType::Str) return c.wrong(2, "`rand` makes numbers, found {}", str(c[2]->type));
+    c.args[2] = c.checker.to_scalar(c[2], value, c.places[2]);
+    c.args[3] = c.checker.to_scalar(c[3], value, c.places[3]);
+    Value* out = c.give(matrix_of(value), c.checker.dim_of(c[0]), c.checker.dim_of(c[1]));
+    if (c[4]->constant) out->sparsity = c[4]->constant->number;
+    return true;
+}
+
+bool rule_sample(Call& c) {
+    if (!c.want_scalar(0) || !c.want_integer(1) || !c.want_bool(2) || !c.want_integer(3)) return false;
+    if (c[0]->type.value == ValueType::Str) return c.wrong(0, "`range` of `sample` is a number");
+    c.args[0] = c.checker.to_scalar(c[0], as_number(c[0]->type.value), c.places[0]);
+    c.give(matrix_of(c[0]->type.value), c.checker.dim_of(c[1]), kOne);
+    return true;
+}
+
+bool rule_sequence(Call& c) {
+    ValueType value = ValueType::Bool;
+    for (std::size_t i = 0; i < 3; ++i) {
+        if (!c.has(i)) continue;
+        if (!c.want_scalar(i)) return false;
+        if (c[i]->type.value == ValueType::Str) return c.wrong(i, "`{}` of `seq` is a number, found {}", c.param(i), str(c[i]->type));
+        value = std::max(value, c[i]->type.value);
+    }
+    value = as_number(value);
+    if (!c.has(2)) {
+        Constant one = integer_constant(1, ValueType::Si64);
+        c.args[2] = c.checker.constant(*convert(one, value), c.loc);
+        c.places[2] = c.loc;
+    }
+    for (std::size_t i = 0; i < 3; ++i) c.args[i] = c.checker.to_scalar(c[i], value, c.places[i]);
+    Dim rows = c.checker.graph().fresh_dim();
+    if (c[0]->constant && c[1]->constant && c[2]->constant && is_integer(value)) {
+        const std::int64_t from = c[0]->constant->integer, to = c[1]->constant->integer, inc = c[2]->constant->integer;
+        if (inc != 0 && std::abs(from) < (1LL << 60) && std::abs(to) < (1LL << 60)) rows = {std::max<std::int64_t>(0, (to - from) / inc + 1), 0};
+        if (inc != 0 && ((inc > 0) != (to > from)) && to != from) rows = {0, 0};
+    }
+    c.give(matrix_of(value), rows, kOne);
+    return true;
+}
+
+bool rule_type_of(Call& c) {
+    if (c[0]->type.is_list()) return c.wrong(0, "`typeOf` takes scalars, matrices and frames");
+    Value* out = c.give(scalar_of(ValueType::Str));
+    if (c[0]->type.is_scalar())
+        out->constant = Constant{.value = ValueType::Str, .integer = 0, .number = 0,
+                                 .text = c[0]->type.value == ValueType::Str ? "const char*" : std::string(printed_name(c[0]->type.value))};
+    return true;
+}
+
+bool rule_count_of(Call& c) {
+    if (!c.want_data(0)) return false;
+    const std::string_view what = c.builtin.code;
+    const Dim n = what == "rows" ? c[0]->rows : what == "columns" ? c[0]->columns : c.checker.product(c[0]->rows, c[0]->columns);
+    Value* out = c.give(scalar_of(ValueType::Size));
+    if (n.known()) out->constant = integer_constant(n.number, ValueType::Size);
+    return true;
+}
+
+bool rule_sparsity(Call& c) {
+    if (!c.want_numbers(0)) return false;
+    c.give(scalar_of(ValueType::F64));
+    return true;
+}
+
+bool rule_is_symmetric(Call& c) {
+    if (!c.want_matrix(0)) return false;
+    if (differ(c[0]->rows, c[0]->columns)) c.violated(0, "only square matrices can be symmetric");
+    c.give(scalar_of(ValueType::Bool));
+    return true;
+}
+
+// ---- cells
+
+static bool cells(Call& c, ValueType result, std::size_t operands) {
+    bool any_matrix = false;
+    Dim rows, columns;
+    c.checker.broadcast({c.args.begin(), c.args.begin() + std::ptrdiff_t(operands)}, c.loc, &any_matrix, &rows, &columns);
+    Value* out = any_matrix ? c.give(matrix_of(result), rows, columns) : c.give(scalar_of(result));
+    (void)out;
+    return true;
+}
+
+static bool want_cells(Call& c, std::size_t i, bool text) {
+    if (c[i]->type.is_frame() || c[i]->type.is_list())
+        return c.wrong(i, "`{}` takes scalars and matrices, found {}", c.builtin.name, str(c[i]->type));
+    if ((c[i]->type.value == ValueType::Str) != text)
+        return c.wrong(i, "`{}` takes {}, found {}", c.builtin.name, text ? "strings" : "numbers", str(c[i]->type));
+    return true;
+}
+
+static void convert_to(Call& c, ValueType value) {
+    for (std::size_t i = 0; i < c.size(); ++i) c.args[i] = c.checker.to_value_type(c[i], value, c.places[i]);
+}
+
+bool rule_keep_cells(Call& c) {
+    if (!want_cells(c, 0, false)) return false;
+    const ValueType value = as_number(c[0]->type.value);
+    convert_to(c, value);
+    return cells(c, value, 1);
+}
+bool rule_float_cells(Call& c) {
+    if (!want_cells(c, 0, false)) return false;
+    const ValueType value = as_float(c[0]->type.value);
+    convert_to(c, value);
+    return cells(c, value, 1);
+}
+bool rule_text_cells(Call& c) { return want_cells(c, 0, true) && cells(c, ValueType::Str, 1); }
+
+bool rule_binary_cells(Call& c) {
+    if (!want_cells(c, 0, false) || !want_cells(c, 1, false)) return false;
+    const ValueType value = as_number(std::max(c[0]->type.value, c[1]->type.value));
+    convert_to(c, value);
+    return cells(c, value, 2);
+}
+bool rule_power_cells(Call& c) {
+    if (!want_cells(c, 0, false) || !want_cells(c, 1, false)) return false;
+    Value* out = c.checker.operate(Operator::Pow, c[0], c[1], c.loc);
+    c.results = {out};
+    return out != nullptr;
+}
+bool rule_log_cells(Call& c) {
+    if (!want_cells(c, 0, false) || !want_cells(c, 1, false)) return false;
+    const ValueType value = as_float(std::max(c[0]->type.value, c[1]->type.value));
+    convert_to(c, value);
+    return cells(c, value, 2);
+}
+bool rule_concat_cells(Call& c) {
+    for (std::size_t i = 0; i < 2; ++i)
+        if (c[i]->type.is_frame() || c[i]->type.is_list()) return c.wrong(i, "`concat` takes strings, found {}", str(c[i]->type));
+    convert_to(c, ValueType::Str);
+    return cells(c, ValueType::Str, 2);
+}
+
+static bool want_outer(Call& c) {
+    if (!c.want_matrix(0) || !c.want_matrix(1)) return false;
+    if (differ(c[0]->columns, kOne)) c.violated(0, "`{}` takes a matrix of one column and one of one row", c.builtin.name);
+    if (differ(c[1]->rows, kOne)) c.violated(1, "`{}` takes a matrix of one column and one of one row", c.builtin.name);
+    return true;
+}
+
+bool rule_outer_operator(Call& c) {
+    if (!want_outer(c)) return false;
+    for (int i = int(Operator::MatMul); i <= int(Operator::Or); ++i) {
+        if (text_of(Operator(i)) != c.builtin.code) continue;
+        Value* out = c.checker.operate(Operator(i), c[0], c[1], c.loc);
+        if (!out) return false;
+        out->rows = c[0]->rows, out->columns = c[1]->columns;
+        out->maker->is_outer = true;
+        c.results = {out};
+        return true;
+    }
+    return false;
+}
+static bool outer(Call& c, ValueType operand, ValueType result) {
+    convert_to(c, operand);
+    c.give(matrix_of(result), c[0]->rows, c[1]->columns);
+    c.node->is_outer = true;
+    return true;
+}
+bool rule_outer_cells(Call& c) {
+    if (!want_outer(c) || !want_cells(c, 0, false) || !want_cells(c, 1, false)) return false;
+    const ValueType v = as_number(std::max(c[0]->type.value, c[1]->type.value));
+    return outer(c, v, v);
+}
+bool rule_outer_log(Call& c) {
+    if (!want_outer(c) || !want_cells(c, 0, false) || !want_cells(c, 1, false)) return false;
+    const ValueType v = as_float(std::max(c[0]->type.value, c[1]->type.value));
+    return outer(c, v, v);
+}
+bool rule_outer_xor(Call& c) {
+    if (!want_outer(c) || !want_cells(c, 0, false) || !want_cells(c, 1, false)) return false;
+    const ValueType v = std::max(c[0]->type.value, c[1]->type.value);
+    return outer(c, ValueType::Bool, is_float(v) ? ValueType::Ui64 : v);
+}
+bool rule_outer_concat(Call& c) { return want_outer(c) && outer(c, ValueType::Str, ValueType::Str); }
+
+// ---- aggregation
+
+/// All cells, rows (axis 0), columns (axis 1).
+static bool aggregated(Call& c, ValueType cells, ValueType result) {
+    if (!c.want_numbers(0)) return false;
+    c.args[0] = c.checker.to_value_type(c[0], cells, c.places[0]);
+    if (c.has(2)) return c.wrong(1, "`{}` by groups is not supported yet", c.builtin.name);
+    if (!c.has(1)) {
+        c.args.resize(1);
+        c.give(scalar_of(result));
+        return true;
+    }
+    const auto axis = c.known_integer(1);
+    if (!axis) return false;
+    if (*axis != 0 && *axis != 1) return c.wrong(1, "an axis is 0, for a value of each row, or 1, for one of each column; found {}", *axis);
+    c.args.resize(2);
+    if (*axis == 0) c.give(matrix_of(result), c[0]->rows, kOne);
+    else c.give(matrix_of(result), kOne, c[0]->columns);
+    return true;
+}
+bool rule_aggregate(Call& c) {
+    if (!c.want_numbers(0)) return false;
+    const ValueType v = as_number(c[0]->type.value);
+    return aggregated(c, v, v);
+}
+bool rule_aggregate_float(Call& c) {
+    if (!c.want_numbers(0)) return false;
+    const ValueType v = as_float(c[0]->type.value);
+    return aggregated(c, v, v);
+}
+bool rule_aggregate_count(Call& c) {
+    if (!c.want_numbers(0)) return false;
+    return aggregated(c, as_number(c[0]->type.value), ValueType::Si64);
+}
+bool rule_aggregate_index(Call& c) {
+    if (!c.want_numbers(0)) return false;
+    return aggregated(c, as_number(c[0]->type.value), ValueType::Size);
+}
+bool rule_cumulate(Call& c) {
+    if (!c.want_numbers(0)) return false;
+    convert_to(c, as_number(c[0]->type.value));
+    c.give(c[0]->type, c[0]->rows, c[0]->columns);
+    return true;
+}
+
+// ---- reorganisation
+
+bool rule_reshape(Call& c) {
+    if (!c.want_matrix(0) || !c.want_integer(1) || !c.want_integer(2)) return false;
+    const Dim rows = c.checker.dim_of(c[1]), columns = c.checker.dim_of(c[2]);
+    if (differ(c.checker.product(rows, columns), c.checker.product(c[0]->rows, c[0]->columns)))
+        c.violated(1, "{} x {} cells cannot become {} x {}", c[0]->rows.number, c[0]->columns.number, rows.number, columns.number);
+    c.give(c[0]->type, rows, columns)->sparsity = c[0]->sparsity;
+    return true;
+}
+bool rule_transpose(Call& c) {
+    if (!c.want_matrix(0)) return false;
+    Value* out = c.give(c[0]->type, c[0]->columns, c[0]->rows);
+    out->sparsity = c[0]->sparsity;
+    out->symmetric = c[0]->symmetric;
+    return true;
+}
+bool rule_reverse(Call& c) {
+    if (!c.want_data(0)) return false;
+    c.give(c[0]->type, c[0]->rows, c[0]->columns)->sparsity = c[0]->sparsity;
+    return true;
+}
+
+static bool both_matrices(Call& c) {
+    if (!c.want_data(0) || !c.want_data(1)) return false;
+    if (c[0]->type.data != c[1]->type.data) return c.wrong(1, "`{}` takes two matrices or two frames", c.builtin.name);
+    if (!c[0]->type.is_matrix()) return true;
+    if ((c[0]->type.value == ValueType::Str) != (c[1]->type.value == ValueType::Str))
+        return c.wrong(1, "`{}` takes numbers or strings, found {} and {}", c.builtin.name, str(c[0]->type), str(c[1]->type));
+    convert_to(c, std::max(c[0]->type.value, c[1]->type.value));
+    return true;
+}
+bool rule_cbind(Call& c) {
+    if (!both_matrices(c)) return false;
+    if (differ(c[0]->rows, c[1]->rows)) c.violated(1, "`cbind` takes equally many rows, found {} and {}", c[0]->rows.number, c[1]->rows.number);
+    Type type = c[0]->type;
+    for (const Column& one : c[1]->type.columns) {
+        if (std::ranges::find(type.columns, one.label, &Column::label) != type.columns.end())
+            c.violated(1, "both frames have a column `{}`", one.label);
+        type.columns.push_back(one);
+    }
+    c.give(type, c[0]->rows.known() ? c[0]->rows : c[1]->rows, c.checker.sum(c[0]->columns, c[1]->columns));
+    return true;
+}
+bool rule_rbind(Call& c) {
+    if (!both_matrices(c)) return false;
+    if (differ(c[0]->columns, c[1]->columns)) c.violated(1, "`rbind` takes equally many columns, found {} and {}", c[0]->columns.number, c[1]->columns.number);
+    if (c[0]->type.is_frame() && !(c[0]->type == c[1]->type)) return c.wrong(1, "`rbind` takes frames of the same columns");
+    c.give(c[0]->type, c.checker.sum(c[0]->rows, c[1]->rows), c[0]->columns.known() ? c[0]->columns : c[1]->columns);
+    return true;
+}
+
+bool rule_order(Call& c) {
+    if (c.size() < 4 || c.size() % 2) return c.wrong(0, "`order` takes data, numbers of columns, as many truth values, and whether positions are wanted");
+    if (!c.want_data(0)) return false;
+    const std::size_t keys = (c.size() - 2) / 2;
+    for (std::size_t i = 1; i <= keys; ++i) {
+        if (!c.known_integer(i)) return false;
+        const std::int64_t at = c[i]->constant->integer;
+        if (at < 0 || (c[0]->columns.known() && at >= c[0]->columns.number)) return c.wrong(i, "there is no column {}", at);
+    }
+    for (std::size_t i = keys + 1; i < c.size(); ++i) {
+        if (!c.want_bool(i)) return false;
+        if (!c[i]->constant) return c.wrong(i, "`order` has to know before the run which way it goes");
+    }
+    const bool positions = c[c.size() - 1]->constant->integer;
+    if (positions) c.give(matrix_of(ValueType::Size), c[0]->rows, kOne);
+    else c.give(c[0]->type, c[0]->rows, c[0]->columns);
+    return true;
+}
+
+// ---- matrices
+
+bool rule_solve(Call& c) {
+    if (!c.want_numbers(0) || !c.want_numbers(1)) return false;
+    convert_to(c, as_float(std::max(c[0]->type.value, c[1]->type.value)));
+    if (differ(c[0]->rows, c[0]->columns)) c.violated(0, "`solve` takes a square matrix");
+    if (differ(c[0]->rows, c[1]->rows)) c.violated(1, "`solve` takes equally many rows on both sides");
+    if (differ(c[1]->columns, kOne)) c.violated(1, "`rhs` of `solve` has one column");
+    c.give(c[0]->type, c[0]->columns, kOne);
+    return true;
+}
+bool rule_eigen(Call& c) {
+    if (!c.want_numbers(0)) return false;
+    convert_to(c, as_float(c[0]->type.value));
+    if (differ(c[0]->rows, c[0]->columns)) c.violated(0, "`eigen` takes a square matrix");
+    c.give(c[0]->type, c[0]->rows, kOne);
+    c.also(c[0]->type, c[0]->rows, c[0]->rows);
+    return true;
+}
+bool rule_syrk(Call& c) {
+    if (!c.want_numbers(0)) return false;
+    convert_to(c, as_number(c[0]->type.value));
+    c.give(c[0]->type, c[0]->columns, c[0]->columns)->symmetric = true;
+    return true;
+}
+bool rule_gemv(Call& c) {
+    if (!c.want_numbers(0) || !c.want_numbers(1)) return false;
+    convert_to(c, as_number(std::max(c[0]->type.value, c[1]->type.value)));
+    if (differ(c[0]->rows, c[1]->rows) || differ(c[1]->columns, kOne)) c.violated(1, "`gemv` takes a matrix and a column of equally many rows");
+    c.give(c[0]->type, c[0]->columns, kOne);
+    return true;
+}
+bool rule_diag_vector(Call& c) {
+    if (!c.want_matrix(0)) return false;
+    if (differ(c[0]->rows, c[0]->columns)) c.violated(0, "`diagVector` takes a square matrix");
+    c.give(c[0]->type, c[0]->rows, kOne);
+    return true;
+}
+bool rule_triangle(Call& c) {
+    if (!c.want_numbers(0) || !c.want_bool(1) || !c.want_bool(2)) return false;
+    if (differ(c[0]->rows, c[0]->columns)) c.violated(0, "`{}` takes a square matrix", c.builtin.name);
+    c.give(c[0]->type, c[0]->rows, c[0]->columns);
+    return true;
+}
+bool rule_replace(Call& c) {
+    if (!c.want_matrix(0) || !c.want_scalar(1) || !c.want_scalar(2)) return false;
+    for (std::size_t i = 1; i < 3; ++i) {
+        if ((c[i]->type.value == ValueType::Str) != (c[0]->type.value == ValueType::Str))
+            return c.wrong(i, "`{}` of `replace` is like the cells, found {}", c.param(i), str(c[i]->type));
+        c.args[i] = c.checker.to_scalar(c[i], c[0]->type.value, c.places[i]);
+    }
+    c.give(c[0]->type, c[0]->rows, c[0]->columns);
+    return true;
+}
+bool rule_ctable(Call& c) {
+    std::size_t given = 2;
+    while (given < 5 && c.has(given)) ++given;
+    if (!c.want_numbers(0) || !c.want_numbers(1)) return false;
+    const bool weighted = given == 3 || given == 5, shaped = given >= 4;
+    Value* weight = weighted ? c[2] : c.checker.constant({.value = ValueType::F64, .integer = 0, .number = 1, .text = {}}, c.loc);
+    if (!weight->type.is_scalar() || weight->type.value == ValueType::Str) return c.wrong(2, "`weight` of `ctable` is a number");
+    std::vector<Value*> args = {c.checker.to_value_type(c[0], ValueType::Si64, c.places[0]),
+                                c.checker.to_value_type(c[1], ValueType::Si64, c.places[1]),
+                                c.checker.to_scalar(weight, as_number(weight->type.value), c.loc)};
+    if (differ(c[0]->columns, kOne) || differ(c[1]->columns, kOne) || differ(c[0]->rows, c[1]->rows))
+        c.violated(1, "`ctable` takes two columns of equally many rows");
+    Dim rows = c.checker.graph().fresh_dim(), columns = c.checker.graph().fresh_dim();
+    if (shaped) {
+        const std::size_t at = weighted ? 3 : 2;
+        if (!c.want_integer(at) || !c.want_integer(at + 1)) return false;
+        args.push_back(c[at]), args.push_back(c[at + 1]);
+        rows = c.checker.dim_of(c[at]), columns = c.checker.dim_of(c[at + 1]);
+    }
+    c.args = args;
+    c.give(matrix_of(args[2]->type.value), rows, columns);
+    return true;
+}
+
+// ---- lists
+
+bool rule_create_list(Call& c) {
+    if (c.size() == 0) return c.wrong(0, "`createList` takes at least one matrix");
+    for (std::size_t i = 0; i < c.size(); ++i) {
+        if (!c.want_matrix(i)) return false;
+        if (c[i]->type.value != c[0]->type.value) return c.wrong(i, "a list holds matrices of one type, found {} and {}", str(c[0]->type), str(c[i]->type));
+    }
+    c.give(list_of(c[0]->type.value));
+    return true;
+}
+static bool want_list(Call& c) {
+    if (c[0]->type.is_list()) return true;
+    return c.wrong(0, "`{}` takes a list, found {}", c.builtin.name, str(c[0]->type));
+}
+bool rule_list_length(Call& c) {
+    if (!want_list(c)) return false;
+    c.give(scalar_of(ValueType::Size));
+    return true;
+}
+bool rule_list_append(Call& c) {
+    if (!want_list(c) || !c.want_matrix(1)) return false;
+    if (c[0]->type.value != c[1]->type.value) return c.wrong(1, "the list holds {}, found {}", name_of(c[0]->type.value), str(c[1]->type));
+    c.give(c[0]->type);
+    return true;
+}
+bool rule_list_remove(Call& c) {
+    if (!want_list(c) || !c.want_integer(1)) return false;
+    c.give(c[0]->type);
+    c.also(matrix_of(c[0]->type.value), c.checker.graph().fresh_dim(), c.checker.graph().fresh_dim());
+    return true;
+}
+
+// ---- output, control
+
+bool rule_print(Call& c) {
+    for (std::size_t i = 1; i < 3; ++i) {
+        if (!c.has(i)) c.args[i] = c.checker.constant(integer_constant(i == 1, ValueType::Bool), c.loc), c.places[i] = c.loc;
+        else if (!c.want_bool(i)) return false;
+    }
+    c.act();
+    return true;
+}
+bool rule_stop(Call& c) {
+    if (!c.has(0)) c.args[0] = c.checker.constant({.value = ValueType::Str, .integer = 0, .number = 0, .text = "unspecified reason"}, c.loc), c.places[0] = c.loc;
+    if (!c.want_scalar(0)) return false;
+    c.args[0] = c.checker.to_scalar(c[0], ValueType::Str, c.places[0]);
+    c.act();
+    return true;
+}
+bool rule_now(Call& c) {
+    c.args.clear();
+    c.give(scalar_of(ValueType::Si64));
+    return true;
+}
+bool rule_profiling(Call& c) {
+    c.act();
+    return true;
+}
+
+// ---- preprocessing
+
+bool rule_one_hot(Call& c) {
+    if (!c.want_matrix(0) || !c.want_numbers(1)) return false;
+    c.args[1] = c.checker.to_value_type(c[1], ValueType::Si64, c.places[1]);
+    if (differ(c[1]->rows, kOne) || differ(c[1]->columns, c[0]->columns)) c.violated(1, "`info` of `oneHot` has one row, and a number for each column");
+    const bool text = c[0]->type.value == ValueType::Str;
+    c.give(text ? matrix_of(ValueType::Si64) : c[0]->type, c[0]->rows, c.checker.graph().fresh_dim());
+    return true;
+}
+bool rule_recode(Call& c) {
+    if (!c.want_matrix(0) || !c.want_bool(1)) return false;
+    if (differ(c[0]->columns, kOne)) c.violated(0, "`recode` takes a matrix of one column");
+    c.give(matrix_of(ValueType::Si64), c[0]->rows, kOne);
+    c.also(c[0]->type, c.checker.graph().fresh_dim(), kOne);
+    return true;
+}
+bool rule_bin(Call& c) {
+    if (!c.want_numbers(0) || !c.want_integer(1)) return false;
+    if (c.has(2) != c.has(3)) return c.wrong(2, "`bin` takes both bounds or none");
+    convert_to(c, as_number(c[0]->type.value));
+    c.args[1] = c.checker.to_scalar(c[1], ValueType::Si64, c.loc);
+    for (std::size_t i = 2; i < 4 && c.has(2); ++i)
+        if (!c.want_float(i)) return false;
+    if (!c.has(2)) c.args.resize(2);
+    c.give(c[0]->type, c[0]->rows, c[0]->columns);
+    return true;
+}
+bool rule_quantize(Call& c) {
+    if (!c.want_numbers(0)) return false;
+    for (std::size_t i = 1; i < 3; ++i) {
+        if (!c.want_scalar(i)) return false;
+        c.args[i] = c.checker.to_scalar(c[i], ValueType::F32, c.places[i]);
+    }
+    c.args[0] = c.checker.to_value_type(c[0], ValueType::F32, c.places[0]);
+    c.give(matrix_of(ValueType::Ui8), c[0]->rows, c[0]->columns);
+    return true;
+}
+
+}  // namespace weld::daphne
