@@ -27,6 +27,8 @@ namespace weld::daphne {
 /// What a script is checked with beside its text.
 struct Inputs {
     std::vector<ScriptArgument> arguments;
+    /// The only functions that may reach out of the program, files among them; null: any.
+    const std::vector<std::string>* allowed_functions = nullptr;
     /// The text of a file; else false, with what is wrong. Null: there are no files.
     std::function<bool(const std::string& path, std::string* text, std::string* error)> load;
 };
@@ -43,7 +45,8 @@ class Checker {
     Graph& graph() { return graph_; }
     const Inputs& inputs() const { return inputs_; }
     Diagnostics& diagnostics() { return diagnostics_; }
-    std::string relative(std::string_view path) const;  ///< to the file that is being checked
+    /// What was written to files before, in this script: these can be read again.
+    std::map<std::string, const Value*, std::less<>> files_written;
 
     template <class... Args>
     std::nullptr_t error(Loc loc, fmt::format_string<Args...> text, Args&&... args) {
@@ -117,6 +120,7 @@ class Checker {
     void for_loop(const Statement* s);
     void loop_over(GraphNode* node, const Statement* s, std::size_t first_state,
                    const std::function<void(Region&)>& walk);
+    void name_dims(Value* v);
     void return_statement(const Statement* s);
     void import(const Statement* s);
     void declare(Statements all);
@@ -168,7 +172,7 @@ class Checker {
     Frame* frame_ = nullptr;
     std::vector<Scope> scopes_;
     bool certain_ = true;   ///< the run comes to what is being checked, unless it fails before
-    bool top_level_ = true; ///< of a script
+    std::vector<std::string> importing_;  ///< the files that are being checked, outermost first
     int depth_ = 0;         ///< of calls and of blocks
     std::map<std::pair<const Statement*, int>, std::vector<Value>> widened_;  ///< by loop and Frame::number
     int frames_ = 0;

@@ -40,16 +40,6 @@ std::vector<Checker::Definition*> Checker::definitions_of(std::string_view name)
     return at == file_->definitions.end() ? std::vector<Definition*>() : at->second;
 }
 
-void Checker::import(const Statement* s) {
-    error(s->loc, "imports are not supported yet");
-}
-
-std::string Checker::relative(std::string_view path) const {
-    const std::size_t slash = file_->path.rfind('/');
-    if (path.starts_with('/') || slash == std::string::npos) return std::string(path);
-    return file_->path.substr(0, slash + 1) + std::string(path);
-}
-
 // ---- functions
 
 /// What is known of an argument, as text.
@@ -130,7 +120,7 @@ GraphFunction* Checker::instance(Definition& d, const std::vector<Value*>& args,
     Frame* outer = std::exchange(frame_, &frame);
     Region* region = std::exchange(region_, &g->body);
     File* file = std::exchange(file_, d.file);
-    const bool certain = std::exchange(certain_, false), top = std::exchange(top_level_, false);
+    const bool certain = std::exchange(certain_, false);
     const std::size_t errors = diagnostics_.num_errors();
     ++d.open, ++depth_;
     statements(f.body, nullptr);
@@ -149,7 +139,7 @@ GraphFunction* Checker::instance(Definition& d, const std::vector<Value*>& args,
     g->body.results = frame.results;
     g->is_done = true;
     std::swap(scopes_, scopes);
-    frame_ = outer, region_ = region, file_ = file, certain_ = certain, top_level_ = top;
+    frame_ = outer, region_ = region, file_ = file, certain_ = certain;
     if (!good) d.instances[key] = nullptr, *failed = true;
     return good ? g : nullptr;
 }

@@ -15,6 +15,7 @@ void Checker::run(const Script& script, std::string_view path) {
     files_.push_back(std::make_unique<File>());
     file_ = files_.back().get();
     file_->path = path;
+    importing_.push_back(file_->path);
     Frame frame;
     frame_ = &frame;
     region_ = &graph_.main;
@@ -76,11 +77,9 @@ void Checker::statements(Statements all, const Rest* rest) {
 
 void Checker::scoped(Statements all) {
     const std::size_t before = scopes_.size();
-    const bool top = std::exchange(top_level_, false);
     scopes_.emplace_back();
     statements(all, nullptr);
     scopes_.resize(before);
-    top_level_ = top;
 }
 
 void Checker::statement(const Statement* s) {
@@ -256,19 +255,28 @@ static void assigned_names(Statements all, std::vector<std::string_view>* names)
     }
 }
 
-/// Forgets of `known` what does not hold of `v`. Has anything been forgotten?
-static bool widen(Graph& graph, Value* known, const Value* v) {
+/// Forgets of `known` what does not hold of `v`. Has anything been forgotten? What is forgotten of shapes has no
+/// name either.
+static bool widen(Value* known, const Value* v) {
     bool changed = false;
     auto forget = [&](bool differs, auto&& action) {
         if (differs) action(), changed = true;
     };
     const bool shaped = known->type.is_matrix() || known->type.is_frame();
-    forget(shaped && !(known->rows == v->rows), [&] { known->rows = graph.fresh_dim(); });
-    forget(shaped && !(known->columns == v->columns), [&] { known->columns = graph.fresh_dim(); });
+    for (const auto dim : {&Value::rows, &Value::columns}) {
+        const bool is_known = known->*dim == known->*dim;
+        forget(shaped && is_known && !(known->*dim == v->*dim), [&] { known->*dim = {}; });
+    }
     forget(known->sparsity >= 0 && known->sparsity != v->sparsity, [&] { known->sparsity = -1; });
     forget(known->symmetric && !v->symmetric, [&] { known->symmetric = false; });
     forget(known->constant && known->constant != v->constant, [&] { known->constant.reset(); });
     return changed;
+}
+
+/// Numbers of rows and columns that nothing is known of get names.
+void Checker::name_dims(Value* v) {
+    for (const auto dim : {&Value::rows, &Value::columns})
+        if (!(v->*dim == v->*dim)) v->*dim = graph_.fresh_dim();
 }
 
 /// Walks the regions of a loop until what it assumes of its state holds after each round. `node->args` from
@@ -292,7 +300,7 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
     }
     for (std::size_t i = 0; i < names.size(); ++i) {
         if (!(known[i].type == node->args[first_state + i]->type)) known[i] = *node->args[first_state + i];
-        widen(graph_, &known[i], node->args[first_state + i]);
+        widen(&known[i], node->args[first_state + i]);
     }
     Region* outer = region_;
     const bool was_certain = std::exchange(certain_, false);
@@ -309,6 +317,7 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
             *p = known[i];
             p->id = id;
             p->maker = nullptr;
+            name_dims(p);
             params.push_back(p);
             find(names[i])->value = p;
         }
@@ -322,7 +331,7 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
                 after = nullptr;
             }
             node->regions.back().results.push_back(after);
-            if (after && widen(graph_, &known[i], after)) again = true;
+            if (after && widen(&known[i], after)) again = true;
         }
     }
     region_ = outer;
@@ -333,6 +342,7 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
         const std::uint32_t id = after->id;
         *after = known[i];
         after->id = id;
+        name_dims(after);
         after->maker = node;
         node->results.push_back(after);
         find(names[i])->value = node->regions.back().results[i] ? after : nullptr;

@@ -296,6 +296,18 @@ void lower_list_remove(Lowering& l, const GraphNode& n) {
 
 // ---- output, control
 
+/// The labels of a frame as a vector of strings.
+static std::string labels_of(const Value* frame) {
+    std::string labels;
+    for (const Column& c : frame->type.columns) {
+        labels += labels.empty() ? "\"" : ", \"";
+        for (char ch : c.label)
+            labels += ch == '"' || ch == '\\' ? fmt::format("\\{}", ch) : ch == '\n' ? "\\n" : std::string(1, ch);
+        labels += '"';
+    }
+    return labels.empty() ? "[]: vec[vec[i8]]" : "[" + labels + "]";
+}
+
 void lower_print(Lowering& l, const GraphNode& n) {
     const Value* x = n.args[0];
     std::vector<Named> args = {{"x", x}, {"line", n.args[1]}, {"err", n.args[2]}};
@@ -305,13 +317,25 @@ void lower_print(Lowering& l, const GraphNode& n) {
         case DataType::List: return l.act("cudf[weld_display_list,{}](x, err)", args, n.loc);
         case DataType::Frame: break;
     }
-    std::string labels;
-    for (const Column& c : x->type.columns) {
-        labels += labels.empty() ? "\"" : ", \"";
-        for (char ch : c.label) labels += ch == '"' || ch == '\\' ? fmt::format("\\{}", ch) : ch == '\n' ? "\\n" : std::string(1, ch);
-        labels += '"';
-    }
-    l.act(fmt::format("let labels: vec[vec[i8]] = [{}]; cudf[weld_display_frame,{{}}](x, labels, err)", labels), args, n.loc);
+    l.act(fmt::format("cudf[weld_display_frame,{{}}](x, {}, err)", labels_of(x)), args, n.loc);
+}
+
+// ---- files
+
+void lower_read_matrix(Lowering& l, const GraphNode& n) {
+    const Value* out = n.results[0];
+    l.define(out, fmt::format("cudf[weld_read_matrix,{}](path, {}, {})", weld_name(out->type), Lowering::size(out->rows, "-1L"), Lowering::size(out->columns, "-1L")),
+             {{"path", n.args[0]}}, n.loc);
+}
+void lower_read_frame(Lowering& l, const GraphNode& n) {
+    const Value* out = n.results[0];
+    l.define(out, fmt::format("cudf[weld_read_frame,{}](path, {})", weld_name(out->type), Lowering::size(out->rows, "-1L")), {{"path", n.args[0]}}, n.loc);
+}
+void lower_write(Lowering& l, const GraphNode& n) {
+    const Value* x = n.args[0];
+    const std::vector<Named> args = {{"x", x}, {"path", n.args[1]}};
+    if (x->type.is_matrix()) return l.act("cudf[weld_write_matrix,{}](x, path)", args, n.loc);
+    l.act(fmt::format("cudf[weld_write_frame,{{}}](x, {}, path)", labels_of(x)), args, n.loc);
 }
 void lower_stop(Lowering& l, const GraphNode& n) {
     l.act("let said = cudf[weld_concat,vec[i8]](\"system stopped: \", x); assert(false, said)", {{"x", n.args[0]}}, n.loc);

@@ -1,0 +1,67 @@
+// Files: what stands in them is known before the run from `FILE.meta`.
+#include <algorithm>
+
+#include "frontend/daphne/meta.h"
+#include "frontend/daphne/rules.h"
+
+namespace weld::daphne {
+
+/// Files are beyond what some programs may reach.
+static bool is_allowed(Call& c, std::string_view kernel) {
+    const auto* allowed = c.checker.inputs().allowed_functions;
+    if (!allowed || std::ranges::find(*allowed, kernel) != allowed->end()) return true;
+    c.checker.error(c.loc, "`{}` is not allowed here: `{}` is none of the functions in `weld.cudf.allow`", c.builtin.name, kernel);
+    return false;
+}
+
+static std::optional<Meta> meta_of(Call& c, const std::string& path) {
+    std::string text, why = "there are no files";
+    const auto& load = c.checker.inputs().load;
+    if (!load || !load(path + ".meta", &text, &why)) {
+        c.wrong(0, "cannot read `{}.meta`, which says what `{}` holds: {}", path, path, why);
+        return std::nullopt;
+    }
+    std::optional<Meta> meta = read_meta(text, &why);
+    if (!meta) c.wrong(0, "`{}.meta`: {}", path, why);
+    return meta;
+}
+
+/// What the file named by the first argument holds; as it was written before, or as its description says.
+static bool described(Call& c, bool is_frame) {
+    const auto path = c.known_text(0);
+    if (!path) return false;
+    if (const auto written = c.checker.files_written.find(*path); written != c.checker.files_written.end()) {
+        const Value* v = written->second;
+        if (v->type.is_frame() == is_frame) return c.give(v->type, v->rows, v->columns), true;
+    }
+    const std::optional<Meta> meta = meta_of(c, *path);
+    if (!meta) return false;
+    auto dim = [&](std::int64_t n) { return n < 0 ? c.checker.graph().fresh_dim() : Dim{n, 0}; };
+    if (!is_frame) {
+        Value* out = c.give({.data = DataType::Matrix, .value = meta->value, .columns = {}}, dim(meta->rows), dim(meta->num_columns));
+        if (meta->non_zeros && meta->rows > 0 && meta->num_columns > 0)
+            out->sparsity = double(*meta->non_zeros) / (double(meta->rows) * double(meta->num_columns));
+        return true;
+    }
+    Type type{.data = DataType::Frame, .value = ValueType::F64, .columns = meta->columns};
+    for (std::int64_t i = 0; !meta->has_schema() && i < meta->num_columns; ++i)
+        type.columns.push_back({"col_" + std::to_string(i), meta->value});
+    c.give(type, dim(meta->rows), {std::int64_t(type.columns.size()), 0});
+    return true;
+}
+
+bool rule_read_matrix(Call& c) { return is_allowed(c, "weld_read_matrix") && described(c, false); }
+bool rule_read_frame(Call& c) { return is_allowed(c, "weld_read_frame") && described(c, true); }
+
+bool rule_write(Call& c) {
+    if (!c.want_data(0) || !c.want_text(1)) return false;
+    if (c.builtin.name == "writeFrame" && !c.want_frame(0)) return false;
+    if (c.builtin.name == "writeMatrix" && !c.want_matrix(0)) return false;
+    if (!is_allowed(c, c[0]->type.is_frame() ? "weld_write_frame" : "weld_write_matrix")) return false;
+    if (c[1]->constant) c.checker.files_written[c[1]->constant->text] = c[0];
+    else c.checker.files_written.clear();
+    c.act();
+    return true;
+}
+
+}  // namespace weld::daphne
