@@ -8,7 +8,8 @@
 namespace weld::daphne {
 
 static constexpr Builtin kBuiltins[] = {
-#define DAPHNE_BUILTIN(name, params, rule, lowering, code) {#name, params, rule_##rule, lower_##lowering, code},
+#define DAPHNE_BUILTIN(name, params, rule, lowering, code) \
+    {#name, params, rule_##rule, lower_##lowering, code},
 #include "frontend/daphne/builtins.def"
 };
 

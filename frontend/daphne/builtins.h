@@ -5,8 +5,8 @@
 
 namespace weld::daphne {
 
-struct Call;           // check_calls.h
-class Lowering;        // lower.h
+struct Call;     // check_calls.h
+class Lowering;  // lower.h
 struct GraphNode;
 
 struct Builtin {

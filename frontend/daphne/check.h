@@ -1,9 +1,9 @@
 // From the surface tree to the graph: names, types, shapes, constants.
 //
-// One Checker checks one script with what it imports. It walks statements in order and makes nodes as it goes;
-// a loop is walked again while something known of a variable before it (shapes, constants: never types) does
-// not hold after a round, and a function is walked once for each kind of arguments. What is wrong is reported,
-// and the walk goes on with a null value, which is never complained about again.
+// One Checker checks one script with what it imports. It walks statements in order and makes nodes as it
+// goes; a loop is walked again while something known of a variable before it (shapes, constants: never types)
+// does not hold after a round, and a function is walked once for each kind of arguments. What is wrong is
+// reported, and the walk goes on with a null value, which is never complained about again.
 #pragma once
 
 #include <functional>
@@ -53,7 +53,8 @@ class Checker {
         diagnostics_.error(loc, text, std::forward<Args>(args)...);
         return nullptr;
     }
-    /// Shapes or positions that cannot fit: an error where the run comes by for certain, else left to the run.
+    /// Shapes or positions that cannot fit: an error where the run comes by for certain, else left to the
+    /// run.
     template <class... Args>
     void violated(Loc loc, fmt::format_string<Args...> text, Args&&... args) {
         if (certain_) diagnostics_.error(loc, text, std::forward<Args>(args)...);
@@ -65,7 +66,9 @@ class Checker {
     /// `v` as another type; itself if it has that.
     Value* convert(Value* v, const Type& to, Loc loc);
     Value* to_value_type(Value* v, ValueType to, Loc loc);
-    Value* to_scalar(Value* v, ValueType to, Loc loc) { return convert(v, {.data = DataType::Scalar, .value = to}, loc); }
+    Value* to_scalar(Value* v, ValueType to, Loc loc) {
+        return convert(v, {.data = DataType::Scalar, .value = to}, loc);
+    }
     /// The number that `v`, an integer scalar, says.
     Dim dim_of(const Value* v);
     Dim product(Dim a, Dim b);
@@ -130,8 +133,8 @@ class Checker {
 
     // ---- expressions (check_expressions.cpp)
   public:
-    Value* expression(const Node* n);             ///< null after an error
-    std::vector<Value*> results(const Node* n);   ///< a call may have none or several
+    Value* expression(const Node* n);            ///< null after an error
+    std::vector<Value*> results(const Node* n);  ///< a call may have none or several
 
   private:
     Value* argument(const Node* n);
@@ -145,7 +148,8 @@ class Checker {
     Value* product_of(Value* a, Value* b, Loc loc);
     Value* conditional(const Node* n);
     /// Adds the places of an index to the arguments of `node`; false after an error.
-    bool place(GraphNode* node, const Index& index, bool is_column, bool is_insert, GraphNode::Place* place, Dim* size);
+    bool place(GraphNode* node, const Index& index, bool is_column, bool is_insert, GraphNode::Place* place,
+               Dim* size);
     Value* extract(const Node* n);
     Value* filter(const Node* n);
     Value* insert(Value* into, const Target& t, Value* value);
@@ -171,9 +175,9 @@ class Checker {
     Region* region_ = nullptr;
     Frame* frame_ = nullptr;
     std::vector<Scope> scopes_;
-    bool certain_ = true;   ///< the run comes to what is being checked, unless it fails before
+    bool certain_ = true;                 ///< the run comes to what is being checked, unless it fails before
     std::vector<std::string> importing_;  ///< the files that are being checked, outermost first
-    int depth_ = 0;         ///< of calls and of blocks
+    int depth_ = 0;                       ///< of calls and of blocks
     std::map<std::pair<const Statement*, int>, std::vector<Value>> widened_;  ///< by loop and Frame::number
     int frames_ = 0;
 
@@ -220,7 +224,7 @@ struct Call {
     bool want_integer(std::size_t i);  ///< a scalar number, converted to si64
     bool want_float(std::size_t i);    ///< a scalar number, converted to f64
     bool want_bool(std::size_t i);
-    bool want_text(std::size_t i);     ///< a scalar string
+    bool want_text(std::size_t i);  ///< a scalar string
     /// A string that is known.
     std::optional<std::string> known_text(std::size_t i);
     std::optional<std::int64_t> known_integer(std::size_t i);

@@ -26,10 +26,13 @@ void Checker::check_uncalled() {
     for (std::size_t i = 0; i < definitions_.size(); ++i) {
         Definition& d = *definitions_[i];
         const auto& params = d.function->parameters;
-        if (!d.instances.empty() || !std::ranges::all_of(params, [](const Parameter& p) { return p.type.has_data && p.type.has_value; }))
+        if (!d.instances.empty() || !std::ranges::all_of(params, [](const Parameter& p) {
+                return p.type.has_data && p.type.has_value;
+            }))
             continue;
         std::vector<Value*> args;
-        for (const Parameter& p : params) args.push_back(graph_.value({.data = p.type.data, .value = p.type.value, .columns = {}}));
+        for (const Parameter& p : params)
+            args.push_back(graph_.value({.data = p.type.data, .value = p.type.value, .columns = {}}));
         bool failed = false;
         instance(d, args, d.function->loc, true, &failed);
     }
@@ -48,7 +51,8 @@ static std::string key_of(const Value* v, bool only_type) {
     for (const Column& c : v->type.columns) key += fmt::format("|{}:{}", c.label, int(c.value));
     if (only_type) return key;
     key += fmt::format("#{}x{}#{}#{}", v->rows.number, v->columns.number, v->sparsity, v->symmetric);
-    if (v->constant) key += fmt::format("={}/{}/{}", v->constant->integer, v->constant->number, v->constant->text);
+    if (v->constant)
+        key += fmt::format("={}/{}/{}", v->constant->integer, v->constant->number, v->constant->text);
     return key;
 }
 
@@ -83,7 +87,8 @@ GraphFunction* Checker::instance(Definition& d, const std::vector<Value*>& args,
         return nullptr;
     }
     const Function& f = *d.function;
-    const bool known_results = std::ranges::all_of(f.results, [](const WrittenType& w) { return w.has_data && w.has_value; });
+    const bool known_results =
+        std::ranges::all_of(f.results, [](const WrittenType& w) { return w.has_data && w.has_value; });
     if (d.open > 0 && !(f.has_result_types && known_results)) {
         error(loc, "`{}` calls itself, so the types of its results have to be written", f.name);
         *failed = true;
@@ -127,15 +132,18 @@ GraphFunction* Checker::instance(Definition& d, const std::vector<Value*>& args,
     --d.open, --depth_;
     if (f.has_result_types || !frame.results.empty()) {
         if (f.has_result_types && frame.results.size() != f.results.size())
-            error(frame.at ? frame.at : f.loc, "`{}` has {} results, found {}", f.name, f.results.size(), frame.results.size());
+            error(frame.at ? frame.at : f.loc, "`{}` has {} results, found {}", f.name, f.results.size(),
+                  frame.results.size());
         else
             for (std::size_t i = 0; i < f.results.size(); ++i) {
                 Value*& r = frame.results[i];
                 if (r && !accepts(f.results[i], r->type, false))
-                    r = error(frame.at, "result {} of `{}` is {}, found {}", i + 1, f.name, str(written(f.results[i], r->type)), str(r->type));
+                    r = error(frame.at, "result {} of `{}` is {}, found {}", i + 1, f.name,
+                              str(written(f.results[i], r->type)), str(r->type));
             }
     }
-    const bool good = diagnostics_.num_errors() == errors && std::ranges::find(frame.results, nullptr) == frame.results.end();
+    const bool good = diagnostics_.num_errors() == errors &&
+                      std::ranges::find(frame.results, nullptr) == frame.results.end();
     g->body.results = frame.results;
     g->is_done = true;
     std::swap(scopes_, scopes);
@@ -152,18 +160,22 @@ Checker::Definition* Checker::choose(const Node* n, const std::vector<Definition
             const auto params = overloads[k]->function->parameters;
             if (args_of[k].size() != params.size()) continue;
             bool fits = true;
-            for (std::size_t i = 0; i < params.size(); ++i) fits &= args_of[k][i] && accepts(params[i].type, args_of[k][i]->type, casts);
+            for (std::size_t i = 0; i < params.size(); ++i)
+                fits &= args_of[k][i] && accepts(params[i].type, args_of[k][i]->type, casts);
             if (fits) fitting.push_back(k);
         }
         if (!fitting.empty() && !casts) return overloads[fitting[0]];
         if (fitting.size() == 1) return overloads[fitting[0]];
-        if (fitting.size() > 1) return error(n->start, "this call of `{}` fits several of its definitions", n->text), nullptr;
+        if (fitting.size() > 1)
+            return error(n->start, "this call of `{}` fits several of its definitions", n->text), nullptr;
     }
     return nullptr;
 }
 
 std::vector<Value*> Checker::call_function(const Node* n, const std::vector<Definition*>& overloads) {
-    if (!n->hint.empty()) return error(n->hint_loc, "a kernel can be named for built-in functions only"), std::vector<Value*>{nullptr};
+    if (!n->hint.empty())
+        return error(n->hint_loc, "a kernel can be named for built-in functions only"),
+               std::vector<Value*>{nullptr};
     std::vector<Value*> values;
     for (const Node* a : n->args) values.push_back(expression(a));
     if (std::ranges::find(values, nullptr) != values.end()) return {nullptr};
@@ -173,7 +185,8 @@ std::vector<Value*> Checker::call_function(const Node* n, const std::vector<Defi
         const auto params = d->function->parameters;
         std::vector<Value*> args(params.size());
         bool fits = values.size() == params.size();
-        if (!fits) problem = fmt::format("`{}` takes {} arguments, found {}", n->text, params.size(), values.size());
+        if (!fits)
+            problem = fmt::format("`{}` takes {} arguments, found {}", n->text, params.size(), values.size());
         for (std::size_t i = 0; fits && i < values.size(); ++i) {
             std::size_t at = i;
             if (!n->names.empty() && !n->names[i].name.empty()) {
@@ -259,7 +272,8 @@ std::vector<Value*> Checker::call_builtin(const Node* n, const Builtin& builtin)
     const std::vector<std::string_view> params = split(builtin.params);
     const bool variadic = !params.empty() && params.back().ends_with("...");
     Call c{*this, builtin, n->start, {}, {}, {}, nullptr, {}};
-    if (!variadic) c.args.resize(params.size()), c.places.resize(params.size()), c.nodes.resize(params.size());
+    if (!variadic)
+        c.args.resize(params.size()), c.places.resize(params.size()), c.nodes.resize(params.size());
     bool good = true;
     for (std::size_t i = 0; i < n->args.size(); ++i) {
         Value* v = expression(n->args[i]);
@@ -267,47 +281,63 @@ std::vector<Value*> Checker::call_builtin(const Node* n, const Builtin& builtin)
         std::size_t at = i;
         if (variadic) {
             if (!n->names.empty() && !n->names[i].name.empty())
-                return error(n->names[i].loc, "`{}` takes no named arguments", builtin.name), std::vector<Value*>{nullptr};
+                return error(n->names[i].loc, "`{}` takes no named arguments", builtin.name),
+                       std::vector<Value*>{nullptr};
             c.args.push_back(v), c.places.push_back(n->args[i]->start), c.nodes.push_back(n->args[i]);
             continue;
         }
         if (!n->names.empty() && !n->names[i].name.empty()) {
             for (at = 0; at < params.size() && c.param(at) != n->names[i].name;) ++at;
             if (at == params.size())
-                return error(n->names[i].loc, "`{}` has no parameter `{}`; it takes ({})", builtin.name, n->names[i].name, builtin.params), std::vector<Value*>{nullptr};
+                return error(n->names[i].loc, "`{}` has no parameter `{}`; it takes ({})", builtin.name,
+                             n->names[i].name, builtin.params),
+                       std::vector<Value*>{nullptr};
         }
         if (at >= params.size())
-            return error(n->start, "`{}` takes {} arguments, ({}); found {}", builtin.name, params.size(), builtin.params, n->args.size()), std::vector<Value*>{nullptr};
-        if (c.nodes[at]) return error(n->args[i]->start, "`{}` is given twice", c.param(at)), std::vector<Value*>{nullptr};
+            return error(n->start, "`{}` takes {} arguments, ({}); found {}", builtin.name, params.size(),
+                         builtin.params, n->args.size()),
+                   std::vector<Value*>{nullptr};
+        if (c.nodes[at])
+            return error(n->args[i]->start, "`{}` is given twice", c.param(at)), std::vector<Value*>{nullptr};
         c.args[at] = v, c.places[at] = n->args[i]->start, c.nodes[at] = n->args[i];
     }
     bool hole = false;
     for (std::size_t i = 0; i < params.size() && !variadic; ++i) {
         if (!c.nodes[i]) hole = true;
         if (!c.nodes[i] && !params[i].ends_with('?'))
-            return error(n->start, "`{}` needs `{}`; it takes ({})", builtin.name, c.param(i), builtin.params), std::vector<Value*>{nullptr};
+            return error(n->start, "`{}` needs `{}`; it takes ({})", builtin.name, c.param(i),
+                         builtin.params),
+                   std::vector<Value*>{nullptr};
         if (c.nodes[i] && hole && builtin.name != "print")
-            return error(n->start, "`{}` needs `{}` before `{}`", builtin.name, c.param(i - 1), c.param(i)), std::vector<Value*>{nullptr};
+            return error(n->start, "`{}` needs `{}` before `{}`", builtin.name, c.param(i - 1), c.param(i)),
+                   std::vector<Value*>{nullptr};
     }
-    if (!n->hint.empty()) return error(n->hint_loc, "there is no kernel `{}` for `{}`", n->hint, builtin.name), std::vector<Value*>{nullptr};
+    if (!n->hint.empty())
+        return error(n->hint_loc, "there is no kernel `{}` for `{}`", n->hint, builtin.name),
+               std::vector<Value*>{nullptr};
     if (!good || !builtin.rule(c)) return {nullptr};
     return c.results;
 }
 
 std::vector<Value*> Checker::call(const Node* n) {
-    if (const auto overloads = definitions_of(n->text); !overloads.empty()) return call_function(n, overloads);
+    if (const auto overloads = definitions_of(n->text); !overloads.empty())
+        return call_function(n, overloads);
     if (n->text == "map" && n->args.size() == 2) {
         Value* of = expression(n->args[0]);
         if (!of) return {nullptr};
-        if (!of->type.is_matrix()) return {error(n->args[0]->start, "`map` takes a matrix, found {}", str(of->type))};
-        if (n->args[1]->form != Form::Name) return {error(n->args[1]->start, "`map` takes the name of a function")};
+        if (!of->type.is_matrix())
+            return {error(n->args[0]->start, "`map` takes a matrix, found {}", str(of->type))};
+        if (n->args[1]->form != Form::Name)
+            return {error(n->args[1]->start, "`map` takes the name of a function")};
         GraphFunction* f = function_for_cells(n->args[1]->text, of->type.value, n->args[1]->start);
         if (!f) return {nullptr};
         if (f->body.results.size() != 1 || !f->body.results[0]->type.is_scalar())
             return {error(n->args[1]->start, "the function of `map` gives one scalar")};
         GraphNode* node = emit(GraphNode::Map, n->start, {of});
         node->function = f;
-        Value* cells = give(node, {.data = DataType::Matrix, .value = f->body.results[0]->type.value, .columns = {}}, of->rows, of->columns);
+        Value* cells =
+            give(node, {.data = DataType::Matrix, .value = f->body.results[0]->type.value, .columns = {}},
+                 of->rows, of->columns);
         return {to_value_type(cells, of->type.value, n->start)};
     }
     if (const Builtin* b = find_builtin(n->text)) return call_builtin(n, *b);
@@ -346,7 +376,8 @@ bool Call::want_frame(std::size_t i) {
 }
 bool Call::want_data(std::size_t i) {
     if (args[i]->type.is_matrix() || args[i]->type.is_frame()) return true;
-    return wrong(i, "`{}` of `{}` is a matrix or a frame, found {}", param(i), builtin.name, str(args[i]->type));
+    return wrong(i, "`{}` of `{}` is a matrix or a frame, found {}", param(i), builtin.name,
+                 str(args[i]->type));
 }
 bool Call::want_scalar(std::size_t i) {
     if (args[i]->type.is_matrix()) args[i] = checker.to_scalar(args[i], args[i]->type.value, places[i]);
@@ -370,7 +401,8 @@ bool Call::want_float(std::size_t i) {
 bool Call::want_bool(std::size_t i) {
     if (!want_scalar(i)) return false;
     if (args[i]->type.value == ValueType::Str)
-        return wrong(i, "`{}` of `{}` is a truth value, found {}", param(i), builtin.name, str(args[i]->type));
+        return wrong(i, "`{}` of `{}` is a truth value, found {}", param(i), builtin.name,
+                     str(args[i]->type));
     args[i] = checker.to_scalar(args[i], ValueType::Bool, places[i]);
     return true;
 }

@@ -38,7 +38,8 @@ Value* Checker::convert(Value* v, const Type& to, Loc loc) {
     const bool whole = v->type.is_scalar() || v->type.is_list();
     const Dim one{1, 0};
     if (to.is_scalar() && !whole && (differ(v->rows, one) || differ(v->columns, one)))
-        violated(loc, "a single cell is needed here; this is {} x {}", v->rows.known() ? std::to_string(v->rows.number) : "?",
+        violated(loc, "a single cell is needed here; this is {} x {}",
+                 v->rows.known() ? std::to_string(v->rows.number) : "?",
                  v->columns.known() ? std::to_string(v->columns.number) : "?");
     GraphNode* node = emit(GraphNode::Convert, loc, {v});
     if (to.is_scalar()) return give(node, to);
@@ -83,7 +84,8 @@ static std::string shape(const Value* v) {
     return one(v->rows) + " x " + one(v->columns);
 }
 
-bool Checker::broadcast(const std::vector<Value*>& operands, Loc loc, bool* any_matrix, Dim* rows, Dim* columns) {
+bool Checker::broadcast(const std::vector<Value*>& operands, Loc loc, bool* any_matrix, Dim* rows,
+                        Dim* columns) {
     *any_matrix = false;
     const Value* first = nullptr;
     auto fit = [&](Dim* all, Dim one, const Value* v) {
@@ -148,7 +150,8 @@ std::vector<Value*> Checker::results(const Node* n) {
 Value* Checker::argument(const Node* n) {
     for (const ScriptArgument& a : inputs_.arguments)
         if (a.name == n->text) return constant(constant_of(a.value), n->start);
-    return error(n->start, "the script needs an argument `{}`, given after the file as `{}=VALUE`", n->text, n->text);
+    return error(n->start, "the script needs an argument `{}`, given after the file as `{}=VALUE`", n->text,
+                 n->text);
 }
 
 Value* Checker::name(const Node* n) {
@@ -167,7 +170,8 @@ Value* Checker::literal_matrix(const Node* n) {
     if (!good) error(n->start, "a matrix literal has at least one element");
     for (const Node* a : n->args) {
         Value* v = expression(a);
-        if (v && !v->type.is_scalar()) v = error(a->start, "the elements of a matrix are scalars, found {}", str(v->type));
+        if (v && !v->type.is_scalar())
+            v = error(a->start, "the elements of a matrix are scalars, found {}", str(v->type));
         good &= v != nullptr;
         if (v) value = std::max(value, v->type.value);
         cells.push_back(v);
@@ -178,7 +182,8 @@ Value* Checker::literal_matrix(const Node* n) {
         if (!written[i]) continue;
         Value* v = expression(written[i]);
         if (v && (!v->type.is_scalar() || v->type.value == ValueType::Str))
-            v = error(written[i]->start, "a number of rows or columns is needed here, found {}", str(v->type));
+            v = error(written[i]->start, "a number of rows or columns is needed here, found {}",
+                      str(v->type));
         good &= v != nullptr;
         dims[i] = to_scalar(v, ValueType::Si64, written[i]->start);
     }
@@ -187,8 +192,10 @@ Value* Checker::literal_matrix(const Node* n) {
     const auto count = std::int64_t(cells.size());
     Dim rows = dims[0] ? dim_of(dims[0]) : Dim{-1, 0}, columns = dims[1] ? dim_of(dims[1]) : Dim{-1, 0};
     if (!dims[0] && !dims[1]) rows = {count, 0}, columns = {1, 0};
-    else if (!dims[0]) rows = columns.known() && columns.number ? Dim{count / columns.number, 0} : graph_.fresh_dim();
-    else if (!dims[1]) columns = rows.known() && rows.number ? Dim{count / rows.number, 0} : graph_.fresh_dim();
+    else if (!dims[0])
+        rows = columns.known() && columns.number ? Dim{count / columns.number, 0} : graph_.fresh_dim();
+    else if (!dims[1])
+        columns = rows.known() && rows.number ? Dim{count / rows.number, 0} : graph_.fresh_dim();
     if (const Dim all = product(rows, columns); all.known() && all.number != count)
         violated(n->start, "{} elements cannot fill a matrix of {} x {}", count, rows.number, columns.number);
     GraphNode* node = emit(GraphNode::Matrix, n->start, cells);
@@ -208,7 +215,8 @@ Value* Checker::literal_matrix(const Node* n) {
     return out;
 }
 
-Value* Checker::make_frame(const std::vector<Value*>& columns, const std::vector<std::string>& labels, Loc loc) {
+Value* Checker::make_frame(const std::vector<Value*>& columns, const std::vector<std::string>& labels,
+                           Loc loc) {
     Type type{.data = DataType::Frame, .value = ValueType::F64, .columns = {}};
     Dim rows{-1, 0};
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -219,7 +227,8 @@ Value* Checker::make_frame(const std::vector<Value*>& columns, const std::vector
             violated(loc, "a column of a frame is a matrix of one column, found {}", shape(columns[i]));
         if (i == 0) rows = columns[i]->rows;
         else if (differ(rows, columns[i]->rows))
-            violated(loc, "the columns of a frame have equally many rows; found {} and {}", rows.number, columns[i]->rows.number);
+            violated(loc, "the columns of a frame have equally many rows; found {} and {}", rows.number,
+                     columns[i]->rows.number);
         else if (!rows.known()) rows = columns[i]->rows;
     }
     return give(emit(GraphNode::Frame, loc, columns), type, rows, {std::int64_t(columns.size()), 0});
@@ -232,10 +241,13 @@ Value* Checker::literal_frame(const Node* n) {
     for (std::size_t i = 0; i + 1 < n->args.size(); i += 2) {
         Value* label = expression(n->args[i]);
         Value* column = expression(n->args[i + 1]);
-        if (label && !label->type.is_string()) label = error(n->args[i]->start, "a label is a string, found {}", str(label->type));
-        else if (label && !label->constant) label = error(n->args[i]->start, "a label has to be known before the run");
+        if (label && !label->type.is_string())
+            label = error(n->args[i]->start, "a label is a string, found {}", str(label->type));
+        else if (label && !label->constant)
+            label = error(n->args[i]->start, "a label has to be known before the run");
         if (column && !column->type.is_matrix())
-            column = error(n->args[i + 1]->start, "a column is a matrix of one column, found {}", str(column->type));
+            column = error(n->args[i + 1]->start, "a column is a matrix of one column, found {}",
+                           str(column->type));
         if (!label || !column) {
             good = false;
             continue;
@@ -252,7 +264,8 @@ Value* Checker::literal_frame_of_rows(const Node* n) {
     bool good = true;
     for (const Node* a : n->args[0]->args) {
         Value* label = expression(a);
-        if (label && !label->type.is_string()) label = error(a->start, "a label is a string, found {}", str(label->type));
+        if (label && !label->type.is_string())
+            label = error(a->start, "a label is a string, found {}", str(label->type));
         else if (label && !label->constant) label = error(a->start, "a label has to be known before the run");
         good &= label != nullptr;
         labels.push_back(label ? label->constant->text : "");
@@ -260,15 +273,18 @@ Value* Checker::literal_frame_of_rows(const Node* n) {
     columns.resize(labels.size());
     for (const Node* row : n->args.subspan(1)) {
         if (row->args.size() != labels.size()) {
-            error(row->start, "this row has {} cells, but there are {} labels", row->args.size(), labels.size());
+            error(row->start, "this row has {} cells, but there are {} labels", row->args.size(),
+                  labels.size());
             good = false;
             continue;
         }
         for (std::size_t i = 0; i < labels.size(); ++i) {
             Value* v = expression(row->args[i]);
-            if (v && !v->type.is_scalar()) v = error(row->args[i]->start, "the cells of a row are scalars, found {}", str(v->type));
+            if (v && !v->type.is_scalar())
+                v = error(row->args[i]->start, "the cells of a row are scalars, found {}", str(v->type));
             else if (v && v->type.value == ValueType::Str)
-                v = error(row->args[i]->start, "rows hold numbers; write strings by columns, `{{\"label\": [\"text\", …]}}`");
+                v = error(row->args[i]->start,
+                          "rows hold numbers; write strings by columns, `{{\"label\": [\"text\", …]}}`");
             good &= v != nullptr;
             columns[i].push_back(v);
         }
@@ -281,7 +297,8 @@ Value* Checker::literal_frame_of_rows(const Node* n) {
         for (Value*& v : cells) v = to_scalar(v, value, n->start);
         GraphNode* node = emit(GraphNode::Matrix, n->start, cells);
         node->cells = cells.size();
-        matrices.push_back(give(node, {.data = DataType::Matrix, .value = value}, {std::int64_t(cells.size()), 0}, {1, 0}));
+        matrices.push_back(
+            give(node, {.data = DataType::Matrix, .value = value}, {std::int64_t(cells.size()), 0}, {1, 0}));
     }
     return make_frame(matrices, labels, n->start);
 }
@@ -297,7 +314,8 @@ Value* Checker::cast(const Node* n) {
     if (to.has_value) type.value = to.value;
     if (v->type.is_list() || type.is_list()) return error(n->start, "lists cannot be converted");
     if (v->type.is_frame() && type.is_frame()) {
-        if (to.has_value) return error(n->start, "the columns of a frame keep their types; convert them one by one");
+        if (to.has_value)
+            return error(n->start, "the columns of a frame keep their types; convert them one by one");
         return v;
     }
     if (v->type.is_frame() && !to.has_value) {
@@ -305,8 +323,11 @@ Value* Checker::cast(const Node* n) {
         type.value = v->type.columns[0].value;
     }
     if (type.is_frame()) {
-        if (to.has_value) return error(n->start, "`as.frame` keeps the type of the cells; convert these before");
-        Value* matrix = v->type.is_scalar() ? convert(v, {.data = DataType::Matrix, .value = v->type.value}, n->start) : v;
+        if (to.has_value)
+            return error(n->start, "`as.frame` keeps the type of the cells; convert these before");
+        Value* matrix = v->type.is_scalar()
+                            ? convert(v, {.data = DataType::Matrix, .value = v->type.value}, n->start)
+                            : v;
         if (!matrix->columns.known())
             return error(n->start, "how many columns the matrix has must be known before the run");
         for (std::int64_t i = 0; i < matrix->columns.number; ++i)
@@ -328,7 +349,9 @@ Value* Checker::unary(const Node* n) {
     if (n->op == Operator::Plus) return v;
     if (n->op == Operator::Not) {
         if (v->constant)
-            return constant(integer_constant(!daphne::convert(*v->constant, ValueType::Bool)->integer, ValueType::Bool), n->start);
+            return constant(
+                integer_constant(!daphne::convert(*v->constant, ValueType::Bool)->integer, ValueType::Bool),
+                n->start);
         GraphNode* node = emit(GraphNode::Operator, n->start, {v});
         node->op = Operator::Not;
         return give(node, {.data = v->type.data, .value = ValueType::Bool}, v->rows, v->columns);
@@ -355,7 +378,8 @@ Value* Checker::binary_chain(const Node* n) {
     Value* left = expression(n);
     for (auto at = chain.rbegin(); at != chain.rend(); ++at) {
         Value* right = expression((*at)->args[1]);
-        if (!(*at)->hint.empty()) error((*at)->hint_loc, "there is no kernel `{}` for `{}`", (*at)->hint, text_of((*at)->op));
+        if (!(*at)->hint.empty())
+            error((*at)->hint_loc, "there is no kernel `{}` for `{}`", (*at)->hint, text_of((*at)->op));
         left = left && right ? operate((*at)->op, left, right, (*at)->loc) : nullptr;
     }
     return left;
@@ -365,10 +389,12 @@ static bool is_comparison(Operator op) { return op >= Operator::Eq && op <= Oper
 static bool is_logical(Operator op) { return op == Operator::And || op == Operator::Or; }
 
 Value* Checker::product_of(Value* a, Value* b, Loc loc) {
-    if (!a->type.is_matrix() || !b->type.is_matrix() || a->type.value == ValueType::Str || b->type.value == ValueType::Str)
+    if (!a->type.is_matrix() || !b->type.is_matrix() || a->type.value == ValueType::Str ||
+        b->type.value == ValueType::Str)
         return error(loc, "`@` takes two matrices of numbers, found {} and {}", str(a->type), str(b->type));
     if (differ(a->columns, b->rows))
-        violated(loc, "`@` needs as many columns on its left as rows on its right, found {} and {}", shape(a), shape(b));
+        violated(loc, "`@` needs as many columns on its left as rows on its right, found {} and {}", shape(a),
+                 shape(b));
     ValueType value = std::max(a->type.value, b->type.value);
     if (value == ValueType::Bool) value = ValueType::Si64;
     a = to_value_type(a, value, loc);
@@ -426,15 +452,18 @@ Value* Checker::conditional(const Node* n) {
         for (int i = 1; i <= 2; ++i) {
             const Value* v = i == 1 ? then : otherwise;
             if (v->type.is_frame() || v->type.is_list())
-                return error(n->args[std::size_t(i)]->start, "a scalar or a matrix is needed here, found {}", str(v->type));
+                return error(n->args[std::size_t(i)]->start, "a scalar or a matrix is needed here, found {}",
+                             str(v->type));
             if (v->type.is_matrix() && (differ(v->rows, c->rows) || differ(v->columns, c->columns)))
-                violated(n->args[std::size_t(i)]->start, "this is {}, the condition {}; they have the same shape", shape(v), shape(c));
+                violated(n->args[std::size_t(i)]->start,
+                         "this is {}, the condition {}; they have the same shape", shape(v), shape(c));
         }
         if (then->type.value != otherwise->type.value)
-            return error(n->loc, "both sides of `?:` have the same type, found {} and {}", str(then->type), str(otherwise->type));
+            return error(n->loc, "both sides of `?:` have the same type, found {} and {}", str(then->type),
+                         str(otherwise->type));
         c = to_value_type(c, ValueType::Bool, n->args[0]->start);
-        return give(emit(GraphNode::Select, n->loc, {c, then, otherwise}), {.data = DataType::Matrix, .value = then->type.value},
-                    c->rows, c->columns);
+        return give(emit(GraphNode::Select, n->loc, {c, then, otherwise}),
+                    {.data = DataType::Matrix, .value = then->type.value}, c->rows, c->columns);
     }
     c = to_scalar(c, ValueType::Bool, n->args[0]->start);
     GraphNode* node = graph_.node(GraphNode::If, n->loc);
@@ -453,7 +482,8 @@ Value* Checker::conditional(const Node* n) {
     if (!sides[0] || !sides[1]) return nullptr;
     Type types[2] = {sides[0]->type, sides[1]->type};
     if (!(types[0] == types[1]))
-        return error(n->loc, "both sides of `?:` have the same type, found {} and {}", str(types[0]), str(types[1]));
+        return error(n->loc, "both sides of `?:` have the same type, found {} and {}", str(types[0]),
+                     str(types[1]));
     Value* joined = join(sides[0], sides[1], n->loc, "this");
     if (c->constant) {
         const std::uint32_t id = joined->id;
@@ -474,7 +504,8 @@ static std::optional<std::int64_t> known_position(const Value* v) {
     return v->constant->integer;
 }
 
-bool Checker::place(GraphNode* node, const Index& index, bool is_column, bool is_insert, GraphNode::Place* place, Dim* size) {
+bool Checker::place(GraphNode* node, const Index& index, bool is_column, bool is_insert,
+                    GraphNode::Place* place, Dim* size) {
     const Dim all = *size;
     const char* what = is_column ? "column" : "row";
     place->kind = index.kind;
@@ -493,7 +524,8 @@ bool Checker::place(GraphNode* node, const Index& index, bool is_column, bool is
         if (!v) return false;
         const Value* object = node->args[0];
         if (v->type.is_string() && is_column && object->type.is_frame() && !is_insert) {
-            if (!v->constant) return error(index.first->start, "a label has to be known before the run"), false;
+            if (!v->constant)
+                return error(index.first->start, "a label has to be known before the run"), false;
             const std::string& label = v->constant->text;
             node->columns_taken.clear();
             for (std::size_t i = 0; i < object->type.columns.size(); ++i) {
@@ -507,12 +539,18 @@ bool Checker::place(GraphNode* node, const Index& index, bool is_column, bool is
             return true;
         }
         if (v->type.value == ValueType::Str)
-            return error(index.first->start, "labels are of columns of frames{}", is_insert ? "; parts of matrices are assigned to by position" : ""), false;
+            return error(index.first->start, "labels are of columns of frames{}",
+                         is_insert ? "; parts of matrices are assigned to by position" : ""),
+                   false;
         if (v->type.is_matrix() && is_insert && !(v->rows.is(1) && v->columns.is(1)))
-            return error(index.first->start, "parts are assigned to by position or range, not by lists of positions"), false;
+            return error(index.first->start,
+                         "parts are assigned to by position or range, not by lists of positions"),
+                   false;
         if (v->type.is_matrix() && !is_insert) {
-            if (differ(v->columns, {1, 0})) violated(index.first->start, "a list of positions is one column, found {}", shape(v));
-            place->first = add(to_value_type(v, is_float(v->type.value) ? ValueType::F64 : ValueType::Si64, index.first->start));
+            if (differ(v->columns, {1, 0}))
+                violated(index.first->start, "a list of positions is one column, found {}", shape(v));
+            place->first = add(to_value_type(v, is_float(v->type.value) ? ValueType::F64 : ValueType::Si64,
+                                             index.first->start));
             *size = v->rows;
             return true;
         }
@@ -535,7 +573,9 @@ bool Checker::place(GraphNode* node, const Index& index, bool is_column, bool is
         (i ? place->last : place->first) = add(v);
     }
     auto lower = bounds[0] ? known_position(bounds[0]) : std::optional<std::int64_t>(0);
-    auto upper = bounds[1] ? known_position(bounds[1]) : all.known() ? std::optional(all.number) : std::nullopt;
+    auto upper = bounds[1]     ? known_position(bounds[1])
+                 : all.known() ? std::optional(all.number)
+                               : std::nullopt;
     const bool from_end = lower && *lower < 0;
     if (from_end && all.known()) *lower += all.number;
     if (upper && bounds[1] && (*upper < 0 || (from_end && *upper == 0)) && all.known())
@@ -544,7 +584,9 @@ bool Checker::place(GraphNode* node, const Index& index, bool is_column, bool is
     if (!bounds[0] && !bounds[1]) return true;
     if (all.known() && lower && upper) {
         const bool fits = *lower >= 0 && *lower < all.number && *lower <= *upper && *upper <= all.number;
-        if (!fits) violated(index.first ? index.first->start : index.last->start, "the range {}:{} does not lie in {} {}s", *lower, *upper, all.number, what);
+        if (!fits)
+            violated(index.first ? index.first->start : index.last->start,
+                     "the range {}:{} does not lie in {} {}s", *lower, *upper, all.number, what);
     }
     *size = known && *upper >= *lower ? Dim{*upper - *lower, 0} : graph_.fresh_dim();
     return true;
@@ -574,12 +616,18 @@ Value* Checker::extract(const Node* n) {
             if (n->columns.kind == Index::Range) {
                 const auto lo = at(node->columns.first, 0);
                 auto hi = at(node->columns.last, count);
-                if (!lo || !hi) return error(n->start, "which columns of a frame are taken has to be known before the run");
-                for (std::int64_t i = std::max<std::int64_t>(0, *lo); i < std::min(*hi, count); ++i) taken.push_back(int(i));
+                if (!lo || !hi)
+                    return error(n->start,
+                                 "which columns of a frame are taken has to be known before the run");
+                for (std::int64_t i = std::max<std::int64_t>(0, *lo); i < std::min(*hi, count); ++i)
+                    taken.push_back(int(i));
             } else if (const Value* v = node->args[std::size_t(node->columns.first)]; v->type.is_scalar()) {
                 const auto one = at(node->columns.first, 0);
-                if (!one) return error(n->start, "which columns of a frame are taken has to be known before the run");
-                if (*one < 0 || *one >= count) return error(n->start, "there is no column {}; there are {}", *one, count);
+                if (!one)
+                    return error(n->start,
+                                 "which columns of a frame are taken has to be known before the run");
+                if (*one < 0 || *one >= count)
+                    return error(n->start, "there is no column {}; there are {}", *one, count);
                 taken.push_back(int(*one));
             } else {
                 const GraphNode* list = v->maker;
@@ -589,12 +637,17 @@ Value* Checker::extract(const Node* n) {
                     const Value* cell = list->args[i];
                     known = cell->constant.has_value();
                     if (!known) break;
-                    const std::int64_t p = is_float(cell->type.value) ? std::int64_t(std::floor(cell->constant->number)) : cell->constant->integer;
+                    const std::int64_t p = is_float(cell->type.value)
+                                               ? std::int64_t(std::floor(cell->constant->number))
+                                               : cell->constant->integer;
                     const std::int64_t shifted = p + (p < 0 ? count : 0);
-                    if (shifted < 0 || shifted >= count) return error(n->start, "there is no column {}; there are {}", p, count);
+                    if (shifted < 0 || shifted >= count)
+                        return error(n->start, "there is no column {}; there are {}", p, count);
                     taken.push_back(int(shifted));
                 }
-                if (!known) return error(n->start, "which columns of a frame are taken has to be known before the run");
+                if (!known)
+                    return error(n->start,
+                                 "which columns of a frame are taken has to be known before the run");
             }
         }
         type.columns.clear();
@@ -618,15 +671,20 @@ Value* Checker::filter(const Node* n) {
     GraphNode::Place* places[2] = {&node->rows, &node->columns};
     for (int i = 0; i < 2; ++i) {
         if (indices[i]->kind == Index::All) continue;
-        if (indices[i]->kind == Index::Range) return error(n->start, "a filter takes columns of bits, not ranges");
+        if (indices[i]->kind == Index::Range)
+            return error(n->start, "a filter takes columns of bits, not ranges");
         Value* bits = expression(indices[i]->first);
         if (!bits) return nullptr;
         const Loc at = indices[i]->first->start;
         if (!bits->type.is_matrix() || bits->type.value == ValueType::Str)
-            return error(at, "a filter takes a matrix of one column with a bit for each {}, found {}", i ? "column" : "row", str(bits->type));
+            return error(at, "a filter takes a matrix of one column with a bit for each {}, found {}",
+                         i ? "column" : "row", str(bits->type));
         if (differ(bits->columns, {1, 0}) || differ(bits->rows, dims[i]))
-            violated(at, "a bit for each of {} {}s is needed here, found {}", dims[i].known() ? std::to_string(dims[i].number) : "?", i ? "column" : "row", shape(bits));
-        if (i && of->type.is_frame()) return error(at, "columns of frames are taken by label or position, not by bits");
+            violated(at, "a bit for each of {} {}s is needed here, found {}",
+                     dims[i].known() ? std::to_string(dims[i].number) : "?", i ? "column" : "row",
+                     shape(bits));
+        if (i && of->type.is_frame())
+            return error(at, "columns of frames are taken by label or position, not by bits");
         places[i]->kind = Index::One;
         places[i]->first = int(node->args.size());
         node->args.push_back(to_value_type(bits, ValueType::Bool, at));
@@ -637,18 +695,22 @@ Value* Checker::filter(const Node* n) {
 }
 
 Value* Checker::insert(Value* into, const Target& t, Value* value) {
-    if (!into->type.is_matrix()) return error(t.loc, "parts of matrices can be assigned to, `{}` is {}", t.name, str(into->type));
+    if (!into->type.is_matrix())
+        return error(t.loc, "parts of matrices can be assigned to, `{}` is {}", t.name, str(into->type));
     GraphNode* node = graph_.node(GraphNode::Insert, t.loc);
     node->args = {into, value};
     Dim rows = into->rows, columns = into->columns;
     bool good = place(node, t.rows, false, true, &node->rows, &rows);
     good &= place(node, t.columns, true, true, &node->columns, &columns);
     if (!good || !value) return nullptr;
-    if (!value->type.is_matrix()) return error(t.loc, "a matrix is assigned to a part of a matrix, found {}", str(value->type));
+    if (!value->type.is_matrix())
+        return error(t.loc, "a matrix is assigned to a part of a matrix, found {}", str(value->type));
     if (value->type.value != into->type.value)
-        return error(t.loc, "`{}` holds {}, found {}; convert it, `as.{}(…)`", t.name, name_of(into->type.value), name_of(value->type.value), name_of(into->type.value));
+        return error(t.loc, "`{}` holds {}, found {}; convert it, `as.{}(…)`", t.name,
+                     name_of(into->type.value), name_of(value->type.value), name_of(into->type.value));
     if (differ(rows, value->rows) || differ(columns, value->columns))
-        violated(t.loc, "the part has {} x {} cells, the value {}", rows.number, columns.number, shape(value));
+        violated(t.loc, "the part has {} x {} cells, the value {}", rows.number, columns.number,
+                 shape(value));
     region_->nodes.push_back(node);
     return give(node, into->type, into->rows, into->columns);
 }

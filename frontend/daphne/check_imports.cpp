@@ -12,7 +12,8 @@ static std::string beside(const std::string& file, std::string_view path) {
 }
 
 /// The alias, or the name of the file; before it that of its folder, if another file has it already.
-static std::string prefix_of(const Statement* s, const std::string& path, const std::set<std::string>& taken) {
+static std::string prefix_of(const Statement* s, const std::string& path,
+                             const std::set<std::string>& taken) {
     if (!s->alias.empty()) return std::string(s->alias);
     const std::filesystem::path p(path);
     const std::string stem = p.stem().string();
@@ -22,7 +23,9 @@ static std::string prefix_of(const Statement* s, const std::string& path, const 
 void Checker::import(const Statement* s) {
     const std::string path = beside(file_->path, s->path);
     const std::string prefix = prefix_of(s, path, file_->prefixes);
-    auto is_same = [&](const std::string& other) { return std::filesystem::path(other).lexically_normal() == path; };
+    auto is_same = [&](const std::string& other) {
+        return std::filesystem::path(other).lexically_normal() == path;
+    };
     if (std::ranges::any_of(importing_, is_same)) {
         error(s->path_loc, "`{}` is being imported already: scripts cannot import themselves", s->path);
         return;
@@ -46,7 +49,8 @@ void Checker::import(const Statement* s) {
         return;
     }
     const std::size_t errors = diagnostics_.num_errors();
-    scripts_.push_back(parse(module_.sources, module_.sources.add(path, std::move(text)), module_.arena, diagnostics_));
+    scripts_.push_back(
+        parse(module_.sources, module_.sources.add(path, std::move(text)), module_.arena, diagnostics_));
     if (diagnostics_.num_errors() != errors) return;
     const Script& script = *scripts_.back();
 

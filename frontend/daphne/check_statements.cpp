@@ -108,7 +108,8 @@ void Checker::assignment(const Statement* s) {
     std::vector<Value*> all = results(s->value);
     if (all.size() != s->targets.size()) {
         if (all.size() != 1 || all[0])
-            error(s->value->start, "{} values are needed here, one for each variable; this has {}", s->targets.size(), all.size());
+            error(s->value->start, "{} values are needed here, one for each variable; this has {}",
+                  s->targets.size(), all.size());
         all.assign(s->targets.size(), nullptr);
     }
     for (std::size_t i = 0; i < all.size(); ++i) assign_target(s->targets[i], all[i]);
@@ -139,7 +140,8 @@ Value* Checker::condition(const Node* n) {
 Value* Checker::join(Value* a, Value* b, Loc loc, std::string_view what) {
     if (!a || !b) return nullptr;
     if (!(a->type == b->type))
-        return error(loc, "{} is {} after one branch and {} after the other", what, str(a->type), str(b->type));
+        return error(loc, "{} is {} after one branch and {} after the other", what, str(a->type),
+                     str(b->type));
     Value* v = graph_.value(a->type);
     v->rows = a->rows == b->rows ? a->rows : graph_.fresh_dim();
     v->columns = a->columns == b->columns ? a->columns : graph_.fresh_dim();
@@ -228,7 +230,8 @@ void Checker::returning_if(const Statement* s, const Rest* rest) {
     frame_->results.clear();
     if (returned[0] != returned[1] || sides[0].size() != sides[1].size()) {
         if (frame_->function && !(frame_->function->has_result_types && frame_->function->results.empty()))
-            error(frame_->function->loc, "`{}` has to end in a `return` with equally many values on each of its ways",
+            error(frame_->function->loc,
+                  "`{}` has to end in a `return` with equally many values on each of its ways",
                   frame_->function->name);
         return;
     }
@@ -255,8 +258,8 @@ static void assigned_names(Statements all, std::vector<std::string_view>* names)
     }
 }
 
-/// Forgets of `known` what does not hold of `v`. Has anything been forgotten? What is forgotten of shapes has no
-/// name either.
+/// Forgets of `known` what does not hold of `v`. Has anything been forgotten? What is forgotten of shapes has
+/// no name either.
 static bool widen(Value* known, const Value* v) {
     bool changed = false;
     auto forget = [&](bool differs, auto&& action) {
@@ -326,8 +329,8 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
         for (std::size_t i = 0; i < names.size(); ++i) {
             Value* after = find(names[i])->value;
             if (after && !(after->type == known[i].type)) {
-                error(s->loc, "`{}` is {} before the loop and {} after a round; its type cannot change", names[i],
-                      str(known[i].type), str(after->type));
+                error(s->loc, "`{}` is {} before the loop and {} after a round; its type cannot change",
+                      names[i], str(known[i].type), str(after->type));
                 after = nullptr;
             }
             node->regions.back().results.push_back(after);

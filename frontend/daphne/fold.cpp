@@ -26,7 +26,9 @@ std::optional<Constant> convert(const Constant& c, ValueType to) {
     if (to == ValueType::Str) {
         if (c.value == ValueType::Bool) out.text = c.integer ? "1" : "0";
         else if (is_float(c.value)) out.text = std::to_string(c.number);
-        else out.text = is_wide_unsigned(c.value) ? std::to_string(std::uint64_t(c.integer)) : std::to_string(c.integer);
+        else
+            out.text = is_wide_unsigned(c.value) ? std::to_string(std::uint64_t(c.integer))
+                                                 : std::to_string(c.integer);
         return out;
     }
     if (is_float(to)) {

@@ -47,7 +47,8 @@ std::string str(Dim d) { return d.known() ? std::to_string(d.number) : "?"; }
 std::string str(const Value& v) {
     if (v.type.is_scalar()) return std::string(name_of(v.type.value));
     if (v.type.is_list()) return fmt::format("list<{}>", name_of(v.type.value));
-    std::string out = fmt::format("{}<{}x{}", v.type.is_frame() ? "frame" : "matrix", str(v.rows), str(v.columns));
+    std::string out =
+        fmt::format("{}<{}x{}", v.type.is_frame() ? "frame" : "matrix", str(v.rows), str(v.columns));
     if (v.type.is_matrix()) out += fmt::format(" {}", name_of(v.type.value));
     else
         for (std::size_t i = 0; i < v.type.columns.size(); ++i)
@@ -85,7 +86,9 @@ class Printer {
         if (!v) return "_";
         return v->constant ? str(*v->constant) : fmt::format("%{}", v->id);
     }
-    void line(int depth, const std::string& text) { out += std::string(std::size_t(depth) * 2, ' ') + text + '\n'; }
+    void line(int depth, const std::string& text) {
+        out += std::string(std::size_t(depth) * 2, ' ') + text + '\n';
+    }
 
     static std::string place(const GraphNode& n, const GraphNode::Place& p) {
         auto at = [&](int i) { return i < 0 ? std::string() : name(n.args[std::size_t(i)]); };
@@ -101,10 +104,13 @@ class Printer {
             case GraphNode::Convert: return "convert " + list(n.args);
             case GraphNode::Matrix: return fmt::format("[{}]", list(n.args));
             case GraphNode::Frame: return fmt::format("{{{}}}", list(n.args));
-            case GraphNode::Extract: return fmt::format("{}[{}, {}]", name(n.args[0]), place(n, n.rows), place(n, n.columns));
-            case GraphNode::Filter: return fmt::format("{}[[{}, {}]]", name(n.args[0]), place(n, n.rows), place(n, n.columns));
+            case GraphNode::Extract:
+                return fmt::format("{}[{}, {}]", name(n.args[0]), place(n, n.rows), place(n, n.columns));
+            case GraphNode::Filter:
+                return fmt::format("{}[[{}, {}]]", name(n.args[0]), place(n, n.rows), place(n, n.columns));
             case GraphNode::Insert:
-                return fmt::format("{}[{}, {}] = {}", name(n.args[0]), place(n, n.rows), place(n, n.columns), name(n.args[1]));
+                return fmt::format("{}[{}, {}] = {}", name(n.args[0]), place(n, n.rows), place(n, n.columns),
+                                   name(n.args[1]));
             case GraphNode::Select: return "select " + list(n.args);
             case GraphNode::If: return "if " + list(n.args);
             case GraphNode::Loop: return "while, from " + list(n.args);
@@ -119,14 +125,19 @@ class Printer {
     void node(const GraphNode& n, int depth) {
         if (n.kind == GraphNode::Constant) return;  // shown where it is used
         std::string made;
-        for (const Value* v : n.results) made += fmt::format("{}%{}: {}", made.empty() ? "" : ", ", v->id, str(*v));
+        for (const Value* v : n.results)
+            made += fmt::format("{}%{}: {}", made.empty() ? "" : ", ", v->id, str(*v));
         line(depth, (made.empty() ? "" : made + " = ") + what(n));
         for (std::size_t i = 0; i < n.regions.size(); ++i) {
             const Region& r = n.regions[i];
             std::string params;
             for (const Value* p : r.params)
                 params += fmt::format("{}%{}: {}", params.empty() ? "" : ", ", p->id, str(*p));
-            line(depth, fmt::format("{} {}", n.kind == GraphNode::If ? (i ? "else" : "then") : n.regions.size() > 1 && !i ? "condition" : "do", params));
+            line(depth, fmt::format("{} {}",
+                                    n.kind == GraphNode::If      ? (i ? "else" : "then")
+                                    : n.regions.size() > 1 && !i ? "condition"
+                                                                 : "do",
+                                    params));
             region(r, depth + 1);
         }
     }

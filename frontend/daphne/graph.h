@@ -80,7 +80,8 @@ struct GraphNode {
         If,        ///< regions {then, otherwise}; args[0] is the condition
         Loop,      ///< while: regions {condition, body}; args are the state before. If `does_first`, the
                    ///< condition's result is a value of the body
-        Repeat,    ///< for: region {body}, whose first parameter counts; args are from, to, step, then the state
+        Repeat,    ///< for: region {body}, whose first parameter counts; args are from, to, step, then the
+                   ///< state
         Call,      ///< `function` of `args`
         Map,       ///< `function` of each cell of args[0]
         Fail,      ///< ends the run: `text`
@@ -103,9 +104,9 @@ struct GraphNode {
         int first = -1, last = -1;
     };
     Place rows, columns;
-    std::size_t cells = 0;           ///< Matrix: how many of `args` are cells
-    bool is_outer = false;           ///< cells of a column with those of a row
-    bool takes_columns = false;      ///< Extract of a frame: those of `columns_taken`
+    std::size_t cells = 0;       ///< Matrix: how many of `args` are cells
+    bool is_outer = false;       ///< cells of a column with those of a row
+    bool takes_columns = false;  ///< Extract of a frame: those of `columns_taken`
     std::vector<int> columns_taken;
 };
 

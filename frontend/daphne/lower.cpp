@@ -38,7 +38,8 @@ std::string weld_name(const Type& t) {
         case DataType::Frame: break;
     }
     std::string columns;
-    for (const Column& c : t.columns) columns += fmt::format("{}vec[{}]", columns.empty() ? "" : ",", weld_name(c.value));
+    for (const Column& c : t.columns)
+        columns += fmt::format("{}vec[{}]", columns.empty() ? "" : ",", weld_name(c.value));
     return "{{" + columns + "},i64}";
 }
 
@@ -47,7 +48,9 @@ Lowering::Lowering(Module& m, const Graph& graph, Diagnostics& diagnostics)
 
 // ---- words
 
-std::string Lowering::size(Dim d, const std::string& otherwise) { return d.known() ? fmt::format("{}L", d.number) : otherwise; }
+std::string Lowering::size(Dim d, const std::string& otherwise) {
+    return d.known() ? fmt::format("{}L", d.number) : otherwise;
+}
 std::string Lowering::rows(std::string_view name, const Value* v) {
     return size(v->rows, fmt::format("{}.${}", name, v->type.is_frame() ? 1 : 1));
 }
@@ -110,7 +113,9 @@ const Expr* Lowering::value(const Value* v) {
             std::vector<const Expr*> bytes;
             for (char b : c.text) bytes.push_back(int_literal(m_, type->elem(), std::int8_t(b)));
             const Symbol* s = m_.symbol("text", type);
-            lets_->emplace_back(s, c.text.size() < 256 ? make_vec(m_, type->elem(), bytes) : packed_vec(m_, type->elem(), m_.arena.copy(std::string_view(c.text))));
+            lets_->emplace_back(s, c.text.size() < 256 ? make_vec(m_, type->elem(), bytes)
+                                                       : packed_vec(m_, type->elem(),
+                                                                    m_.arena.copy(std::string_view(c.text))));
             return var(m_, s);
         }
         if (is_float(c.value)) return float_literal(m_, type, c.number);
@@ -139,7 +144,8 @@ void Lowering::define(const Value* out, std::string_view text, const std::vector
     bind(out, apply(text, args, loc));
 }
 
-void Lowering::define(const std::vector<Value*>& outs, std::string_view text, const std::vector<Named>& args, Loc loc) {
+void Lowering::define(const std::vector<Value*>& outs, std::string_view text, const std::vector<Named>& args,
+                      Loc loc) {
     const Expr* e = apply(text, args, loc);
     if (!e) return;
     const Symbol* all = m_.symbol("all", e->type);
@@ -151,7 +157,8 @@ void Lowering::act(std::string_view text, const std::vector<Named>& args, Loc lo
     if (const Expr* e = apply(text, args, loc)) lets_->emplace_back(m_.symbol("done", e->type), e);
 }
 
-void Lowering::demand(std::string_view condition, const std::vector<Named>& args, std::string_view message, Loc loc) {
+void Lowering::demand(std::string_view condition, const std::vector<Named>& args, std::string_view message,
+                      Loc loc) {
     act(fmt::format("assert({}, \"{}\")", condition, message), args, loc);
 }
 
@@ -176,7 +183,9 @@ void Lowering::node(const GraphNode& n) {
         case GraphNode::Operator: {
             if (n.op == Operator::MatMul) return product(n);
             const std::vector<const Value*> operands(n.args.begin(), n.args.end());
-            return elementwise(n.results[0], operands, operator_code(n.op, n.args[0]->type.value, n.results[0]->type.value), n.loc, n.is_outer);
+            return elementwise(n.results[0], operands,
+                               operator_code(n.op, n.args[0]->type.value, n.results[0]->type.value), n.loc,
+                               n.is_outer);
         }
         case GraphNode::Convert: return convert(n);
         case GraphNode::Matrix: return matrix(n);
@@ -188,7 +197,8 @@ void Lowering::node(const GraphNode& n) {
             for (std::size_t i = 1; i < 3; ++i) {
                 const Value *c = n.args[0], *v = n.args[i];
                 if (v->type.is_matrix() && !(v->rows == c->rows && v->columns == c->columns))
-                    demand("c.$1 == x.$1 && c.$2 == x.$2", {{"c", c}, {"x", v}}, "the sides of `?:` have the shape of the condition", n.loc);
+                    demand("c.$1 == x.$1 && c.$2 == x.$2", {{"c", c}, {"x", v}},
+                           "the sides of `?:` have the shape of the condition", n.loc);
             }
             return elementwise(n.results[0], {n.args[0], n.args[1], n.args[2]}, "if(a, b, c)", n.loc);
         case GraphNode::If: return if_node(n);
@@ -203,13 +213,17 @@ void Lowering::node(const GraphNode& n) {
             const weld::Type* cell = weld_type(n.results[0]->type)->args[0]->elem();
             const weld::Type* elem = x->type->args[0]->elem();
             const weld::Type* args[] = {cell};
-            const Symbol *b = m_.symbol("b", m_.types.builder(BuilderKind::Appender, args)), *i = m_.symbol("i", m_.types.i64()), *e = m_.symbol("e", elem);
+            const Symbol *b = m_.symbol("b", m_.types.builder(BuilderKind::Appender, args)),
+                         *i = m_.symbol("i", m_.types.i64()), *e = m_.symbol("e", elem);
             const Expr* call_it = weld::call(m_, f, std::vector<const Expr*>{var(m_, e)}, n.loc);
             const Expr* one = f->type->result()->is_struct() ? get_field(m_, call_it, 0) : call_it;
             const Expr* body = merge(m_, var(m_, b), one);
             const Expr* data = get_field(m_, var(m_, x), 0);
-            const Expr* all = weld::result(m_, weld::loop(m_, std::vector<const Expr*>{data}, new_builder(m_, b->type), lambda(m_, {b, i, e}, body)));
-            return bind(n.results[0], make_struct(m_, {all, get_field(m_, var(m_, x), 1), get_field(m_, var(m_, x), 2)}));
+            const Expr* all =
+                weld::result(m_, weld::loop(m_, std::vector<const Expr*>{data}, new_builder(m_, b->type),
+                                            lambda(m_, {b, i, e}, body)));
+            return bind(n.results[0],
+                        make_struct(m_, {all, get_field(m_, var(m_, x), 1), get_field(m_, var(m_, x), 2)}));
         }
         case GraphNode::Fail: return act(fmt::format("assert(false, \"{}\")", n.text), {}, n.loc);
     }
@@ -228,7 +242,8 @@ void Lowering::matrix(const GraphNode& n) {
     const int at[2] = {n.rows.first, n.columns.first};
     const auto count = std::int64_t(n.cells);
     for (int i = 0; i < 2; ++i) dims[i] = at[i] < 0 ? nullptr : value(n.args[std::size_t(at[i])]);
-    if (!dims[0] && !dims[1]) dims[0] = int_literal(m_, m_.types.i64(), count), dims[1] = int_literal(m_, m_.types.i64(), 1);
+    if (!dims[0] && !dims[1])
+        dims[0] = int_literal(m_, m_.types.i64(), count), dims[1] = int_literal(m_, m_.types.i64(), 1);
     const Expr* all = int_literal(m_, m_.types.i64(), count);
     auto quotient = [&](const Expr* by) {
         const Expr* zero = scalar_op(m_, Op::Eq, {by, int_literal(m_, m_.types.i64(), 0)});
@@ -244,7 +259,8 @@ void Lowering::matrix(const GraphNode& n) {
     if (!out->rows.known() || !out->columns.known() || out->rows.number * out->columns.number != count) {
         const Expr* fits = scalar_op(m_, Op::Eq, {scalar_op(m_, Op::Mul, {dims[0], dims[1]}), all});
         const Expr* positive = scalar_op(m_, Op::Ge, {dims[0], int_literal(m_, m_.types.i64(), 0)});
-        lets_->emplace_back(m_.symbol("fits", m_.types.boolean()), assert_(m_, scalar_op(m_, Op::And, {fits, positive}), n.loc));
+        lets_->emplace_back(m_.symbol("fits", m_.types.boolean()),
+                            assert_(m_, scalar_op(m_, Op::And, {fits, positive}), n.loc));
     }
     bind(out, make_struct(m_, {var(m_, data), dims[0], dims[1]}, n.loc));
 }
@@ -257,13 +273,16 @@ void Lowering::frame(const GraphNode& n) {
         columns += fmt::format("{}x{}.$0", i ? ", " : "", i);
         const Value* v = n.args[i];
         if (!v->columns.is(1)) fits += fmt::format("{}x{}.$2 == 1L", fits.empty() ? "" : " && ", i);
-        if (i && !(v->rows == n.args[0]->rows)) fits += fmt::format("{}x{}.$1 == x0.$1", fits.empty() ? "" : " && ", i);
+        if (i && !(v->rows == n.args[0]->rows))
+            fits += fmt::format("{}x{}.$1 == x0.$1", fits.empty() ? "" : " && ", i);
     }
-    if (!fits.empty()) demand(fits, args, "the columns of a frame are matrices of one column with equally many rows", n.loc);
+    if (!fits.empty())
+        demand(fits, args, "the columns of a frame are matrices of one column with equally many rows", n.loc);
     const auto& labels = n.results[0]->type.columns;
     for (std::size_t i = 0; i < labels.size(); ++i)
         for (std::size_t k = 0; k < i; ++k)
-            if (labels[i].label == labels[k].label) act("assert(false, \"two columns of a frame have the same label\")", {}, n.loc);
+            if (labels[i].label == labels[k].label)
+                act("assert(false, \"two columns of a frame have the same label\")", {}, n.loc);
     define(n.results[0], fmt::format("{{{{{}}}, x0.$1}}", columns), args, n.loc);
 }
 
@@ -287,32 +306,53 @@ std::string conversion(ValueType from, ValueType to) {
 void Lowering::convert(const GraphNode& n) {
     const Value *in = n.args[0], *out = n.results[0];
     const Type &from = in->type, &to = out->type;
-    if (from.is_scalar() && to.is_scalar()) return define(out, conversion(from.value, to.value), {{"a", in}}, n.loc);
-    if (from.is_scalar()) return define(out, fmt::format("{{[{}], 1L, 1L}}", conversion(from.value, to.value)), {{"a", in}}, n.loc);
-    if (from.is_matrix() && to.is_matrix()) return elementwise(out, {in}, conversion(from.value, to.value), n.loc);
+    if (from.is_scalar() && to.is_scalar())
+        return define(out, conversion(from.value, to.value), {{"a", in}}, n.loc);
+    if (from.is_scalar())
+        return define(out, fmt::format("{{[{}], 1L, 1L}}", conversion(from.value, to.value)), {{"a", in}},
+                      n.loc);
+    if (from.is_matrix() && to.is_matrix())
+        return elementwise(out, {in}, conversion(from.value, to.value), n.loc);
     if (to.is_scalar() && from.is_matrix()) {
-        if (!in->rows.is(1) || !in->columns.is(1)) demand("x.$1 == 1L && x.$2 == 1L", {{"x", in}}, "a single cell is needed here", n.loc);
-        return define(out, fmt::format("let a = lookup(x.$0, 0L); {}", conversion(from.value, to.value)), {{"x", in}}, n.loc);
+        if (!in->rows.is(1) || !in->columns.is(1))
+            demand("x.$1 == 1L && x.$2 == 1L", {{"x", in}}, "a single cell is needed here", n.loc);
+        return define(out, fmt::format("let a = lookup(x.$0, 0L); {}", conversion(from.value, to.value)),
+                      {{"x", in}}, n.loc);
     }
     if (to.is_scalar()) {  // of a frame
-        if (from.columns.size() != 1) return act("assert(false, \"a single cell is needed here\")", {}, n.loc), define(out, fmt::format("let a = lookup(x.$0.$0, 0L); {}", conversion(from.columns[0].value, to.value)), {{"x", in}}, n.loc);
+        if (from.columns.size() != 1)
+            return act("assert(false, \"a single cell is needed here\")", {}, n.loc),
+                   define(out,
+                          fmt::format("let a = lookup(x.$0.$0, 0L); {}",
+                                      conversion(from.columns[0].value, to.value)),
+                          {{"x", in}}, n.loc);
         if (!in->rows.is(1)) demand("x.$1 == 1L", {{"x", in}}, "a single cell is needed here", n.loc);
-        return define(out, fmt::format("let a = lookup(x.$0.$0, 0L); {}", conversion(from.columns[0].value, to.value)), {{"x", in}}, n.loc);
+        return define(
+            out, fmt::format("let a = lookup(x.$0.$0, 0L); {}", conversion(from.columns[0].value, to.value)),
+            {{"x", in}}, n.loc);
     }
     if (from.is_frame()) {  // to a matrix, column by column
         std::string lets, pick;
         const std::size_t count = from.columns.size();
         for (std::size_t i = 0; i < count; ++i)
-            lets += fmt::format("let c{0} = map(x.$0.${0}, |a| {1}); ", i, conversion(from.columns[i].value, to.value));
+            lets += fmt::format("let c{0} = map(x.$0.${0}, |a| {1}); ", i,
+                                conversion(from.columns[i].value, to.value));
         if (count == 1) return define(out, fmt::format("{}{{c0, x.$1, 1L}}", lets), {{"x", in}}, n.loc);
         for (std::size_t i = 0; i + 1 < count; ++i) pick += fmt::format("if(j == {0}L, lookup(c{0}, r), ", i);
         pick += fmt::format("lookup(c{}, r)", count - 1) + std::string(count - 1, ')');
-        return define(out, fmt::format("{0}{{result(for(rangeiter(0L, x.$1 * {1}L, 1L), appender, |b, i, _| let r = i / {1}L; let j = i % {1}L; merge(b, {2}))), x.$1, {1}L}}", lets, count, pick), {{"x", in}}, n.loc);
+        return define(out,
+                      fmt::format("{0}{{result(for(rangeiter(0L, x.$1 * {1}L, 1L), appender, |b, i, _| let r "
+                                  "= i / {1}L; let j = i % {1}L; merge(b, {2}))), x.$1, {1}L}}",
+                                  lets, count, pick),
+                      {{"x", in}}, n.loc);
     }
     std::string columns;  // a matrix to a frame
     const std::size_t count = to.columns.size();
     for (std::size_t i = 0; i < count; ++i)
-        columns += fmt::format("{}result(for(rangeiter(0L, x.$1, 1L), appender, |b, i, _| merge(b, lookup(x.$0, i * {}L + {}L))))", i ? ", " : "", count, i);
+        columns += fmt::format(
+            "{}result(for(rangeiter(0L, x.$1, 1L), appender, |b, i, _| merge(b, lookup(x.$0, i * {}L + "
+            "{}L))))",
+            i ? ", " : "", count, i);
     define(out, fmt::format("{{{{{}}}, x.$1}}", columns), {{"x", in}}, n.loc);
 }
 
@@ -325,7 +365,8 @@ const Expr* Lowering::pack(const std::vector<const Value*>& values) {
 }
 
 /// The region as a block that gives a struct of `results`.
-const Expr* Lowering::region(const Region& r, const std::vector<const Expr*>& params, const std::vector<const Value*>& results, Loc loc) {
+const Expr* Lowering::region(const Region& r, const std::vector<const Expr*>& params,
+                             const std::vector<const Value*>& results, Loc loc) {
     Lets lets;
     Lets* outer = std::exchange(lets_, &lets);
     for (std::size_t i = 0; i < r.params.size(); ++i) bind(r.params[i], params[i]);
@@ -335,7 +376,9 @@ const Expr* Lowering::region(const Region& r, const std::vector<const Expr*>& pa
     return block(m_, lets, all, loc);
 }
 
-static std::vector<const Value*> all_of(const std::vector<Value*>& values) { return {values.begin(), values.end()}; }
+static std::vector<const Value*> all_of(const std::vector<Value*>& values) {
+    return {values.begin(), values.end()};
+}
 
 void Lowering::if_node(const GraphNode& n) {
     const Expr* c = value(n.args[0]);
@@ -344,8 +387,7 @@ void Lowering::if_node(const GraphNode& n) {
     const Expr* e = if_(m_, c, then, otherwise, n.loc);
     const Symbol* all = m_.symbol("branch", e->type);
     lets_->emplace_back(all, e);
-    for (std::size_t i = 0; i < n.results.size(); ++i)
-        bind(n.results[i], get_field(m_, var(m_, all), i));
+    for (std::size_t i = 0; i < n.results.size(); ++i) bind(n.results[i], get_field(m_, var(m_, all), i));
 }
 
 /// The fields of a state, those known as numbers of rows and columns by these.
@@ -374,7 +416,8 @@ void Lowering::loop(const GraphNode& n) {
         const Expr* made = round(true);
         const Symbol* after = m_.symbol("after", made->type);
         std::vector<const Expr*> next = fields(m_, after, 0, count);
-        const Expr* pair = let(m_, after, made, make_struct(m_, {make_struct(m_, next), get_field(m_, var(m_, after), count)}));
+        const Expr* pair = let(
+            m_, after, made, make_struct(m_, {make_struct(m_, next), get_field(m_, var(m_, after), count)}));
         rounds = iterate(m_, init, lambda(m_, {state}, pair), n.loc);
     } else {
         const Expr* made = round(false);
@@ -402,18 +445,25 @@ void Lowering::repeat(const GraphNode& n) {
     };
     const Expr* from = value(n.args[0]);
     const Expr* to = value(n.args[1]);
-    const Expr* step = n.args[2] ? value(n.args[2])
-                                 : named("step", if_(m_, scalar_op(m_, Op::Ge, {to, from}), number(1), number(-1)));
-    // How many rounds there are, in unsigned arithmetic that cannot overflow: 0 if the step leads away or nowhere.
+    const Expr* step = n.args[2]
+                           ? value(n.args[2])
+                           : named("step", if_(m_, scalar_op(m_, Op::Ge, {to, from}), number(1), number(-1)));
+    // How many rounds there are, in unsigned arithmetic that cannot overflow: 0 if the step leads away or
+    // nowhere.
     const Expr* up = scalar_op(m_, Op::Gt, {step, number(0)});
     const Expr* down = scalar_op(m_, Op::Lt, {step, number(0)});
     const weld::Type* u64 = m_.types.scalar(Scalar::U64);
     auto u = [&](const Expr* e) { return cast(m_, Scalar::U64, e); };
     const Expr* one = int_literal(m_, u64, 1);
-    auto rounds_of = [&](const Expr* way, const Expr* stride) { return scalar_op(m_, Op::Add, {scalar_op(m_, Op::Div, {way, stride}), one}); };
+    auto rounds_of = [&](const Expr* way, const Expr* stride) {
+        return scalar_op(m_, Op::Add, {scalar_op(m_, Op::Div, {way, stride}), one});
+    };
     const Expr* zero = int_literal(m_, u64, 0);
-    const Expr* ups = if_(m_, scalar_op(m_, Op::Le, {from, to}), rounds_of(scalar_op(m_, Op::Sub, {u(to), u(from)}), u(step)), zero);
-    const Expr* downs = if_(m_, scalar_op(m_, Op::Ge, {from, to}), rounds_of(scalar_op(m_, Op::Sub, {u(from), u(to)}), u(scalar_op(m_, Op::Neg, {step}))), zero);
+    const Expr* ups = if_(m_, scalar_op(m_, Op::Le, {from, to}),
+                          rounds_of(scalar_op(m_, Op::Sub, {u(to), u(from)}), u(step)), zero);
+    const Expr* downs =
+        if_(m_, scalar_op(m_, Op::Ge, {from, to}),
+            rounds_of(scalar_op(m_, Op::Sub, {u(from), u(to)}), u(scalar_op(m_, Op::Neg, {step}))), zero);
     const Expr* count = named("rounds", cast(m_, Scalar::I64, if_(m_, up, ups, if_(m_, down, downs, zero))));
 
     const Region& body = n.regions[0];
@@ -422,20 +472,24 @@ void Lowering::repeat(const GraphNode& n) {
     for (const Value* v : before) initial.push_back(value(v));
     const Expr* init = named("first", make_struct(m_, initial));
     const Symbol* state = m_.symbol("state", init->type);
-    std::vector<const Expr*> params = {scalar_op(m_, Op::Add, {from, scalar_op(m_, Op::Mul, {get_field(m_, var(m_, state), 0), step})})};
+    std::vector<const Expr*> params = {
+        scalar_op(m_, Op::Add, {from, scalar_op(m_, Op::Mul, {get_field(m_, var(m_, state), 0), step})})};
     for (const Expr* field : fields(m_, state, 1, before.size())) params.push_back(field);
     const Expr* made = region(body, params, all_of(body.results), n.loc);
     const Symbol* after = m_.symbol("after", made->type);
     const Symbol* next = m_.symbol("next", i64);
     std::vector<const Expr*> new_state = {var(m_, next)};
     for (const Expr* field : fields(m_, after, 0, before.size())) new_state.push_back(field);
-    const Expr* pair = make_struct(m_, {make_struct(m_, new_state), scalar_op(m_, Op::Lt, {var(m_, next), count})});
-    const std::pair<const Symbol*, const Expr*> lets[] = {{after, made}, {next, scalar_op(m_, Op::Add, {get_field(m_, var(m_, state), 0), number(1)})}};
+    const Expr* pair =
+        make_struct(m_, {make_struct(m_, new_state), scalar_op(m_, Op::Lt, {var(m_, next), count})});
+    const std::pair<const Symbol*, const Expr*> lets[] = {
+        {after, made}, {next, scalar_op(m_, Op::Add, {get_field(m_, var(m_, state), 0), number(1)})}};
     const Expr* all = iterate(m_, init, lambda(m_, {state}, block(m_, lets, pair)), n.loc);
     const Expr* rounds = if_(m_, scalar_op(m_, Op::Gt, {count, number(0)}), all, init, n.loc);
     const Symbol* done = m_.symbol("done", rounds->type);
     lets_->emplace_back(done, rounds);
-    for (std::size_t i = 0; i < n.results.size(); ++i) bind(n.results[i], get_field(m_, var(m_, done), i + 1));
+    for (std::size_t i = 0; i < n.results.size(); ++i)
+        bind(n.results[i], get_field(m_, var(m_, done), i + 1));
 }
 
 // ---- functions
@@ -445,7 +499,8 @@ const weld::Function* Lowering::function(const GraphFunction& f) {
     std::vector<const weld::Type*> params, results;
     for (const Value* p : f.body.params) params.push_back(weld_type(p->type));
     for (const Value* r : f.body.results) results.push_back(weld_type(r->type));
-    weld::Function* made = m_.function(f.name, m_.types.function(params, m_.types.structure(results)));
+    weld::Function* made = m_.function(fmt::format("{}_{}", f.name, functions_.size()),
+                                       m_.types.function(params, m_.types.structure(results)));
     functions_[&f] = made;
     Lets* outer = std::exchange(lets_, nullptr);
     std::vector<const Symbol*> symbols;

@@ -1,9 +1,10 @@
 // From the graph to a Module.
 //
-// A scalar is a scalar of Weld, a string vec[i8]; a matrix is {cells by rows, rows, columns}, a frame {{cells of
-// each column}, rows}, a list a vector of matrices. Every value of the graph becomes a `let`, in order, so effects
-// keep theirs. What an operation does is written in Weld (prelude.weld and texts in lower_*.cpp) and becomes nodes
-// through Prelude::apply; numbers of rows and columns that are known stand in these texts as literals.
+// A scalar is a scalar of Weld, a string vec[i8]; a matrix is {cells by rows, rows, columns}, a frame {{cells
+// of each column}, rows}, a list a vector of matrices. Every value of the graph becomes a `let`, in order, so
+// effects keep theirs. What an operation does is written in Weld (prelude.weld and texts in lower_*.cpp) and
+// becomes nodes through Prelude::apply; numbers of rows and columns that are known stand in these texts as
+// literals.
 #pragma once
 
 #include <string>
@@ -43,11 +44,13 @@ class Lowering {
     /// Binds `out` to what `text` says, an expression in `args`.
     void define(const Value* out, std::string_view text, const std::vector<Named>& args, Loc loc);
     /// The same for several results, of a struct that has them as fields.
-    void define(const std::vector<Value*>& outs, std::string_view text, const std::vector<Named>& args, Loc loc);
+    void define(const std::vector<Value*>& outs, std::string_view text, const std::vector<Named>& args,
+                Loc loc);
     /// Evaluates `text` for what it does.
     void act(std::string_view text, const std::vector<Named>& args, Loc loc);
     /// The run goes on if `condition` holds, else it fails with `message`.
-    void demand(std::string_view condition, const std::vector<Named>& args, std::string_view message, Loc loc);
+    void demand(std::string_view condition, const std::vector<Named>& args, std::string_view message,
+                Loc loc);
     const Expr* apply(std::string_view text, const std::vector<Named>& args, Loc loc);
     void bind(const Value* out, const Expr* e);
     const Expr* value(const Value* v);
@@ -60,16 +63,17 @@ class Lowering {
     static std::string cells(std::string_view name, const Value* v);  ///< their number
     static std::string size(Dim d, const std::string& otherwise);
 
-    /// Cells of `out` from cells of `operands`, each as `code` says in `a`, `b`, `c` (their types are `T`, that
-    /// of the result is `R`). After ` where ` the code has a condition for `a`, after ` : ` what to say.
-    void elementwise(const Value* out, const std::vector<const Value*>& operands, std::string_view code, Loc loc,
-                     bool is_outer = false);
+    /// Cells of `out` from cells of `operands`, each as `code` says in `a`, `b`, `c` (their types are `T`,
+    /// that of the result is `R`). After ` where ` the code has a condition for `a`, after ` : ` what to say.
+    void elementwise(const Value* out, const std::vector<const Value*>& operands, std::string_view code,
+                     Loc loc, bool is_outer = false);
 
   private:
     using Lets = std::vector<std::pair<const Symbol*, const Expr*>>;
 
     const weld::Function* function(const GraphFunction& f);
-    const Expr* region(const Region& r, const std::vector<const Expr*>& params, const std::vector<const Value*>& results, Loc loc);
+    const Expr* region(const Region& r, const std::vector<const Expr*>& params,
+                       const std::vector<const Value*>& results, Loc loc);
     void nodes(const Region& r);
     void node(const GraphNode& n);
     void literal(const Value* v);
@@ -98,7 +102,8 @@ class Lowering {
     std::unordered_map<const GraphFunction*, weld::Function*> functions_;
 };
 
-#define DAPHNE_BUILTIN(name, params, rule, lowering, code) void lower_##lowering(Lowering& l, const GraphNode& n);
+#define DAPHNE_BUILTIN(name, params, rule, lowering, code) \
+    void lower_##lowering(Lowering& l, const GraphNode& n);
 #include "frontend/daphne/builtins.def"
 
 }  // namespace weld::daphne

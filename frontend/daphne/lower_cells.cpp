@@ -31,7 +31,8 @@ std::string operator_code(Operator op, ValueType operand, ValueType result) {
 static std::string with_types(std::string_view code, std::string_view t, std::string_view r) {
     std::string out;
     for (std::size_t i = 0; i < code.size(); ++i) {
-        const bool alone = (i == 0 || !std::isalnum(static_cast<unsigned char>(code[i - 1]))) && i + 1 < code.size() && (code[i + 1] == '(' || code[i + 1] == ',');
+        const bool alone = (i == 0 || !std::isalnum(static_cast<unsigned char>(code[i - 1]))) &&
+                           i + 1 < code.size() && (code[i + 1] == '(' || code[i + 1] == ',');
         if (alone && code[i] == 'T') out += t;
         else if (alone && code[i] == 'R') out += r;
         else out += code[i];
@@ -59,7 +60,9 @@ void Lowering::elementwise(const Value* out, const std::vector<const Value*>& op
         return define(out, text + what, args, loc);
     }
     if (!condition.empty() && operands[0]->type.is_matrix())
-        demand(fmt::format("result(for(x0.$0, merger[i64,+], |out, k, a| if({}, out, merge(out, 1L)))) == 0L", condition), {args[0]}, message, loc);
+        demand(fmt::format("result(for(x0.$0, merger[i64,+], |out, k, a| if({}, out, merge(out, 1L)))) == 0L",
+                           condition),
+               {args[0]}, message, loc);
     else if (!condition.empty()) demand(fmt::format("let a = x0; {}", condition), {args[0]}, message, loc);
 
     // The shape of the result: of the operands that are not known to be repeated.
@@ -76,7 +79,8 @@ void Lowering::elementwise(const Value* out, const std::vector<const Value*>& op
             forms.push_back(Single);
             continue;
         }
-        const std::string x = fmt::format("x{}", i), its_rows = Lowering::rows(x, v), its_columns = Lowering::columns(x, v);
+        const std::string x = fmt::format("x{}", i), its_rows = Lowering::rows(x, v),
+                          its_columns = Lowering::columns(x, v);
         if (is_outer) {
             forms.push_back(i == 0 ? Column : Row);
             (i == 0 ? rows_of : columns_of) = i == 0 ? its_rows : its_columns;
@@ -86,12 +90,15 @@ void Lowering::elementwise(const Value* out, const std::vector<const Value*>& op
         }
         if (!first) rows_of = its_rows, columns_of = its_columns;
         else {
-            if (!(v->rows == out->rows) || !(operands[0]->rows == out->rows)) rows_of = fmt::format("if({0} == 1L, {1}, {0})", rows_of, its_rows);
-            if (!(v->columns == out->columns) || !(operands[0]->columns == out->columns)) columns_of = fmt::format("if({0} == 1L, {1}, {0})", columns_of, its_columns);
+            if (!(v->rows == out->rows) || !(operands[0]->rows == out->rows))
+                rows_of = fmt::format("if({0} == 1L, {1}, {0})", rows_of, its_rows);
+            if (!(v->columns == out->columns) || !(operands[0]->columns == out->columns))
+                columns_of = fmt::format("if({0} == 1L, {1}, {0})", columns_of, its_columns);
         }
         first = v;
         const bool same_rows = v->rows == out->rows, same_columns = v->columns == out->columns;
-        const bool alone = std::ranges::count_if(operands, [](const Value* o) { return !o->type.is_scalar(); }) == 1;
+        const bool alone =
+            std::ranges::count_if(operands, [](const Value* o) { return !o->type.is_scalar(); }) == 1;
         if (alone || (same_rows && same_columns)) forms.push_back(Whole);
         else if (v->rows.is(1) && v->columns.is(1)) forms.push_back(Cell);
         else if (v->rows.is(1) && same_columns) forms.push_back(Row);
@@ -105,13 +112,16 @@ void Lowering::elementwise(const Value* out, const std::vector<const Value*>& op
     if (rows.empty()) rows = rows_of;
     if (columns.empty()) columns = columns_of;
     std::string text = fmt::format("let n = {}; let m = {}; ", rows, columns);
-    if (!fits.empty()) text += fmt::format("let fits = assert({}, \"the shapes of the operands do not fit together\"); ", fits);
+    if (!fits.empty())
+        text +=
+            fmt::format("let fits = assert({}, \"the shapes of the operands do not fit together\"); ", fits);
     // A loop in which operands of unknown form are read as `whole` says: in step, or by row and column.
     auto loop = [&](bool whole) {
         std::string data, lets;
         int zipped = 0;
         for (std::size_t i = 0; i < operands.size(); ++i)
-            if (forms[i] == Whole || (forms[i] == Unknown && whole)) data += fmt::format("{}x{}.$0", zipped++ ? ", " : "", i);
+            if (forms[i] == Whole || (forms[i] == Unknown && whole))
+                data += fmt::format("{}x{}.$0", zipped++ ? ", " : "", i);
         int at = 0;
         for (std::size_t i = 0; i < operands.size(); ++i) {
             std::string cell;
@@ -122,17 +132,23 @@ void Lowering::elementwise(const Value* out, const std::vector<const Value*>& op
                 case Row: cell = fmt::format("lookup(x{}.$0, k % m)", i); break;
                 case Column: cell = fmt::format("lookup(x{}.$0, k / m)", i); break;
                 case Unknown:
-                    cell = fmt::format("lookup(x{0}.$0, if(x{0}.$1 == 1L, 0L, k / m) * x{0}.$2 + if(x{0}.$2 == 1L, 0L, k % m))", i);
+                    cell = fmt::format(
+                        "lookup(x{0}.$0, if(x{0}.$1 == 1L, 0L, k / m) * x{0}.$2 + if(x{0}.$2 == 1L, 0L, k % "
+                        "m))",
+                        i);
                     break;
             }
             lets += fmt::format("let {} = {}; ", names[i], cell);
         }
-        const std::string over = zipped == 0 ? "rangeiter(0L, n * m, 1L)" : zipped == 1 ? data : "zip(" + data + ")";
+        const std::string over = zipped == 0   ? "rangeiter(0L, n * m, 1L)"
+                                 : zipped == 1 ? data
+                                               : "zip(" + data + ")";
         return fmt::format("result(for({}, appender, |out, k, e| {}merge(out, {})))", over, lets, what);
     };
     std::string all_whole;
     for (std::size_t i = 0; i < operands.size(); ++i)
-        if (forms[i] == Unknown) all_whole += fmt::format("{}x{}.$1 == n && x{}.$2 == m", all_whole.empty() ? "" : " && ", i, i);
+        if (forms[i] == Unknown)
+            all_whole += fmt::format("{}x{}.$1 == n && x{}.$2 == m", all_whole.empty() ? "" : " && ", i, i);
     if (all_whole.empty()) text += fmt::format("{{{}, n, m}}", loop(true));
     else text += fmt::format("{{if({}, {}, {}), n, m}}", all_whole, loop(true), loop(false));
     define(out, text, args, loc);
@@ -153,16 +169,18 @@ void lower_whole(Lowering& l, const GraphNode& n) {
 
 void lower_replace(Lowering& l, const GraphNode& n) {
     const bool text = n.args[0]->type.value == ValueType::Str;
-    l.elementwise(n.results[0], {n.args[0], n.args[1], n.args[2]}, text ? "if(a == b, c, a)" : "if(a == b | (a != a & b != b), c, a)", n.loc);
+    l.elementwise(n.results[0], {n.args[0], n.args[1], n.args[2]},
+                  text ? "if(a == b, c, a)" : "if(a == b | (a != a & b != b), c, a)", n.loc);
 }
 
 void lower_quantize(Lowering& l, const GraphNode& n) {
-    l.elementwise(n.results[0], {n.args[0], n.args[1], n.args[2]},
-                  "let lo = if(b < T(0), b, T(0)); let hi = if(c > T(0), c, T(0)); let scale = (hi - lo) / T(255); "
-                  "let zero = rounded(T(0) - lo / scale, T(0), T(1), T(0.5), T(8388608.0), |x| T(i64(x))); "
-                  "let q = rounded(a / scale + zero, T(0), T(1), T(0.5), T(8388608.0), |x| T(i64(x))); "
-                  "u8(i64(if(q < T(0), T(0), if(q > T(255), T(255), q))))",
-                  n.loc);
+    l.elementwise(
+        n.results[0], {n.args[0], n.args[1], n.args[2]},
+        "let lo = if(b < T(0), b, T(0)); let hi = if(c > T(0), c, T(0)); let scale = (hi - lo) / T(255); "
+        "let zero = rounded(T(0) - lo / scale, T(0), T(1), T(0.5), T(8388608.0), |x| T(i64(x))); "
+        "let q = rounded(a / scale + zero, T(0), T(1), T(0.5), T(8388608.0), |x| T(i64(x))); "
+        "u8(i64(if(q < T(0), T(0), if(q > T(255), T(255), q))))",
+        n.loc);
 }
 
 void lower_bin(Lowering& l, const GraphNode& n) {
@@ -170,14 +188,25 @@ void lower_bin(Lowering& l, const GraphNode& n) {
     std::vector<Lowering::Named> args = {{"x", x}, {"count", n.args[1]}};
     if (n.args.size() > 2) args.push_back({"lo", n.args[2]}), args.push_back({"hi", n.args[3]});
     const std::string_view t = weld_name(x->type.value);
-    const std::string bounds = n.args.size() > 2 ? "" : fmt::format(
-        "let lo = f64(result(for(x.$0, merger[{0},min], |out, k, a| merge(out, a)))); let hi = f64(result(for(x.$0, merger[{0},max], |out, k, a| merge(out, a)))); ", t);
-    l.demand(bounds + "count > 0L && lo <= hi && lo - lo == 0.0 && hi - hi == 0.0 && (lo < hi || count == 1L)", args,
-             "`bin` needs at least one bin, and finite bounds that differ", n.loc);
-    l.define(n.results[0], bounds + fmt::format(
-        "let width = (hi - lo) / f64(count); {{result(for(x.$0, appender, |out, k, v| let q = (f64(v) - lo) / width; "
-        "let up = -floored(-q, 1.0, 4503599627370496.0, |y| f64(i64(y))) - 1.0; let most = f64(count) - 1.0; "
-        "merge(out, if(v == v, {0}(if(lo == hi, 0.0, if(up < 0.0, 0.0, if(up > most, most, up)))), v)))), x.$1, x.$2}}", t), args, n.loc);
+    const std::string bounds =
+        n.args.size() > 2
+            ? ""
+            : fmt::format(
+                  "let lo = f64(result(for(x.$0, merger[{0},min], |out, k, a| merge(out, a)))); let hi = "
+                  "f64(result(for(x.$0, merger[{0},max], |out, k, a| merge(out, a)))); ",
+                  t);
+    l.demand(
+        bounds + "count > 0L && lo <= hi && lo - lo == 0.0 && hi - hi == 0.0 && (lo < hi || count == 1L)",
+        args, "`bin` needs at least one bin, and finite bounds that differ", n.loc);
+    l.define(n.results[0],
+             bounds + fmt::format("let width = (hi - lo) / f64(count); {{result(for(x.$0, appender, |out, k, "
+                                  "v| let q = (f64(v) - lo) / width; "
+                                  "let up = -floored(-q, 1.0, 4503599627370496.0, |y| f64(i64(y))) - 1.0; "
+                                  "let most = f64(count) - 1.0; "
+                                  "merge(out, if(v == v, {0}(if(lo == hi, 0.0, if(up < 0.0, 0.0, if(up > "
+                                  "most, most, up)))), v)))), x.$1, x.$2}}",
+                                  t),
+             args, n.loc);
 }
 
 }  // namespace weld::daphne

@@ -13,9 +13,10 @@ struct Part {
 
 }  // namespace
 
-/// `what` is `row` or `column`; `all` the text of how many there are; values are called `NAMEfirst`, `NAMElast`.
-static Part part(const GraphNode& n, const GraphNode::Place& p, const std::string& name, const std::string& all,
-                 bool is_insert) {
+/// `what` is `row` or `column`; `all` the text of how many there are; values are called `NAMEfirst`,
+/// `NAMElast`.
+static Part part(const GraphNode& n, const GraphNode::Place& p, const std::string& name,
+                 const std::string& all, bool is_insert) {
     Part out;
     auto arg = [&](int i) { return fmt::format("p{}", i); };
     auto check = [&](const std::string& condition, const char* message) {
@@ -31,18 +32,24 @@ static Part part(const GraphNode& n, const GraphNode::Place& p, const std::strin
         out.is_list = true;
         const std::string x = arg(p.first);
         const bool real = is_float(n.args[std::size_t(p.first)]->type.value);
-        if (real) check(fmt::format("result(for({}.$0, merger[i64,+], |o, k, e| if(e == e, o, merge(o, 1L)))) == 0L", x), "a position is no number");
+        if (real)
+            check(fmt::format(
+                      "result(for({}.$0, merger[i64,+], |o, k, e| if(e == e, o, merge(o, 1L)))) == 0L", x),
+                  "a position is no number");
         out.lets += fmt::format(
-            "let {0}list = result(for({1}.$0, appender, |o, k, e| let w = i64({2}); let at = if(w < 0L, w + {0}all, w); merge(o, at))); ",
+            "let {0}list = result(for({1}.$0, appender, |o, k, e| let w = i64({2}); let at = if(w < 0L, w + "
+            "{0}all, w); merge(o, at))); ",
             name, x, real ? "floored(e, 1.0, 4503599627370496.0, |y| f64(i64(y)))" : "e");
         out.lets += fmt::format(
-            "let {0}inside = assert(result(for({0}list, merger[i64,+], |o, k, e| if(e >= 0L & e < {0}all, o, merge(o, 1L)))) == 0L, \"a position lies outside\"); ",
+            "let {0}inside = assert(result(for({0}list, merger[i64,+], |o, k, e| if(e >= 0L & e < {0}all, o, "
+            "merge(o, 1L)))) == 0L, \"a position lies outside\"); ",
             name);
         out.lets += fmt::format("let {} = len({}list); ", count, name);
         return out;
     }
     if (p.kind == Index::One) {
-        out.lets += fmt::format("let {0} = if({1} < 0L, {1} + {2}all, {1}); let {3} = 1L; ", first, arg(p.first), name, count);
+        out.lets += fmt::format("let {0} = if({1} < 0L, {1} + {2}all, {1}); let {3} = 1L; ", first,
+                                arg(p.first), name, count);
         check(fmt::format("{0} >= 0L && {0} < {1}all", first, name), "a position lies outside");
         return out;
     }
@@ -53,9 +60,10 @@ static Part part(const GraphNode& n, const GraphNode::Place& p, const std::strin
     const std::string lo = p.first < 0 ? "0L" : arg(p.first), hi = p.last < 0 ? name + "all" : arg(p.last);
     out.lets += fmt::format("let {0} = if({1} < 0L, {1} + {2}all, {1}); ", first, lo, name);
     const std::string zero = p.first < 0 ? "false" : fmt::format("({} == 0L && {} < 0L)", hi, lo);
-    out.lets += fmt::format("let {0}last = if({1} < 0L, {1} + {0}all, if({2}, {3}, {1})); ", name, hi, p.last < 0 ? "false" : zero,
-                            is_insert ? first + " + 1L" : name + "all");
-    check(fmt::format("{0} >= 0L && {0} < {1}all && {0} <= {1}last && {1}last <= {1}all", first, name), "a range lies outside");
+    out.lets += fmt::format("let {0}last = if({1} < 0L, {1} + {0}all, if({2}, {3}, {1})); ", name, hi,
+                            p.last < 0 ? "false" : zero, is_insert ? first + " + 1L" : name + "all");
+    check(fmt::format("{0} >= 0L && {0} < {1}all && {0} <= {1}last && {1}last <= {1}all", first, name),
+          "a range lies outside");
     out.lets += fmt::format("let {} = {}last - {}; ", count, name, first);
     return out;
 }
@@ -80,32 +88,46 @@ void Lowering::extract(const GraphNode& n) {
         for (std::size_t i = 0; i < taken.size(); ++i) {
             columns += i ? ", " : "";
             if (n.rows.kind == Index::All) columns += fmt::format("x.$0.${}", taken[i]);
-            else columns += fmt::format("result(for(rangeiter(0L, rowcount, 1L), appender, |o, r, _| merge(o, lookup(x.$0.${}, {}))))", taken[i], row);
+            else
+                columns += fmt::format(
+                    "result(for(rangeiter(0L, rowcount, 1L), appender, |o, r, _| merge(o, lookup(x.$0.${}, "
+                    "{}))))",
+                    taken[i], row);
         }
         return define(out, fmt::format("{}{{{{{}}}, rowcount}}", r.lets, columns), args_of(n), n.loc);
     }
     const Part c = part(n, n.columns, "column", columns("x", of), false);
-    const std::string count_rows = size(out->rows, "rowcount"), count_columns = size(out->columns, "columncount");
+    const std::string count_rows = size(out->rows, "rowcount"),
+                      count_columns = size(out->columns, "columncount");
     std::string data;
     if (n.rows.kind == Index::All && n.columns.kind == Index::All) data = "x.$0";
     else if (n.columns.kind == Index::All && !r.is_list)
-        data = fmt::format("result(for(iter(x.$0, rowfirst * columnall, (rowfirst + {}) * columnall, 1L), appender, |o, k, e| merge(o, e)))", count_rows);
+        data = fmt::format(
+            "result(for(iter(x.$0, rowfirst * columnall, (rowfirst + {}) * columnall, 1L), appender, |o, k, "
+            "e| merge(o, e)))",
+            count_rows);
     else {
         const std::string column = c.is_list ? "lookup(columnlist, c)" : "(columnfirst + c)";
-        data = fmt::format("result(for(rangeiter(0L, {0} * {1}, 1L), appender, |o, k, _| let r = k / {1}; let c = k % {1}; merge(o, lookup(x.$0, {2} * columnall + {3}))))",
-                           count_rows, count_columns, row, column);
+        data = fmt::format(
+            "result(for(rangeiter(0L, {0} * {1}, 1L), appender, |o, k, _| let r = k / {1}; let c = k % {1}; "
+            "merge(o, lookup(x.$0, {2} * columnall + {3}))))",
+            count_rows, count_columns, row, column);
     }
-    define(out, fmt::format("{}{}{{{}, {}, {}}}", r.lets, c.lets, data, count_rows, count_columns), args_of(n), n.loc);
+    define(out, fmt::format("{}{}{{{}, {}, {}}}", r.lets, c.lets, data, count_rows, count_columns),
+           args_of(n), n.loc);
 }
 
 void Lowering::filter(const GraphNode& n) {
     const Value *of = n.args[0], *out = n.results[0];
     const std::vector<Named> args = args_of(n);
     auto positions = [&](const GraphNode::Place& p, const std::string& name, const std::string& all) {
-        if (p.kind == Index::All) return fmt::format("let {0}list = counted({1}); let {0}count = {1}; ", name, all);
+        if (p.kind == Index::All)
+            return fmt::format("let {0}list = counted({1}); let {0}count = {1}; ", name, all);
         return fmt::format(
-            "let {0}fits = assert(p{1}.$2 == 1L && p{1}.$1 == {2}, \"a filter needs one bit for each of them\"); "
-            "let {0}list = result(for(p{1}.$0, appender, |o, k, e| if(e, merge(o, k), o))); let {0}count = len({0}list); ",
+            "let {0}fits = assert(p{1}.$2 == 1L && p{1}.$1 == {2}, \"a filter needs one bit for each of "
+            "them\"); "
+            "let {0}list = result(for(p{1}.$0, appender, |o, k, e| if(e, merge(o, k), o))); let {0}count = "
+            "len({0}list); ",
             name, p.first, all);
     };
     std::string text = positions(n.rows, "row", rows("x", of));
@@ -116,8 +138,11 @@ void Lowering::filter(const GraphNode& n) {
         return define(out, fmt::format("{}{{{{{}}}, rowcount}}", text, columns), args, n.loc);
     }
     text += positions(n.columns, "column", columns("x", of));
-    define(out, fmt::format("{}let all = {}; {{result(for(rowlist, appender, |o, r, at| for(columnlist, o, |o2, c, j| merge(o2, lookup(x.$0, at * all + j))))), rowcount, columncount}}",
-                            text, columns("x", of)), args, n.loc);
+    define(out,
+           fmt::format("{}let all = {}; {{result(for(rowlist, appender, |o, r, at| for(columnlist, o, |o2, "
+                       "c, j| merge(o2, lookup(x.$0, at * all + j))))), rowcount, columncount}}",
+                       text, columns("x", of)),
+           args, n.loc);
 }
 
 void Lowering::insert(const GraphNode& n) {
@@ -125,27 +150,38 @@ void Lowering::insert(const GraphNode& n) {
     const Part r = part(n, n.rows, "row", rows("x", of), true);
     const Part c = part(n, n.columns, "column", columns("x", of), true);
     std::string text = r.lets + c.lets;
-    text += fmt::format("let shaped = assert({} == rowcount && {} == columncount, \"the part and the value differ in shape\"); ",
-                        rows("p1", value), columns("p1", value));
+    text += fmt::format(
+        "let shaped = assert({} == rowcount && {} == columncount, \"the part and the value differ in "
+        "shape\"); ",
+        rows("p1", value), columns("p1", value));
     const std::string_view t = weld_name(of->type.value);
     const std::string copy =
-        "result(for(x.$0, appender, |o, k, e| let r = k / columnall - rowfirst; let c = k % columnall - columnfirst; "
-        "merge(o, if(r >= 0L && r < rowcount && c >= 0L && c < columncount, lookup(p1.$0, r * columncount + c), e))))";
-    // Adding first what makes the old cells zero, then the new ones, happens in place where nobody else reads the
-    // matrix. Of floats that is exact only if the old ones are finite, and the new ones are not -0.0.
+        "result(for(x.$0, appender, |o, k, e| let r = k / columnall - rowfirst; let c = k % columnall - "
+        "columnfirst; "
+        "merge(o, if(r >= 0L && r < rowcount && c >= 0L && c < columncount, lookup(p1.$0, r * columncount + "
+        "c), e))))";
+    // Adding first what makes the old cells zero, then the new ones, happens in place where nobody else reads
+    // the matrix. Of floats that is exact only if the old ones are finite, and the new ones are not -0.0.
     const std::string in_place = fmt::format(
-        "let cleared = result(for(zip(places, old), vecmerger[{0},+](x.$0), |o, k, e| merge(o, {{e.$0, {0}(0) - e.$1}}))); "
-        "result(for(zip(places, p1.$0), vecmerger[{0},+](cleared), |o, k, e| merge(o, e)))", t);
+        "let cleared = result(for(zip(places, old), vecmerger[{0},+](x.$0), |o, k, e| merge(o, {{e.$0, "
+        "{0}(0) - e.$1}}))); "
+        "result(for(zip(places, p1.$0), vecmerger[{0},+](cleared), |o, k, e| merge(o, e)))",
+        t);
     if (n.rows.kind == Index::All && n.columns.kind == Index::All) text += "{p1.$0, x.$1, x.$2}";
-    else if (of->type.value == ValueType::Str || of->type.value == ValueType::Bool) text += fmt::format("{{{}, x.$1, x.$2}}", copy);
+    else if (of->type.value == ValueType::Str || of->type.value == ValueType::Bool)
+        text += fmt::format("{{{}, x.$1, x.$2}}", copy);
     else {
-        text += "let places = result(for(rangeiter(0L, rowcount * columncount, 1L), appender, |o, k, _| "
-                "merge(o, (rowfirst + k / columncount) * columnall + columnfirst + k % columncount))); let old = taken(x.$0, places); ";
+        text +=
+            "let places = result(for(rangeiter(0L, rowcount * columncount, 1L), appender, |o, k, _| "
+            "merge(o, (rowfirst + k / columncount) * columnall + columnfirst + k % columncount))); let old = "
+            "taken(x.$0, places); ";
         if (!is_float(of->type.value)) text += fmt::format("{{({}), x.$1, x.$2}}", in_place);
         else
-            text += fmt::format("let odd = result(for(zip(old, p1.$0), merger[i64,+], |o, k, e| if(e.$0 - e.$0 == {0}(0) && "
-                                "(e.$1 != {0}(0) || {0}(1) / e.$1 > {0}(0)), o, merge(o, 1L)))); "
-                                "{{if(odd == 0L, ({1}), {2}), x.$1, x.$2}}", t, in_place, copy);
+            text += fmt::format(
+                "let odd = result(for(zip(old, p1.$0), merger[i64,+], |o, k, e| if(e.$0 - e.$0 == {0}(0) && "
+                "(e.$1 != {0}(0) || {0}(1) / e.$1 > {0}(0)), o, merge(o, 1L)))); "
+                "{{if(odd == 0L, ({1}), {2}), x.$1, x.$2}}",
+                t, in_place, copy);
     }
     define(out, text, args_of(n), n.loc);
 }

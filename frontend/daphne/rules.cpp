@@ -38,7 +38,8 @@ bool rule_create_frame(Call& c) {
     }
     if (labels.empty())
         for (std::size_t i = 0; i < columns; ++i) labels.push_back("col_" + std::to_string(i));
-    if (labels.size() != columns) return c.wrong(columns, "{} columns need as many labels, or none; found {}", columns, labels.size());
+    if (labels.size() != columns)
+        return c.wrong(columns, "{} columns need as many labels, or none; found {}", columns, labels.size());
     c.args.resize(columns);
     c.results = {c.checker.make_frame(c.args, labels, c.loc)};
     return true;
@@ -49,12 +50,15 @@ bool rule_diag_matrix(Call& c) {
     if (differ(c[0]->columns, kOne)) c.violated(0, "`diagMatrix` takes a matrix of one column");
     Value* out = c.give(c[0]->type, c[0]->rows, c[0]->rows);
     out->symmetric = true;
-    if (out->rows.known() && out->rows.number > 0) out->sparsity = std::max(0.0, c[0]->sparsity < 0 ? 1.0 : c[0]->sparsity) / double(out->rows.number);
+    if (out->rows.known() && out->rows.number > 0)
+        out->sparsity = std::max(0.0, c[0]->sparsity < 0 ? 1.0 : c[0]->sparsity) / double(out->rows.number);
     return true;
 }
 
 bool rule_random(Call& c) {
-    if (!c.want_integer(0) || !c.want_integer(1) || !c.want_scalar(2) || !c.want_scalar(3) || !c.want_float(4) || !c.want_integer(5)) return false;
+    if (!c.want_integer(0) || !c.want_integer(1) || !c.want_scalar(2) || !c.want_scalar(3) ||
+        !c.want_float(4) || !c.want_integer(5))
+        return false;
     const ValueType value = as_number(std::max(c[2]->type.value, c[3]->type.value));
     if (value == ValueType::Str) return c.wrong(2, "`rand` makes numbers, found {}", str(c[2]->type));
     c.args[2] = c.checker.to_scalar(c[2], value, c.places[2]);
@@ -77,7 +81,8 @@ bool rule_sequence(Call& c) {
     for (std::size_t i = 0; i < 3; ++i) {
         if (!c.has(i)) continue;
         if (!c.want_scalar(i)) return false;
-        if (c[i]->type.value == ValueType::Str) return c.wrong(i, "`{}` of `seq` is a number, found {}", c.param(i), str(c[i]->type));
+        if (c[i]->type.value == ValueType::Str)
+            return c.wrong(i, "`{}` of `seq` is a number, found {}", c.param(i), str(c[i]->type));
         value = std::max(value, c[i]->type.value);
     }
     value = as_number(value);
@@ -89,8 +94,10 @@ bool rule_sequence(Call& c) {
     for (std::size_t i = 0; i < 3; ++i) c.args[i] = c.checker.to_scalar(c[i], value, c.places[i]);
     Dim rows = c.checker.graph().fresh_dim();
     if (c[0]->constant && c[1]->constant && c[2]->constant && is_integer(value)) {
-        const std::int64_t from = c[0]->constant->integer, to = c[1]->constant->integer, inc = c[2]->constant->integer;
-        if (inc != 0 && std::abs(from) < (1LL << 60) && std::abs(to) < (1LL << 60)) rows = {std::max<std::int64_t>(0, (to - from) / inc + 1), 0};
+        const std::int64_t from = c[0]->constant->integer, to = c[1]->constant->integer,
+                           inc = c[2]->constant->integer;
+        if (inc != 0 && std::abs(from) < (1LL << 60) && std::abs(to) < (1LL << 60))
+            rows = {std::max<std::int64_t>(0, (to - from) / inc + 1), 0};
         if (inc != 0 && ((inc > 0) != (to > from)) && to != from) rows = {0, 0};
     }
     c.give(matrix_of(value), rows, kOne);
@@ -101,15 +108,21 @@ bool rule_type_of(Call& c) {
     if (c[0]->type.is_list()) return c.wrong(0, "`typeOf` takes scalars, matrices and frames");
     Value* out = c.give(scalar_of(ValueType::Str));
     if (c[0]->type.is_scalar())
-        out->constant = Constant{.value = ValueType::Str, .integer = 0, .number = 0,
-                                 .text = c[0]->type.value == ValueType::Str ? "const char*" : std::string(printed_name(c[0]->type.value))};
+        out->constant = Constant{.value = ValueType::Str,
+                                 .integer = 0,
+                                 .number = 0,
+                                 .text = c[0]->type.value == ValueType::Str
+                                             ? "const char*"
+                                             : std::string(printed_name(c[0]->type.value))};
     return true;
 }
 
 bool rule_count_of(Call& c) {
     if (!c.want_data(0)) return false;
     const std::string_view what = c.builtin.code;
-    const Dim n = what == "rows" ? c[0]->rows : what == "columns" ? c[0]->columns : c.checker.product(c[0]->rows, c[0]->columns);
+    const Dim n = what == "rows"      ? c[0]->rows
+                  : what == "columns" ? c[0]->columns
+                                      : c.checker.product(c[0]->rows, c[0]->columns);
     Value* out = c.give(scalar_of(ValueType::Size));
     if (n.known()) out->constant = integer_constant(n.number, ValueType::Size);
     return true;
@@ -133,7 +146,8 @@ bool rule_is_symmetric(Call& c) {
 static bool cells(Call& c, ValueType result, std::size_t operands) {
     bool any_matrix = false;
     Dim rows, columns;
-    c.checker.broadcast({c.args.begin(), c.args.begin() + std::ptrdiff_t(operands)}, c.loc, &any_matrix, &rows, &columns);
+    c.checker.broadcast({c.args.begin(), c.args.begin() + std::ptrdiff_t(operands)}, c.loc, &any_matrix,
+                        &rows, &columns);
     Value* out = any_matrix ? c.give(matrix_of(result), rows, columns) : c.give(scalar_of(result));
     (void)out;
     return true;
@@ -143,7 +157,8 @@ static bool want_cells(Call& c, std::size_t i, bool text) {
     if (c[i]->type.is_frame() || c[i]->type.is_list())
         return c.wrong(i, "`{}` takes scalars and matrices, found {}", c.builtin.name, str(c[i]->type));
     if ((c[i]->type.value == ValueType::Str) != text)
-        return c.wrong(i, "`{}` takes {}, found {}", c.builtin.name, text ? "strings" : "numbers", str(c[i]->type));
+        return c.wrong(i, "`{}` takes {}, found {}", c.builtin.name, text ? "strings" : "numbers",
+                       str(c[i]->type));
     return true;
 }
 
@@ -185,15 +200,18 @@ bool rule_log_cells(Call& c) {
 }
 bool rule_concat_cells(Call& c) {
     for (std::size_t i = 0; i < 2; ++i)
-        if (c[i]->type.is_frame() || c[i]->type.is_list()) return c.wrong(i, "`concat` takes strings, found {}", str(c[i]->type));
+        if (c[i]->type.is_frame() || c[i]->type.is_list())
+            return c.wrong(i, "`concat` takes strings, found {}", str(c[i]->type));
     convert_to(c, ValueType::Str);
     return cells(c, ValueType::Str, 2);
 }
 
 static bool want_outer(Call& c) {
     if (!c.want_matrix(0) || !c.want_matrix(1)) return false;
-    if (differ(c[0]->columns, kOne)) c.violated(0, "`{}` takes a matrix of one column and one of one row", c.builtin.name);
-    if (differ(c[1]->rows, kOne)) c.violated(1, "`{}` takes a matrix of one column and one of one row", c.builtin.name);
+    if (differ(c[0]->columns, kOne))
+        c.violated(0, "`{}` takes a matrix of one column and one of one row", c.builtin.name);
+    if (differ(c[1]->rows, kOne))
+        c.violated(1, "`{}` takes a matrix of one column and one of one row", c.builtin.name);
     return true;
 }
 
@@ -247,7 +265,9 @@ static bool aggregated(Call& c, ValueType cells, ValueType result) {
     }
     const auto axis = c.known_integer(1);
     if (!axis) return false;
-    if (*axis != 0 && *axis != 1) return c.wrong(1, "an axis is 0, for a value of each row, or 1, for one of each column; found {}", *axis);
+    if (*axis != 0 && *axis != 1)
+        return c.wrong(1, "an axis is 0, for a value of each row, or 1, for one of each column; found {}",
+                       *axis);
     c.args.resize(2);
     if (*axis == 0) c.give(matrix_of(result), c[0]->rows, kOne);
     else c.give(matrix_of(result), kOne, c[0]->columns);
@@ -284,7 +304,8 @@ bool rule_reshape(Call& c) {
     if (!c.want_matrix(0) || !c.want_integer(1) || !c.want_integer(2)) return false;
     const Dim rows = c.checker.dim_of(c[1]), columns = c.checker.dim_of(c[2]);
     if (differ(c.checker.product(rows, columns), c.checker.product(c[0]->rows, c[0]->columns)))
-        c.violated(1, "{} x {} cells cannot become {} x {}", c[0]->rows.number, c[0]->columns.number, rows.number, columns.number);
+        c.violated(1, "{} x {} cells cannot become {} x {}", c[0]->rows.number, c[0]->columns.number,
+                   rows.number, columns.number);
     c.give(c[0]->type, rows, columns)->sparsity = c[0]->sparsity;
     return true;
 }
@@ -303,16 +324,20 @@ bool rule_reverse(Call& c) {
 
 static bool both_matrices(Call& c) {
     if (!c.want_data(0) || !c.want_data(1)) return false;
-    if (c[0]->type.data != c[1]->type.data) return c.wrong(1, "`{}` takes two matrices or two frames", c.builtin.name);
+    if (c[0]->type.data != c[1]->type.data)
+        return c.wrong(1, "`{}` takes two matrices or two frames", c.builtin.name);
     if (!c[0]->type.is_matrix()) return true;
     if ((c[0]->type.value == ValueType::Str) != (c[1]->type.value == ValueType::Str))
-        return c.wrong(1, "`{}` takes numbers or strings, found {} and {}", c.builtin.name, str(c[0]->type), str(c[1]->type));
+        return c.wrong(1, "`{}` takes numbers or strings, found {} and {}", c.builtin.name, str(c[0]->type),
+                       str(c[1]->type));
     convert_to(c, std::max(c[0]->type.value, c[1]->type.value));
     return true;
 }
 bool rule_cbind(Call& c) {
     if (!both_matrices(c)) return false;
-    if (differ(c[0]->rows, c[1]->rows)) c.violated(1, "`cbind` takes equally many rows, found {} and {}", c[0]->rows.number, c[1]->rows.number);
+    if (differ(c[0]->rows, c[1]->rows))
+        c.violated(1, "`cbind` takes equally many rows, found {} and {}", c[0]->rows.number,
+                   c[1]->rows.number);
     Type type = c[0]->type;
     for (const Column& one : c[1]->type.columns) {
         if (std::ranges::find(type.columns, one.label, &Column::label) != type.columns.end())
@@ -324,20 +349,28 @@ bool rule_cbind(Call& c) {
 }
 bool rule_rbind(Call& c) {
     if (!both_matrices(c)) return false;
-    if (differ(c[0]->columns, c[1]->columns)) c.violated(1, "`rbind` takes equally many columns, found {} and {}", c[0]->columns.number, c[1]->columns.number);
-    if (c[0]->type.is_frame() && !(c[0]->type == c[1]->type)) return c.wrong(1, "`rbind` takes frames of the same columns");
-    c.give(c[0]->type, c.checker.sum(c[0]->rows, c[1]->rows), c[0]->columns.known() ? c[0]->columns : c[1]->columns);
+    if (differ(c[0]->columns, c[1]->columns))
+        c.violated(1, "`rbind` takes equally many columns, found {} and {}", c[0]->columns.number,
+                   c[1]->columns.number);
+    if (c[0]->type.is_frame() && !(c[0]->type == c[1]->type))
+        return c.wrong(1, "`rbind` takes frames of the same columns");
+    c.give(c[0]->type, c.checker.sum(c[0]->rows, c[1]->rows),
+           c[0]->columns.known() ? c[0]->columns : c[1]->columns);
     return true;
 }
 
 bool rule_order(Call& c) {
-    if (c.size() < 4 || c.size() % 2) return c.wrong(0, "`order` takes data, numbers of columns, as many truth values, and whether positions are wanted");
+    if (c.size() < 4 || c.size() % 2)
+        return c.wrong(
+            0,
+            "`order` takes data, numbers of columns, as many truth values, and whether positions are wanted");
     if (!c.want_data(0)) return false;
     const std::size_t keys = (c.size() - 2) / 2;
     for (std::size_t i = 1; i <= keys; ++i) {
         if (!c.known_integer(i)) return false;
         const std::int64_t at = c[i]->constant->integer;
-        if (at < 0 || (c[0]->columns.known() && at >= c[0]->columns.number)) return c.wrong(i, "there is no column {}", at);
+        if (at < 0 || (c[0]->columns.known() && at >= c[0]->columns.number))
+            return c.wrong(i, "there is no column {}", at);
     }
     for (std::size_t i = keys + 1; i < c.size(); ++i) {
         if (!c.want_bool(i)) return false;
@@ -377,7 +410,8 @@ bool rule_syrk(Call& c) {
 bool rule_gemv(Call& c) {
     if (!c.want_numbers(0) || !c.want_numbers(1)) return false;
     convert_to(c, as_number(std::max(c[0]->type.value, c[1]->type.value)));
-    if (differ(c[0]->rows, c[1]->rows) || differ(c[1]->columns, kOne)) c.violated(1, "`gemv` takes a matrix and a column of equally many rows");
+    if (differ(c[0]->rows, c[1]->rows) || differ(c[1]->columns, kOne))
+        c.violated(1, "`gemv` takes a matrix and a column of equally many rows");
     c.give(c[0]->type, c[0]->columns, kOne);
     return true;
 }
@@ -408,8 +442,11 @@ bool rule_ctable(Call& c) {
     while (given < 5 && c.has(given)) ++given;
     if (!c.want_numbers(0) || !c.want_numbers(1)) return false;
     const bool weighted = given == 3 || given == 5, shaped = given >= 4;
-    Value* weight = weighted ? c[2] : c.checker.constant({.value = ValueType::F64, .integer = 0, .number = 1, .text = {}}, c.loc);
-    if (!weight->type.is_scalar() || weight->type.value == ValueType::Str) return c.wrong(2, "`weight` of `ctable` is a number");
+    Value* weight = weighted ? c[2]
+                             : c.checker.constant(
+                                   {.value = ValueType::F64, .integer = 0, .number = 1, .text = {}}, c.loc);
+    if (!weight->type.is_scalar() || weight->type.value == ValueType::Str)
+        return c.wrong(2, "`weight` of `ctable` is a number");
     std::vector<Value*> args = {c.checker.to_value_type(c[0], ValueType::Si64, c.places[0]),
                                 c.checker.to_value_type(c[1], ValueType::Si64, c.places[1]),
                                 c.checker.to_scalar(weight, as_number(weight->type.value), c.loc)};
@@ -433,7 +470,9 @@ bool rule_create_list(Call& c) {
     if (c.size() == 0) return c.wrong(0, "`createList` takes at least one matrix");
     for (std::size_t i = 0; i < c.size(); ++i) {
         if (!c.want_matrix(i)) return false;
-        if (c[i]->type.value != c[0]->type.value) return c.wrong(i, "a list holds matrices of one type, found {} and {}", str(c[0]->type), str(c[i]->type));
+        if (c[i]->type.value != c[0]->type.value)
+            return c.wrong(i, "a list holds matrices of one type, found {} and {}", str(c[0]->type),
+                           str(c[i]->type));
     }
     c.give(list_of(c[0]->type.value));
     return true;
@@ -449,7 +488,8 @@ bool rule_list_length(Call& c) {
 }
 bool rule_list_append(Call& c) {
     if (!want_list(c) || !c.want_matrix(1)) return false;
-    if (c[0]->type.value != c[1]->type.value) return c.wrong(1, "the list holds {}, found {}", name_of(c[0]->type.value), str(c[1]->type));
+    if (c[0]->type.value != c[1]->type.value)
+        return c.wrong(1, "the list holds {}, found {}", name_of(c[0]->type.value), str(c[1]->type));
     c.give(c[0]->type);
     return true;
 }
@@ -464,14 +504,19 @@ bool rule_list_remove(Call& c) {
 
 bool rule_print(Call& c) {
     for (std::size_t i = 1; i < 3; ++i) {
-        if (!c.has(i)) c.args[i] = c.checker.constant(integer_constant(i == 1, ValueType::Bool), c.loc), c.places[i] = c.loc;
+        if (!c.has(i))
+            c.args[i] = c.checker.constant(integer_constant(i == 1, ValueType::Bool), c.loc),
+            c.places[i] = c.loc;
         else if (!c.want_bool(i)) return false;
     }
     c.act();
     return true;
 }
 bool rule_stop(Call& c) {
-    if (!c.has(0)) c.args[0] = c.checker.constant({.value = ValueType::Str, .integer = 0, .number = 0, .text = "unspecified reason"}, c.loc), c.places[0] = c.loc;
+    if (!c.has(0))
+        c.args[0] = c.checker.constant(
+            {.value = ValueType::Str, .integer = 0, .number = 0, .text = "unspecified reason"}, c.loc),
+        c.places[0] = c.loc;
     if (!c.want_scalar(0)) return false;
     c.args[0] = c.checker.to_scalar(c[0], ValueType::Str, c.places[0]);
     c.act();
@@ -492,7 +537,8 @@ bool rule_profiling(Call& c) {
 bool rule_one_hot(Call& c) {
     if (!c.want_matrix(0) || !c.want_numbers(1)) return false;
     c.args[1] = c.checker.to_value_type(c[1], ValueType::Si64, c.places[1]);
-    if (differ(c[1]->rows, kOne) || differ(c[1]->columns, c[0]->columns)) c.violated(1, "`info` of `oneHot` has one row, and a number for each column");
+    if (differ(c[1]->rows, kOne) || differ(c[1]->columns, c[0]->columns))
+        c.violated(1, "`info` of `oneHot` has one row, and a number for each column");
     const bool text = c[0]->type.value == ValueType::Str;
     c.give(text ? matrix_of(ValueType::Si64) : c[0]->type, c[0]->rows, c.checker.graph().fresh_dim());
     return true;

@@ -10,7 +10,8 @@ namespace weld::daphne {
 static bool is_allowed(Call& c, std::string_view kernel) {
     const auto* allowed = c.checker.inputs().allowed_functions;
     if (!allowed || std::ranges::find(*allowed, kernel) != allowed->end()) return true;
-    c.checker.error(c.loc, "`{}` is not allowed here: `{}` is none of the functions in `weld.cudf.allow`", c.builtin.name, kernel);
+    c.checker.error(c.loc, "`{}` is not allowed here: `{}` is none of the functions in `weld.cudf.allow`",
+                    c.builtin.name, kernel);
     return false;
 }
 
@@ -38,7 +39,8 @@ static bool described(Call& c, bool is_frame) {
     if (!meta) return false;
     auto dim = [&](std::int64_t n) { return n < 0 ? c.checker.graph().fresh_dim() : Dim{n, 0}; };
     if (!is_frame) {
-        Value* out = c.give({.data = DataType::Matrix, .value = meta->value, .columns = {}}, dim(meta->rows), dim(meta->num_columns));
+        Value* out = c.give({.data = DataType::Matrix, .value = meta->value, .columns = {}}, dim(meta->rows),
+                            dim(meta->num_columns));
         if (meta->non_zeros && meta->rows > 0 && meta->num_columns > 0)
             out->sparsity = double(*meta->non_zeros) / (double(meta->rows) * double(meta->num_columns));
         return true;
