@@ -54,7 +54,7 @@ class Lowering {
     const Expr* apply(std::string_view text, const std::vector<Named>& args, Loc loc);
     void bind(const Value* out, const Expr* e);
     const Expr* value(const Value* v);
-    Module& module() { return m_; }
+    const Graph& graph() const { return graph_; }
 
     // ---- words for texts: the value called `name` has type and shape of `v`
 

@@ -109,7 +109,7 @@ void lower_type_of(Lowering& l, const GraphNode& n) {
         out,
         fmt::format("cudf[weld_concat,vec[i8]](\"{}(\", cudf[weld_to_text,vec[i8]]({}), \"x\", "
                     "cudf[weld_to_text,vec[i8]]({}), \"{}\")",
-                    x->type.is_matrix() ? "DenseMatrix" : "Frame", Lowering::rows("x", x), columns, quoted),
+                    !x->type.is_matrix() ? "Frame" : l.graph().is_sparse(x) ? "CSRMatrix" : "DenseMatrix", Lowering::rows("x", x), columns, quoted),
         {{"x", x}}, n.loc);
 }
 void lower_count_of(Lowering& l, const GraphNode& n) {
@@ -479,7 +479,9 @@ void lower_print(Lowering& l, const GraphNode& n) {
     std::vector<Named> args = {{"x", x}, {"line", n.args[1]}, {"err", n.args[2]}};
     switch (x->type.data) {
         case DataType::Scalar: return l.act("cudf[weld_display,{}](x, line, err)", args, n.loc);
-        case DataType::Matrix: return l.act("cudf[weld_display_matrix,{}](x, err)", args, n.loc);
+        case DataType::Matrix:
+            if (l.graph().is_sparse(x)) return l.act(fmt::format("let s = sparse(x.$0, x.$1, x.$2, {}(0)); cudf[weld_display_csr,{{}}](s, x.$2, err)", cell(x)), args, n.loc);
+            return l.act("cudf[weld_display_matrix,{}](x, err)", args, n.loc);
         case DataType::List: return l.act("cudf[weld_display_list,{}](x, err)", args, n.loc);
         case DataType::Frame: break;
     }

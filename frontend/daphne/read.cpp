@@ -32,6 +32,7 @@ bool read_daphne(Module& m, std::string name, std::string text, const ReadOption
     if (diagnostics.has_errors()) return false;
     if (options.parsed_text) *options.parsed_text = daphne::print_syntax(*script);
     daphne::Graph graph;
+    graph.selects_representation = options.select_matrix_repr;
     daphne::Checker(m, graph, inputs, diagnostics).run(*script, path);
     if (diagnostics.has_errors()) return false;
     if (options.properties_text) *options.properties_text = daphne::print_graph(graph);
