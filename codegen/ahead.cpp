@@ -6,6 +6,7 @@
 
 #include "codegen/counters.h"
 #include "codegen/tables.h"
+#include "weldir/ir/builder.h"
 
 namespace weld::codegen {
 
@@ -32,8 +33,8 @@ void Ahead::collect(const Expr* e) {
         }
         case Op::Merge: {
             Merge g = e->as<Merge>();
-            const bool in_vector = e->type->is_builder(BuilderKind::VecMerger);
-            if (!(in_vector || e->type->is_builder(BuilderKind::DictMerger)) || g.mask()) return;
+            const bool in_vector = info(e->type).indexed;
+            if (!(in_vector || info(e->type).probes) || g.mask()) return;
             if (g.value()->type->holds_simd) return;  // several keys at once
             Site site{nullptr, {}, g.value(), e->type->args[0], e->type->args.back(), in_vector, {}};
             site.counts = is_count(g);

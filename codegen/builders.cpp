@@ -184,7 +184,7 @@ Leaves Emitter::grow_array(const Type* t, Leaves array, llvm::Value* extra, Loc 
     const bool group = t->is_builder(BuilderKind::GroupMerger);
     if (!group) array.push_back(slot(24, 8));
     llvm::Value* room = closed_array(*this, array)[0];
-    call_checked("weld_rt_appender_grow", {task, room, extra, c64(size_of(kept_merges(m, t))), at(loc)});
+    call_checked("weld_rt_appender_grow", {task, room, extra, c64(size_of(kept_merges(t))), at(loc)});
     array = opened_array(*this, room);
     if (!group) array.pop_back();
     return array;
@@ -212,7 +212,7 @@ static Leaves grown(Emitter& e, const Type* t, Leaves s, std::int64_t extra, Loc
 }
 
 static Leaves append_one(Emitter& e, const Type* t, Leaves s, const Leaves& v) {
-    const Type* elem = kept_merges(e.m, t);
+    const Type* elem = kept_merges(t);
     e.store(elem, v, e.element(s[0], elem, s[1]));
     s[1] = e.ir.CreateAdd(s[1], e.c64(1), "", true, true);
     return s;
@@ -221,7 +221,7 @@ static Leaves append_one(Emitter& e, const Type* t, Leaves s, const Leaves& v) {
 /// Appends lanes in order, all or those of `mask`.
 static Leaves append_lanes(Emitter& e, const Type* t, Leaves s, const Leaves& v, std::uint32_t n,
                            llvm::Value* mask, Loc loc) {
-    const Type* elem = kept_merges(e.m, t);
+    const Type* elem = kept_merges(t);
     s = grown(e, t, s, n, loc);
     auto& ir = e.ir;
     const bool plain = elem->is_scalar();
@@ -364,8 +364,7 @@ static Leaves merge_one(Emitter& e, Merge g, const Type* t, Leaves s, const Leav
 static Leaves merge_in_lanes(Emitter& e, Merge g, const Leaves& s, const Leaves& v, std::uint32_t n,
                              llvm::Value* mask) {
     const Type* t = g.node->type;
-    if (kept_merges(e.m, t))
-        return state_of(e, t, append_lanes(e, t, array_in(e, t, s), v, n, mask, g.node->loc));
+    if (kept_merges(t)) return state_of(e, t, append_lanes(e, t, array_in(e, t, s), v, n, mask, g.node->loc));
     if (t->is_builder(BuilderKind::Merger)) return merge_lanes(e, t, s, v, n, mask);
     if (t->is_builder(BuilderKind::DictMerger) && e.lanes.groups)
         return merge_into_groups(e, t, s, v, n, mask, g.node->loc);
@@ -408,7 +407,7 @@ Leaves Emitter::emit_conditional_append(If choice, Merge append) {
     llvm::Value* counts = emit1(choice.cond());
     if (choice.then() != append.node) counts = ir.CreateNot(counts);
     const Type* t = append.node->type;
-    const Type* elem = kept_merges(m, t);
+    const Type* elem = kept_merges(t);
     Leaves s = grown(*this, t, array_in(*this, t, emit(append.builder())), 1, append.node->loc);
     store(elem, emit(append.value()), element(s[0], elem, s[1]));
     s[1] = ir.CreateAdd(s[1], ir.CreateZExt(counts, unit.i64), "", true, true);
@@ -430,9 +429,8 @@ Leaves Emitter::emit_result(Result r) {
             call_checked("weld_rt_dict_settle", {task, s[0], at(r.node->loc)});
             return s;
         case BuilderKind::GroupMerger:
-            return {call_pointer(
-                "weld_rt_group_result",
-                {task, reform(t, s, lanes, {})[0], unit.describe(kept_merges(m, t)), at(r.node->loc)})};
+            return {call_pointer("weld_rt_group_result", {task, reform(t, s, lanes, {})[0],
+                                                          unit.describe(kept_merges(t)), at(r.node->loc)})};
     }
     llvm_unreachable("all kinds of builders are above");
 }

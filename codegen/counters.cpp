@@ -3,6 +3,8 @@
 
 #include <limits>
 
+#include "weldir/ir/builder.h"
+
 namespace weld::codegen {
 
 constexpr std::int64_t kMostAtOnce = std::numeric_limits<std::int32_t>::max();
@@ -28,7 +30,7 @@ static std::int64_t bound(const Expr* e) {
 
 /// A vecmerger whose counters may be narrow.
 static bool sums_wide_integers(const Type* t) {
-    return t->is_builder(BuilderKind::VecMerger) && t->op == MergeOp::Add && t->elem()->is_scalar() &&
+    return t->is_builder() && info(t).indexed && t->op == MergeOp::Add && t->elem()->is_scalar() &&
            !is_float(t->elem()->scalar) && size_of(t->elem()) == 8;
 }
 

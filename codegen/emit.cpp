@@ -60,9 +60,8 @@ const Type* new_type(const Module& m, const std::function<const Type*(Types&)>& 
     return made;
 }
 
-const Type* kept_merges(const Module& m, const Type* t) {
-    if (!t->is_builder() || !info(t->builder).keeps_merges) return nullptr;
-    return new_type(m, [&](Types& types) { return merge_type(types, t); });
+const Type* kept_merges(const Type* t) {
+    return t->is_builder() && info(t).keeps_merges ? t->takes : nullptr;
 }
 
 static int kind_of(const Type* t) {
@@ -93,7 +92,7 @@ llvm::Constant* Unit::describe(const Type* t) {
     auto* shape = llvm::StructType::get(ctx, {i8, i8, i8, i8, i32, i64, i64, ptr, ptr});
     std::vector<llvm::Constant*> args;
     if (t->is_simd()) args.push_back(describe(m.types.scalar(t->scalar)));
-    if (t->is_builder(BuilderKind::GroupMerger)) args.push_back(describe(kept_merges(m, t)));
+    if (const Type* kept = kept_merges(t)) args.push_back(describe(kept));
     else
         for (const Type* a : t->args) args.push_back(describe(a));
     llvm::Constant* arg_array = array_of(args);

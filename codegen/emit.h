@@ -255,7 +255,7 @@ std::uint32_t lanes_in(const Type* t);
 /// A type that the program need not have had: `make` makes it of the program's types, which keep it.
 const Type* new_type(const Module& m, const std::function<const Type*(Types&)>& make);
 /// The elements of the array that is the state of a builder which keeps what is merged; null for other types.
-const Type* kept_merges(const Module& m, const Type* t);
+const Type* kept_merges(const Type* t);
 
 /// An i1 (or vector of them) for each scalar leaf below a type: walks types and leaves together.
 void for_each_scalar(const Type* t, const std::function<void(Scalar s)>& fn);

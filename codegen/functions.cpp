@@ -12,6 +12,7 @@
 
 #include "codegen/emit.h"
 #include "codegen/loops.h"
+#include "weldir/ir/builder.h"
 
 namespace weld::codegen {
 
@@ -34,13 +35,9 @@ void Unit::leaf_types(const Type* t, std::vector<llvm::Type*>* all) const {
             for (const Type* f : t->args) leaf_types(f, all);
             return;
         case TypeKind::Builder:
-            switch (t->builder) {
-                case BuilderKind::Appender: all->insert(all->end(), {ptr, i64, i64}); return;
-                case BuilderKind::VecMerger: all->insert(all->end(), {ptr, i64}); return;
-                case BuilderKind::Merger: return leaf_types(t->elem(), all);
-                case BuilderKind::DictMerger:
-                case BuilderKind::GroupMerger: all->push_back(ptr); return;
-            }
+            if (is_value(info(t))) return leaf_types(t->elem(), all);
+            all->push_back(ptr);
+            all->insert(all->end(), std::size_t(info(t).words) - 1, i64);
             return;
         case TypeKind::Function: return;
     }

@@ -1,11 +1,11 @@
 // Which dictionaries are only listed, or counted.
 #include "codegen/listed.h"
 
+#include "weldir/ir/builder.h"
+
 namespace weld::codegen {
 
-static bool makes_dictionary(const Expr* e) {
-    return e->op == Op::Result && e->arg(0)->type->is_builder(BuilderKind::DictMerger);
-}
+static bool makes_dictionary(const Expr* e) { return e->op == Op::Result && info(e->arg(0)->type).probes; }
 
 Listed::Listed(const Module& m) {
     look(m.main);

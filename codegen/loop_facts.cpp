@@ -147,7 +147,7 @@ static std::int64_t picoseconds(const Expr* e) {
         case Op::OptLookup:
         case Op::KeyExists: return sum + (e->arg(0)->type->is_dict() ? 15'000 : 1'000);
         case Op::OptLanes: return sum + 10'000;
-        case Op::Merge: return sum + (e->type->is_builder(BuilderKind::DictMerger) ? 10'000 : 500);
+        case Op::Merge: return sum + (info(e->type).probes ? 10'000 : 500);
         case Op::Literal:
         case Op::Var:
         case Op::Block:

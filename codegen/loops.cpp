@@ -374,7 +374,7 @@ static std::vector<int> roomy_appenders(const Emitter& e, const Plan& plan) {
     std::vector<int> at;
     int leaf = 0, number = 0;
     for_each_builder(e, plan.f.builder()->type, leaf, number, [&](const Type* b, int first, int k) {
-        if (kept_merges(e.m, b) && plan.appends[std::size_t(k)] >= 0) at.push_back(first);
+        if (kept_merges(b) && plan.appends[std::size_t(k)] >= 0) at.push_back(first);
     });
     return at;
 }
@@ -733,7 +733,7 @@ static Leaves reserve(Emitter& e, const Plan& plan, Leaves state) {
     int leaf = 0, number = 0;
     for_each_builder(e, type, leaf, number, [&](const Type* b, int first, int k) {
         const std::int32_t each = plan.appends[std::size_t(k)];
-        const Type* elem = kept_merges(e.m, b);
+        const Type* elem = kept_merges(b);
         if (!elem || (each <= 0 && !plan.given[std::size_t(k)])) return;
         auto* at = &state[std::size_t(first)];
         llvm::Value* need = plan.given[std::size_t(k)] ? room_for(e, plan.count, plan.given[std::size_t(k)])
@@ -788,7 +788,7 @@ static std::vector<llvm::Value*> appends_of(Emitter& e, const Plan& plan) {
     std::vector<llvm::Value*> appends;
     int leaf = 0, number = 0;
     for_each_builder(e, plan.f.builder()->type, leaf, number, [&](const Type* b, int, int k) {
-        if (!kept_merges(e.m, b)) return;
+        if (!kept_merges(b)) return;
         llvm::Value* given = plan.given[std::size_t(k)];
         appends.push_back(given ? given : e.c64(plan.appends[std::size_t(k)]));
     });

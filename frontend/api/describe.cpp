@@ -2,8 +2,11 @@
 #include "frontend/api/describe.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
 
 #include "runtime/hash_table.h"
+#include "weldir/ir/builder.h"
 #include "weldir/ir/layout.h"
 
 namespace weld {
@@ -16,14 +19,7 @@ static std::uint8_t kind_of(const Type* t) {
         case TypeKind::Dict: return kWeldDict;
         case TypeKind::Struct: return kWeldStruct;
         case TypeKind::Function: break;
-        case TypeKind::Builder:
-            switch (t->builder) {
-                case BuilderKind::Appender: return kWeldAppender;
-                case BuilderKind::Merger: return kWeldMerger;
-                case BuilderKind::DictMerger: return kWeldDictMerger;
-                case BuilderKind::GroupMerger: return kWeldGroupMerger;
-                case BuilderKind::VecMerger: return kWeldVecMerger;
-            }
+        case TypeKind::Builder: return std::uint8_t(kWeldAppender) + std::uint8_t(t->builder);
     }
     return kWeldStruct;  // unreachable: functions are not values
 }
@@ -41,15 +37,6 @@ static bool is_plain(const WeldType& t) {
     return filled == t.size;
 }
 
-/// What a groupmerger keeps until the end: {key, value}.
-static Type row_of(const Type* group) {
-    Type row;
-    row.kind = TypeKind::Struct;
-    row.args = group->args;
-    row.holds_pointer = group->key()->holds_pointer || group->value()->holds_pointer;
-    return row;
-}
-
 const WeldType* Descriptions::of(const Type* type) {
     if (auto at = known_.find(type); at != known_.end()) return at->second;
     return known_[type] = describe(type);
@@ -62,9 +49,8 @@ const WeldType* Descriptions::describe(const Type* type) {
                                                       .plain = !is_float(type->scalar),
                                                       .size = size_of(type->scalar),
                                                       .align = size_of(type->scalar)}));
-    } else if (type->is_builder(BuilderKind::GroupMerger)) {
-        const Type row = row_of(type);
-        args.push_back(describe(&row));
+    } else if (type->is_builder() && info(type).keeps_merges) {
+        args.push_back(of(type->takes));
     } else {
         for (const Type* arg : type->args) args.push_back(of(arg));
     }
@@ -88,23 +74,48 @@ bool is_same_type(const WeldType* a, const WeldType* b) {
            std::equal(a->args, a->args + a->num_args, b->args, b->args + b->num_args, is_same_type);
 }
 
+#define WELD_BUILDER(name, ...) static_assert(kWeld##name == kWeldAppender + int(BuilderKind::name));
+#include "weldir/ir/builders.def"
+
+/// The builder that a description is of.
+static std::optional<BuilderKind> builder_kind(const WeldType* t) {
+    if (t->kind < kWeldAppender) return {};
+    return BuilderKind(t->kind - kWeldAppender);
+}
+
+/// The type arguments of a builder, as programs write them.
+static std::span<const WeldType* const> type_args(const WeldType* builder) {
+    const BuilderKind kind = *builder_kind(builder);
+    const WeldType* from = info(kind).keeps_merges && num_type_args(kind) > 1 ? builder->args[0] : builder;
+    return {from->args, from->num_args};
+}
+
+static void append_list(std::string& out, std::span<const WeldType* const> types);
+
 static void append(std::string& out, const WeldType* t) {
-    static constexpr const char* kOpen[] = {
-        "simd[", "vec[", "dict[", "{", "appender[", "merger[", "dictmerger[", "groupmerger[", "vecmerger["};
     if (t->kind < kWeldSimd) {
         out += name_of(Scalar(t->kind));
         return;
     }
-    out += kOpen[t->kind - kWeldSimd];
-    const WeldType* named = t->kind == kWeldGroupMerger ? t->args[0] : t;  // {key, value}
-    for (std::uint32_t i = 0; i < named->num_args; ++i) {
-        if (i) out += ',';
-        append(out, named->args[i]);
+    if (const std::optional<BuilderKind> builder = builder_kind(t)) {
+        (out += name_of(*builder)) += '[';
+        append_list(out, type_args(t));
+        if (has_operator(*builder)) (out += ',') += name_of(MergeOp(t->op));
+        out += ']';
+        return;
     }
+    static constexpr const char* kOpen[] = {"simd[", "vec[", "dict[", "{"};
+    out += kOpen[t->kind - kWeldSimd];
+    append_list(out, {t->args, t->num_args});
     if (t->kind == kWeldSimd) out += ',' + std::to_string(t->size / t->args[0]->size);
-    if (t->kind == kWeldMerger || t->kind == kWeldDictMerger || t->kind == kWeldVecMerger)
-        (out += ',') += name_of(MergeOp(t->op));
     out += t->kind == kWeldStruct ? '}' : ']';
+}
+
+static void append_list(std::string& out, std::span<const WeldType* const> types) {
+    for (std::size_t i = 0; i < types.size(); ++i) {
+        if (i) out += ',';
+        append(out, types[i]);
+    }
 }
 
 std::string name_of(const WeldType* type) {

@@ -3,6 +3,7 @@
 
 #include "frontend/weld/advice.h"
 #include "frontend/weld/reader.h"
+#include "weldir/ir/builder.h"
 #include "weldir/ir/kernels.h"
 
 namespace weld::front {
@@ -104,14 +105,11 @@ class Check {
             if (type->args[i]->holds_builder)
                 r_.diagnostics.error(at(i), "builders cannot be elements, keys or values; found `{}`",
                                      show(type));
-        const bool keyed = type->is_dict() || type->is_builder(BuilderKind::DictMerger) ||
-                           type->is_builder(BuilderKind::GroupMerger);
+        const bool keyed = type->is_dict() || (type->is_builder() && info(type).keyed);
         if (keyed && type->key()->holds_dict)
             r_.diagnostics.error(at(0), "a key cannot hold a dictionary; found `{}`", show(type->key()));
-        const bool merges = type->is_builder(BuilderKind::Merger) ||
-                            type->is_builder(BuilderKind::VecMerger) ||
-                            type->is_builder(BuilderKind::DictMerger);
-        if (merges && !is_mergeable(type->args.back(), type->builder))
+        const bool combines = type->is_builder() && has_operator(type->builder);
+        if (combines && !is_combined(type->args.back(), type->builder))
             r_.diagnostics.error(at(type->args.size() - 1),
                                  "`{}` combines numbers, or structs of numbers, found `{}`",
                                  name_of(type->builder), show(type->args.back()));

@@ -7,6 +7,7 @@
 
 #include "frontend/weld/advice.h"
 #include "frontend/weld/reader.h"
+#include "weldir/ir/builder.h"
 #include "weldir/ir/kernels.h"
 
 namespace weld::front {
@@ -103,7 +104,7 @@ class Inference {
     }
 
     Term* default_of(Node* n) {
-        if (n->is(Op::Merge)) return plain_merge(n, item_of(n->args[0]->term));
+        if (n->is(Op::Merge)) return plain_merge(n, taken_by(n->args[0]->term));
         if (n->is(Op::Select)) return plain_select(n);
         if (n->form == Form::Op && is_comparison(n->op)) return t_.boolean();
         return nullptr;
@@ -529,36 +530,26 @@ class Inference {
 
     Term* new_builder(Node* n) {
         Term* builder = t_.of(n->type_node, n->start);
-        if (n->args.empty()) return builder;
+        const BuilderInfo& made = info(n->type_node->builder);
+        if (n->args.empty() || made.starts.empty()) return builder;
         infer(n->args[0]);
-        switch (n->type_node->builder) {
-            case BuilderKind::Appender: demand(n->args[0], t_.i64(), "the size hint of an `appender`"); break;
-            case BuilderKind::DictMerger:
-                demand(n->args[0], t_.i64(), "the size hint of a `dictmerger`");
-                break;
-            case BuilderKind::Merger:
-                demand(n->args[0], t_.arg(builder, 0), "the value that the `merger` begins with");
-                break;
-            case BuilderKind::VecMerger:
-                demand(n->args[0], t_.vec(t_.arg(builder, 0)), "the vector that the `vecmerger` begins with");
-                break;
-            case BuilderKind::GroupMerger: break;
-        }
+        const char* name = weld::name_of(n->type_node->builder);
+        demand(n->args[0], typed(made.starts, builder),
+               made.start_counts ? fmt::format("what a `{}` begins with", name)
+                                 : fmt::format("the size hint of `{}`", name));
         return builder;
     }
 
-    /// What a builder takes: an element, or a pair of key or index and value.
-    Term* item_of(Term* builder) {
-        Term* first = t_.arg(builder, 0);
-        switch (Terms::builder_kind(builder)) {
-            case BuilderKind::Appender:
-            case BuilderKind::Merger: return first;
-            case BuilderKind::VecMerger: return pair(t_.i64(), first);
-            case BuilderKind::DictMerger:
-            case BuilderKind::GroupMerger: return pair(first, t_.arg(builder, 1));
-        }
-        return t_.error();
+    static const BuilderInfo& info_of(Term* builder) { return info(Terms::builder_kind(builder)); }
+
+    /// What a pattern of a BuilderInfo means for `builder`.
+    Term* typed(std::string_view pattern, Term* builder) {
+        std::vector<Term*> args;
+        for (std::size_t i = 0; i < t_.num_args(builder); ++i) args.push_back(t_.arg(builder, i));
+        return typed_by(pattern, std::span<Term* const>(args), t_);
     }
+
+    Term* taken_by(Term* builder) { return typed(info_of(builder).takes, builder); }
 
     Term* pair(Term* a, Term* b) {
         Term* fields[] = {a, b};
@@ -594,7 +585,7 @@ class Inference {
             error_at(r_, n->args[0], "`merge` takes a builder, found `{}`", t_.str(builder));
             return t_.error();
         }
-        Term *item = item_of(builder), *unused = nullptr;
+        Term *item = taken_by(builder), *unused = nullptr;
         if (is_row_merge(builder, n->args[1]->term)) return row_merge(n, item);
         const Shape shape = shape_of(n->args[1]->term, blocker);
         if (shape == Shape::Plain || shape_of(item, &unused) == Shape::Wide) return plain_merge(n, item);
@@ -610,19 +601,18 @@ class Inference {
         if (!t_.unify(item, n->args[1]->term)) return merge_error(n, item);
         Term* unused = nullptr;
         if (n->args.size() < 3) return n->args[0]->term;
-        if (Terms::builder_kind(n->args[0]->term) == BuilderKind::Merger && Terms::is(item, TypeKind::Simd))
+        if (Terms::is(item, TypeKind::Simd) && info_of(n->args[0]->term).combines_simd)
             demand(n->args[2], t_.simd(t_.boolean(), t_.lanes_of(item)), "the mask of a `merge`");
         else if (shape_of(item, &unused) != Shape::Wide)
             error_at(r_, n->args[2], "a `merge` has a mask only if it takes simd values");
         return n->args[0]->term;
     }
 
-    /// `{i, lanes}` for a vecmerger: lanes at the indices from i on.
+    /// `{i, lanes}`: lanes at the indices from i on.
     bool is_row_merge(Term* builder, Term* value) {
         Term* unused = nullptr;
-        return Terms::builder_kind(builder) == BuilderKind::VecMerger && Terms::is(value, TypeKind::Struct) &&
-               t_.num_args(value) == 2 && !Terms::is_unknown(t_.arg(value, 0)) &&
-               shape_of(t_.arg(value, 0), &unused) == Shape::Plain &&
+        return info_of(builder).indexed && Terms::is(value, TypeKind::Struct) && t_.num_args(value) == 2 &&
+               !Terms::is_unknown(t_.arg(value, 0)) && shape_of(t_.arg(value, 0), &unused) == Shape::Plain &&
                shape_of(t_.arg(value, 1), &unused) == Shape::Wide &&
                shape_of(t_.arg(builder, 0), &unused) != Shape::Wide;
     }
@@ -671,15 +661,7 @@ class Inference {
                 d.note("of a struct of builders, take the result of each field");
             return t_.error();
         }
-        Term* first = t_.arg(builder, 0);
-        switch (Terms::builder_kind(builder)) {
-            case BuilderKind::Merger: return first;
-            case BuilderKind::Appender:
-            case BuilderKind::VecMerger: return t_.vec(first);
-            case BuilderKind::DictMerger: return t_.dict(first, t_.arg(builder, 1));
-            case BuilderKind::GroupMerger: return t_.dict(first, t_.vec(t_.arg(builder, 1)));
-        }
-        return t_.error();
+        return typed(info_of(builder).gives, builder);
     }
 
     // ---- collections and calls

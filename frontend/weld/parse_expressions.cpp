@@ -3,6 +3,7 @@
 
 #include "frontend/weld/literals.h"
 #include "frontend/weld/parse.h"
+#include "weldir/ir/builder.h"
 
 namespace weld::front {
 
@@ -329,11 +330,11 @@ Node* Parser::cast() {
 Node* Parser::builder() {
     const Token word = current();
     const TypeNode* type = builder_type();
+    const BuilderInfo& builder = info(type->builder);
     std::vector<Node*> args;
-    if (at(kLParen) && !panic_)
-        args = arguments(text_of(word), 0, type->builder == BuilderKind::GroupMerger ? 0 : 1);
-    if (!panic_ && args.empty() && type->builder == BuilderKind::VecMerger)
-        diagnostics_.error(word.loc, "`vecmerger` needs the vector to begin with: `vecmerger[T,+](vector)`");
+    if (at(kLParen) && !panic_) args = arguments(text_of(word), 0, builder.starts.empty() ? 0 : 1);
+    if (!panic_ && args.empty() && builder.needs_start)
+        diagnostics_.error(word.loc, "`{0}` needs what it begins with: `{0}[…](…)`", text_of(word));
     Node* out = make_op(Op::NewBuilder, word.loc, word.loc, args);
     out->type_node = type;
     return out;

@@ -9,19 +9,6 @@
 
 namespace weld::front {
 
-/// Type arguments of a builder, and whether an operator follows them.
-struct BuilderShape {
-    std::size_t args;
-    bool has_op;
-};
-static BuilderShape shape_of(BuilderKind k) {
-    constexpr BuilderShape shapes[] = {
-#define WELD_BUILDER(name, text, args, has_op) {args, has_op},
-#include "weldir/ir/builders.def"
-    };
-    return shapes[int(k)];
-}
-
 const TypeNode* Parser::whole_type() {
     const TypeNode* out = type();
     if (!panic_ && !at(kEnd)) fail(fmt::format("expected the end of the type, found {}", found()));
@@ -156,21 +143,21 @@ std::uint32_t Parser::lane_count() {
 const TypeNode* Parser::builder_type() {
     TypeNode proto = {.kind = TypeNode::Builder, .loc = current().loc};
     proto.builder = BuilderKind(current().kind - kFirstBuilder);
-    const BuilderShape shape = shape_of(proto.builder);
+    const std::size_t num_args = num_type_args(proto.builder);
+    const bool has_op = has_operator(proto.builder);
     const std::string_view name = text_of(current());
     advance();
     std::vector<const TypeNode*> args;
-    if (at(kLBracket) || shape.has_op) {
+    if (at(kLBracket) || has_op) {
         expect(kLBracket, fmt::format("`[` with types and an operator after `{}`", name));
-        for (std::size_t i = 0; i < shape.args; ++i) {
+        for (std::size_t i = 0; i < num_args; ++i) {
             if (i > 0) expect(kComma, "`,` and another type");
             args.push_back(type());
         }
-        if (shape.has_op && expect(kComma, "`,` and one of `+`, `*`, `min`, `max`"))
-            proto.op = merge_op(name);
+        if (has_op && expect(kComma, "`,` and one of `+`, `*`, `min`, `max`")) proto.op = merge_op(name);
         expect(kRBracket, "`]`");
     }
-    while (args.size() < shape.args) args.push_back(make_type({.loc = proto.loc}, {}));
+    while (args.size() < num_args) args.push_back(make_type({.loc = proto.loc}, {}));
     return make_type(proto, args);
 }
 

@@ -70,9 +70,8 @@ class Printer {
             case TypeNode::Builder: out_ += weld::name_of(t->builder); break;
         }
         std::string close = t->lanes ? ',' + std::to_string(t->lanes) + ']' : "]";
-        const bool has_op = t->kind == TypeNode::Builder && t->builder != BuilderKind::Appender &&
-                            t->builder != BuilderKind::GroupMerger;
-        if (has_op) close = std::string(",") + weld::name_of(t->op) + "]";
+        if (t->kind == TypeNode::Builder && has_operator(t->builder))
+            close = std::string(",") + weld::name_of(t->op) + "]";
         list("[", t->args, close);
     }
 

@@ -5,14 +5,6 @@
 
 namespace weld::front {
 
-static bool has_merge_op(BuilderKind k) {
-    constexpr bool with[] = {
-#define WELD_BUILDER(name, text, args, has_op) has_op,
-#include "weldir/ir/builders.def"
-    };
-    return with[int(k)];
-}
-
 // ---- making
 
 Term* Terms::known(const Type* type) {
@@ -61,7 +53,7 @@ Term* Terms::dict(Term* key, Term* value) {
 }
 
 Term* Terms::builder(BuilderKind kind, std::span<Term* const> args, MergeOp op) {
-    return compound({.kind = Term::Builder, .builder = kind, .op = has_merge_op(kind) ? op : MergeOp::Add},
+    return compound({.kind = Term::Builder, .builder = kind, .op = has_operator(kind) ? op : MergeOp::Add},
                     args);
 }
 
@@ -287,7 +279,7 @@ void Terms::append(std::string& out, Term* t) {
         if (i) out += ',';
         append(out, t->args[i]);
     }
-    if (t->kind == Term::Builder && has_merge_op(t->builder)) (out += ',') += weld::name_of(t->op);
+    if (t->kind == Term::Builder && has_operator(t->builder)) (out += ',') += weld::name_of(t->op);
     if (t->kind == Term::Simd && find(t->lanes)->count) out += ',' + std::to_string(find(t->lanes)->count);
     out += is_struct ? '}' : ']';
 }

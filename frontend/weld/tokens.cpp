@@ -38,7 +38,7 @@ constexpr Rows make_words() {
     if (form == kCall) out.add(text, token_of(Op::name));
 #define WELD_OP(name, text)
 #include "weldir/ir/ops.def"
-#define WELD_BUILDER(name, text, args, has_op) out.add(text, kFirstBuilder + int(BuilderKind::name));
+#define WELD_BUILDER(name, text, ...) out.add(text, kFirstBuilder + int(BuilderKind::name));
 #include "weldir/ir/builders.def"
     constexpr std::string_view scalars[] = {"bool", "i8",  "i16", "i32", "i64", "u8",
                                             "u16",  "u32", "u64", "f32", "f64"};

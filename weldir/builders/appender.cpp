@@ -3,22 +3,24 @@
 
 namespace weld {
 
-static const Type* element(Types&, const Type* b) { return b->elem(); }
-static const Type* vector(Types& types, const Type* b) { return types.vec(b->elem()); }
 static bool of_scalars(const Type* b) { return b->elem()->is_scalar(); }
 
 const BuilderInfo kAppender = {
-    .takes = element,
-    .gives = vector,
-    .starts = size_hint,
+    .takes = "T",
+    .gives = "vec[T]",
+    .starts = "i64",
     .needs_start = false,
     .start_counts = false,
+    .keyed = false,
+    .combines_simd = false,
+    .words = 3,
     .lists_merges = true,
     .keeps_merges = true,
     .ordered = always,
     .exact = never,
     .takes_lanes = of_scalars,
     .indexed = false,
+    .probes = false,
     .merge_fails = false,
 };
 

@@ -5,9 +5,6 @@
 
 namespace weld {
 
-static const Type* entry(Types& types, const Type* b) { return pair(types, b->key(), b->value()); }
-static const Type* dictionary(Types& types, const Type* b) { return types.dict(b->key(), b->value()); }
-
 static bool is_of_integers(const Type* t) {
     if (t->is_struct()) return std::all_of(t->args.begin(), t->args.end(), is_of_integers);
     return t->is_scalar() && !is_float(t->scalar);
@@ -32,17 +29,21 @@ static bool fits_registers(const Type* b) {
 static bool exact(const Type* b) { return exact_in_any_order(b->value(), b->op); }
 
 const BuilderInfo kDictMerger = {
-    .takes = entry,
-    .gives = dictionary,
-    .starts = size_hint,
+    .takes = "{K,V}",
+    .gives = "dict[K,V]",
+    .starts = "i64",
     .needs_start = false,
     .start_counts = false,
+    .keyed = true,
+    .combines_simd = false,
+    .words = 1,
     .lists_merges = false,
     .keeps_merges = false,
     .ordered = never,
     .exact = exact,
     .takes_lanes = fits_registers,
     .indexed = false,
+    .probes = true,
     .merge_fails = false,
 };
 

@@ -3,21 +3,22 @@
 
 namespace weld {
 
-static const Type* entry(Types& types, const Type* b) { return pair(types, b->key(), b->value()); }
-static const Type* groups(Types& types, const Type* b) { return types.dict(b->key(), types.vec(b->value())); }
-
 const BuilderInfo kGroupMerger = {
-    .takes = entry,
-    .gives = groups,
-    .starts = no_start,
+    .takes = "{K,V}",
+    .gives = "dict[K,vec[V]]",
+    .starts = "",
     .needs_start = false,
     .start_counts = false,
+    .keyed = true,
+    .combines_simd = false,
+    .words = 1,
     .lists_merges = false,
     .keeps_merges = true,
     .ordered = always,
     .exact = never,
     .takes_lanes = never,
     .indexed = false,
+    .probes = false,
     .merge_fails = false,
 };
 

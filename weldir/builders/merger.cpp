@@ -3,21 +3,24 @@
 
 namespace weld {
 
-static const Type* value(Types&, const Type* b) { return b->elem(); }
 static bool exact(const Type* b) { return exact_in_any_order(b->elem(), b->op); }
 
 const BuilderInfo kMerger = {
-    .takes = value,
-    .gives = value,
-    .starts = value,
+    .takes = "T",
+    .gives = "T",
+    .starts = "T",
     .needs_start = false,
     .start_counts = true,
+    .keyed = false,
+    .combines_simd = true,
+    .words = 0,
     .lists_merges = false,
     .keeps_merges = false,
     .ordered = never,
     .exact = exact,
     .takes_lanes = always,
     .indexed = false,
+    .probes = false,
     .merge_fails = false,
 };
 

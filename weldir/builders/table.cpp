@@ -1,13 +1,26 @@
-// The table of builders.
+// The table of builders, and what holds for the types of all.
+#include <fmt/format.h>
+
 #include "weldir/builders/properties.h"
 
 namespace weld {
 
 static const BuilderInfo* const kBuilders[] = {
-#define WELD_BUILDER(name, text, args, has_op) &k##name,
+#define WELD_BUILDER(name, ...) &k##name,
 #include "weldir/ir/builders.def"
 };
 
 const BuilderInfo& info(BuilderKind kind) { return *kBuilders[int(kind)]; }
+
+std::string ill_formed_builder(const Type* b) {
+    if (info(b).keyed && !is_key(b->key())) return fmt::format("`{}` cannot be a key", b->key()->str());
+    if (has_operator(b->builder) && !is_combined(b->args.back(), b->builder))
+        return fmt::format("`{}` cannot be merged by an operator", b->args.back()->str());
+    return {};
+}
+
+bool is_combined(const Type* t, BuilderKind kind) {
+    return is_mergeable(t) || (info(kind).combines_simd && t->is_simd() && is_number(t->scalar));
+}
 
 }  // namespace weld

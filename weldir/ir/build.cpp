@@ -196,19 +196,8 @@ const Expr* merge(Module& m, const Expr* builder, const Expr* value, const Expr*
     return make(m, Op::Merge, builder->type, Args(args, mask ? 3 : 2), loc);
 }
 
-static const Type* type_of_result(Module& m, const Type* b) {
-    switch (b->builder) {
-        case BuilderKind::Appender:
-        case BuilderKind::VecMerger: return m.types.vec(b->elem());
-        case BuilderKind::Merger: return b->elem();
-        case BuilderKind::DictMerger: return m.types.dict(b->key(), b->value());
-        case BuilderKind::GroupMerger: return m.types.dict(b->key(), m.types.vec(b->value()));
-    }
-    return nullptr;
-}
-
 const Expr* result(Module& m, const Expr* builder, Loc loc) {
-    return make(m, Op::Result, type_of_result(m, builder->type), {builder}, loc);
+    return make(m, Op::Result, builder->type->gives, {builder}, loc);
 }
 
 // ---- collections
@@ -288,7 +277,7 @@ static const Type* retyped(Module& m, const Expr* e, std::span<const Symbol* con
         case Op::Merge:
         case Op::Slice:
         case Op::Sort: return args[0]->type;
-        case Op::Result: return type_of_result(m, args[0]->type);
+        case Op::Result: return args[0]->type->gives;
         case Op::Lookup: return found_in(args[0]->type);
         case Op::ToVec: return m.types.vec(m.types.structure(args[0]->type->args));
         default: return e->type;  // fixed by the node itself

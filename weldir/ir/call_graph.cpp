@@ -11,7 +11,7 @@ namespace weld {
 bool may_allocate(const Expr* e) {
     switch (e->op) {
         case Op::NewBuilder:
-            if (!e->type->is_builder(BuilderKind::Merger)) return true;
+            if (!is_value(info(e->type))) return true;
             break;
         case Op::MakeVec:
             for (const Expr* x : e->args())

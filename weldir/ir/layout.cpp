@@ -1,6 +1,8 @@
 // Sizes, alignments and offsets by the rules of C.
 #include "weldir/ir/layout.h"
 
+#include "weldir/ir/builder.h"
+
 #include <algorithm>
 #include <bit>
 
@@ -18,7 +20,7 @@ std::int64_t align_of(const Type* t) {
             for (const Type* f : t->args) most = std::max(most, align_of(f));
             return most;
         }
-        case TypeKind::Builder: return t->is_builder(BuilderKind::Merger) ? align_of(t->elem()) : 8;
+        case TypeKind::Builder: return is_value(info(t)) ? align_of(t->elem()) : 8;
         case TypeKind::Vec:
         case TypeKind::Dict:
         case TypeKind::Function: return 8;
@@ -49,14 +51,7 @@ std::int64_t size_of(const Type* t) {
         case TypeKind::Vec: return 16;
         case TypeKind::Dict:
         case TypeKind::Function: return 8;
-        case TypeKind::Builder:
-            switch (t->builder) {
-                case BuilderKind::Appender: return 24;
-                case BuilderKind::Merger: return size_of(t->elem());
-                case BuilderKind::VecMerger: return 16;
-                case BuilderKind::DictMerger:
-                case BuilderKind::GroupMerger: return 8;
-            }
+        case TypeKind::Builder: return is_value(info(t)) ? size_of(t->elem()) : 8 * info(t).words;
     }
     return 0;
 }

@@ -38,7 +38,7 @@ bool is_reserved(std::string_view word) {
         for (const OpInfo& op : kOps)
             if (op.scalar) w.insert(op.text);
         for (int s = 0; s < kNumScalars; ++s) w.insert(name_of(Scalar(s)));
-#define WELD_BUILDER(name, text, args, has_op) w.insert(text);
+#define WELD_BUILDER(name, text, ...) w.insert(text);
 #include "weldir/ir/builders.def"
         return w;
     }();

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "weldir/ir/builder.h"
+
 namespace weld {
 
 const char* name_of(Scalar s) {
@@ -13,7 +15,7 @@ const char* name_of(Scalar s) {
 
 const char* name_of(BuilderKind k) {
     constexpr const char* names[] = {
-#define WELD_BUILDER(name, text, args, has_op) text,
+#define WELD_BUILDER(name, text, ...) text,
 #include "weldir/ir/builders.def"
     };
     return names[int(k)];
@@ -24,12 +26,20 @@ const char* name_of(MergeOp op) {
     return names[int(op)];
 }
 
-static bool has_op(BuilderKind k) {
+bool has_operator(BuilderKind k) {
     constexpr bool with[] = {
-#define WELD_BUILDER(name, text, args, has_op) has_op,
+#define WELD_BUILDER(name, text, types, op) op,
 #include "weldir/ir/builders.def"
     };
     return with[int(k)];
+}
+
+std::size_t num_type_args(BuilderKind k) {
+    constexpr std::size_t numbers[] = {
+#define WELD_BUILDER(name, text, types, op) types,
+#include "weldir/ir/builders.def"
+    };
+    return numbers[int(k)];
 }
 
 static void append_list(std::string& out, std::span<const Type* const> types);
@@ -48,7 +58,7 @@ static void append(std::string& out, const Type* t) {
             out += name_of(t->builder);
             out += '[';
             append_list(out, t->args);
-            if (has_op(t->builder)) (out += ',') += name_of(t->op);
+            if (has_operator(t->builder)) (out += ',') += name_of(t->op);
             out += ']';
             return;
         case TypeKind::Struct:
@@ -88,11 +98,6 @@ bool is_mergeable(const Type* t) {
     return number(t);
 }
 
-bool is_mergeable(const Type* t, BuilderKind kind) {
-    const bool lanes = t->is_simd() && is_number(t->scalar);
-    return is_mergeable(t) || (lanes && kind == BuilderKind::Merger);
-}
-
 bool is_comparable(const Type* t) {
     if (t->is_lanes()) return true;
     return (t->is_struct() || t->is_vec()) && !t->holds_builder && !t->holds_dict && !t->holds_simd;
@@ -116,7 +121,7 @@ const Type* Types::intern(const Type& proto) {
     t->holds_builder = t->is_builder();
     t->holds_dict = t->is_dict();
     t->holds_simd = t->is_simd();
-    t->holds_pointer = t->is_vec() || t->is_dict() || (t->is_builder() && t->builder != BuilderKind::Merger);
+    t->holds_pointer = t->is_vec() || t->is_dict() || (t->is_builder() && !is_value(info(t)));
     if (!t->is_function())
         for (const Type* arg : t->args) {
             if (t->is_struct()) t->holds_builder |= arg->holds_builder;
@@ -124,7 +129,14 @@ const Type* Types::intern(const Type& proto) {
             t->holds_simd |= arg->holds_simd;
             t->holds_pointer |= arg->holds_pointer;
         }
-    return at->second = t;
+    at->second = t;
+    if (t->is_builder()) {
+        const BuilderInfo& b = info(t);
+        t->takes = typed_by(b.takes, t->args, *this);
+        t->gives = typed_by(b.gives, t->args, *this);
+        t->starts = b.starts.empty() ? nullptr : typed_by(b.starts, t->args, *this);
+    }
+    return t;
 }
 
 const Type* Types::simd(Scalar s, std::uint32_t lanes) {
@@ -139,8 +151,10 @@ const Type* Types::structure(std::span<const Type* const> fields) {
     return intern({.kind = TypeKind::Struct, .args = fields});
 }
 const Type* Types::builder(BuilderKind kind, std::span<const Type* const> args, MergeOp op) {
-    return intern(
-        {.kind = TypeKind::Builder, .builder = kind, .op = has_op(kind) ? op : MergeOp::Add, .args = args});
+    return intern({.kind = TypeKind::Builder,
+                   .builder = kind,
+                   .op = has_operator(kind) ? op : MergeOp::Add,
+                   .args = args});
 }
 const Type* Types::function(std::span<const Type* const> params, const Type* result) {
     std::vector<const Type*> args(params.begin(), params.end());

@@ -15,7 +15,7 @@ enum class Scalar : std::uint8_t { Bool, I8, I16, I32, I64, U8, U16, U32, U64, F
 inline constexpr int kNumScalars = 11;
 
 enum class BuilderKind : std::uint8_t {
-#define WELD_BUILDER(name, text, args, has_op) name,
+#define WELD_BUILDER(name, ...) name,
 #include "weldir/ir/builders.def"
 };
 
@@ -40,7 +40,9 @@ constexpr std::uint32_t default_lanes(Scalar s) { return kLaneBytes / std::uint3
 
 const char* name_of(Scalar s);       ///< `i32`
 const char* name_of(BuilderKind k);  ///< `appender`
-const char* name_of(MergeOp op);     ///< `+`
+bool has_operator(BuilderKind k);
+std::size_t num_type_args(BuilderKind k);
+const char* name_of(MergeOp op);  ///< `+`
 
 struct Type {
     TypeKind kind;
@@ -55,6 +57,9 @@ struct Type {
     bool holds_pointer = false;         ///< its values refer to memory of their own
     std::span<const Type* const> args;  ///< Vec {elem}; Dict {key, value}; Struct fields; Builder type
                                         ///< arguments; Function parameters, then the result
+    const Type* takes = nullptr;        ///< Builder: what one merge takes
+    const Type* gives = nullptr;        ///< Builder: of the result
+    const Type* starts = nullptr;  ///< Builder: of the argument that makes a new one; null: there is none
 
     bool is_scalar() const { return kind == TypeKind::Scalar; }
     bool is_scalar(Scalar s) const { return kind == TypeKind::Scalar && scalar == s; }
@@ -83,8 +88,8 @@ struct Type {
 bool is_key(const Type* type);
 /// May be merged with `+ * min max`: a numeric scalar or a flat, non-empty struct of them.
 bool is_mergeable(const Type* type);
-/// The same for values of a kind of builder: a merger also takes simd, lane by lane.
-bool is_mergeable(const Type* type, BuilderKind kind);
+/// The same for what the operator of a kind of builder combines, which may be simd in some.
+bool is_combined(const Type* type, BuilderKind kind);
 /// `== < ...` are defined: scalars, simd, and structs and vectors of comparable non-simd types.
 bool is_comparable(const Type* type);
 

@@ -1,6 +1,7 @@
 // The rules of types: one function per node, each a list of demands.
 #include <fmt/format.h>
 
+#include "weldir/ir/builder.h"
 #include "weldir/ir/kernels.h"
 #include "weldir/ir/verify.h"
 
@@ -42,16 +43,6 @@ bool is_vec_of(const Type* t, Scalar s) { return t->is_vec() && t->elem()->is_sc
 // ---- types by themselves
 
 std::string ill_formed(const Type* t);
-
-std::string ill_formed_builder(const Type* t) {
-    const bool has_key = t->builder == BuilderKind::DictMerger || t->builder == BuilderKind::GroupMerger;
-    if (has_key && !is_key(t->key())) return fmt::format("`{}` cannot be a key", t->key()->str());
-    if (t->builder == BuilderKind::Appender || t->builder == BuilderKind::GroupMerger) return {};
-    const Type* value = has_key ? t->value() : t->elem();
-    if (!is_mergeable(value, t->builder))
-        return fmt::format("`{}` cannot be merged by an operator", value->str());
-    return {};
-}
 
 std::string ill_formed(const Type* t) {
     if (t->is_simd() && t->lanes == 0) return "`simd` without lanes";
@@ -296,39 +287,20 @@ void iterator(Demands& d, const Expr* e) {
 void new_builder(Demands& d, const Expr* e) {
     if (!d.that(e->type->is_builder(), "a new builder that is none")) return;
     const Type* t = e->type;
-    const bool has_arg = e->num_args == 1;
-    if (!d.arity(e, t->builder == BuilderKind::VecMerger, t->builder == BuilderKind::GroupMerger ? 0 : 1))
-        return;
-    if (!has_arg) return;
-    const Type* arg = e->arg(0)->type;
-    switch (t->builder) {
-        case BuilderKind::Appender:
-        case BuilderKind::DictMerger: d.that(is_i64(arg), "a size hint is i64"); return;
-        case BuilderKind::Merger: d.equal(arg, t->elem(), "the initial value"); return;
-        case BuilderKind::VecMerger:
-            d.that(arg->is_vec() && arg->elem() == t->elem(), "the initial vector has other elements");
-            return;
-        case BuilderKind::GroupMerger: return;
-    }
+    if (!d.arity(e, info(t).needs_start, t->starts ? 1 : 0)) return;
+    if (e->num_args == 1) d.equal(e->arg(0)->type, t->starts, "what a builder begins with");
 }
 
 /// `value` goes into builder `b`: nothing in `*lanes` if as it is, else the number of lanes.
 bool fits(const Type* b, const Type* value, std::uint32_t* lanes) {
     *lanes = 0;
-    if (b->builder == BuilderKind::Merger && value == b->elem() && value->is_simd())
-        return *lanes = value->lanes, true;  // lane by lane
-    if (b->builder == BuilderKind::Appender || b->builder == BuilderKind::Merger)
-        return value == b->elem() || (*lanes = lanes_of_widened(value, b->elem())) > 0;
-    if (!value->is_struct() || value->args.size() != 2) return false;
-    const Type *key = value->args[0], *with = value->args[1];
-    if (b->builder == BuilderKind::VecMerger) {
-        if (is_i64(key)) return with == b->elem() || (*lanes = lanes_of_widened(with, b->elem())) > 0;
-        *lanes = key->is_simd() && key->scalar == Scalar::I64 ? key->lanes : 0;
-        return *lanes > 0 && lanes_of_widened(with, b->elem()) == *lanes;
+    if (value == b->takes) {
+        if (value->is_simd() && info(b).combines_simd) *lanes = value->lanes;  // lane by lane
+        return true;
     }
-    if (key == b->key() && with == b->value()) return true;
-    *lanes = lanes_of_widened(key, b->key());
-    return *lanes > 0 && lanes_of_widened(with, b->value()) == *lanes;
+    if (info(b).indexed && value->is_struct() && value->args.size() == 2 && is_i64(value->args[0]))
+        return (*lanes = lanes_of_widened(value->args[1], b->takes->args[1])) > 0;
+    return (*lanes = lanes_of_widened(value, b->takes)) > 0;
 }
 
 void merge(Demands& d, const Expr* e) {
@@ -348,20 +320,7 @@ void result(Demands& d, const Expr* e) {
     if (!d.arity(e, 1, 1)) return;
     const Type *b = e->arg(0)->type, *t = e->type;
     if (!d.that(b->is_builder(), "the result of what is no builder")) return;
-    const auto ok = [&] {
-        switch (b->builder) {
-            case BuilderKind::Appender:
-            case BuilderKind::VecMerger: return t->is_vec() && t->elem() == b->elem();
-            case BuilderKind::Merger: return t == b->elem();
-            case BuilderKind::DictMerger:
-                return t->is_dict() && t->key() == b->key() && t->value() == b->value();
-            case BuilderKind::GroupMerger:
-                return t->is_dict() && t->key() == b->key() && t->value()->is_vec() &&
-                       t->value()->elem() == b->value();
-        }
-        return false;
-    }();
-    d.that(ok, "the result of `{}` is not `{}`", b, t);
+    d.that(t == b->gives, "the result of `{}` is not `{}`", b, t);
 }
 
 // ---- collections

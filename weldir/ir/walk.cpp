@@ -1,6 +1,8 @@
 // Walking and changing trees.
 #include "weldir/ir/walk.h"
 
+#include "weldir/ir/builder.h"
+
 #include <algorithm>
 #include <unordered_set>
 
@@ -129,7 +131,7 @@ static bool fails_itself(const Expr* e) {
         case Op::Kernel: return e->as<Kernel>().ref().fails;
         case Op::Iter: return e->as<Iter>().shape().bounded;
         case Op::For: return e->as<For>().data().size() > 1;
-        case Op::Merge: return e->arg(0)->type->is_builder(BuilderKind::VecMerger);
+        case Op::Merge: return info(e->arg(0)->type).merge_fails;
         case Op::Sort: return false;
         default: return false;
     }

@@ -55,7 +55,7 @@ class Nester {
     }
 
     bool holds_table(const Type* t) {
-        if (t->is_builder()) return result_type(m_.types, t)->is_dict();
+        if (t->is_builder()) return t->gives->is_dict();
         return std::ranges::any_of(t->args,
                                    [&](const Type* f) { return f->holds_builder && holds_table(f); });
     }

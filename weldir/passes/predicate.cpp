@@ -48,8 +48,7 @@ class Predicator {
         const Expr* none = then ? choice.otherwise() : choice.then();
         if (!one || one.mask() || !is_path(none) || !same(one.builder(), none)) return nullptr;
         const Type *b = none->type, *v = one.value()->type;
-        if (b->builder != BuilderKind::Merger || !v->is_scalar() || !info(b->builder).exact(b) ||
-            is_float(v->scalar))
+        if (!is_value(info(b)) || !v->is_scalar() || !info(b->builder).exact(b) || is_float(v->scalar))
             return nullptr;
         if (!facts_.traits(one.value()).free_to_repeat()) return nullptr;
         const Expr* neutral = literal(m_, v, identity_bits(b->op, v->scalar));

@@ -205,20 +205,17 @@ class Simplifier {
         if (!start) return merged_values(result);
         const BuilderInfo& builder = info(start.kind());
         const Loc loc = result.node->loc;
-        if (start.arg() && builder.start_counts)
-            return start.kind() == BuilderKind::Merger ? start.arg() : nullptr;
+        if (start.arg() && builder.start_counts) return is_value(builder) ? start.arg() : nullptr;
         if (start.arg() && !facts_.traits(start.arg()).free_to_repeat()) return nullptr;
         if (builder.lists_merges) return make_vec(m_, start.node->type->elem(), {}, loc);
-        return start.kind() == BuilderKind::Merger
-                   ? identity(start.node->type->elem(), start.node->type->op, loc)
-                   : nullptr;
+        return is_value(builder) ? identity(start.node->type->elem(), start.node->type->op, loc) : nullptr;
     }
 
     /// A merger that only straight code merges into is arithmetic: the first value, by the operator the next,
     /// ...
     const Expr* merged_values(Result result) {
         const Type* b = result.builder()->type;
-        if (!b->is_builder(BuilderKind::Merger) || !b->elem()->is_scalar()) return nullptr;
+        if (!is_value(info(b)) || !b->elem()->is_scalar()) return nullptr;
         std::vector<Merge> merges;
         const Expr* state = result.builder();
         for (; state->op == Op::Merge; state = state->arg(0)) merges.push_back(state->as<Merge>());
