@@ -79,6 +79,9 @@ class Checker {
     bool broadcast(const std::vector<Value*>& operands, Loc loc, bool* any_matrix, Dim* rows, Dim* columns);
     /// A frame from columns.
     Value* make_frame(const std::vector<Value*>& columns, const std::vector<std::string>& labels, Loc loc);
+    /// What is made now is there in the rest of the script: this is no branch, no loop, no function.
+    bool is_straight() const { return region_ == &graph_.main; }
+    bool in_function() const { return frame_ && frame_->function; }
     GraphFunction* function_for_cells(std::string_view name, ValueType cell, Loc loc);
 
   private:

@@ -334,9 +334,12 @@ void Lowering::convert(const GraphNode& n) {
     if (from.is_frame()) {  // to a matrix, column by column
         std::string lets, pick;
         const std::size_t count = from.columns.size();
-        for (std::size_t i = 0; i < count; ++i)
-            lets += fmt::format("let c{0} = map(x.$0.${0}, |a| {1}); ", i,
-                                conversion(from.columns[i].value, to.value));
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::string cell = conversion(from.columns[i].value, to.value);
+            const std::string column = fmt::format("x.$0.${}", i);
+            lets += fmt::format("let c{} = {}; ", i,
+                                cell == "a" ? column : fmt::format("map({}, |a| {})", column, cell));
+        }
         if (count == 1) return define(out, fmt::format("{}{{c0, x.$1, 1L}}", lets), {{"x", in}}, n.loc);
         for (std::size_t i = 0; i + 1 < count; ++i) pick += fmt::format("if(j == {0}L, lookup(c{0}, r), ", i);
         pick += fmt::format("lookup(c{}, r)", count - 1) + std::string(count - 1, ')');

@@ -1,0 +1,267 @@
+#include "frontend/daphne/relations.h"
+
+#include <algorithm>
+
+#include "frontend/daphne/lower.h"
+
+namespace weld::daphne {
+
+static void lower_same(Lowering& l, const GraphNode& n);
+static void lower_join(Lowering& l, const GraphNode& n);
+static void lower_members(Lowering& l, const GraphNode& n);
+static void lower_group(Lowering& l, const GraphNode& n);
+
+// Operations that no script can call: arguments are columns, and what else there is stands in
+// GraphNode::text.
+static constexpr Builtin kRelabel = {"(relabel)", "", nullptr, lower_same, ""};
+static constexpr Builtin kJoin = {"(join)", "", nullptr, lower_join, ""};
+static constexpr Builtin kMembers = {"(members)", "", nullptr, lower_members, ""};
+static constexpr Builtin kGroup = {"(group)", "", nullptr, lower_group, ""};
+
+static Type frame_type() { return {.data = DataType::Frame, .value = ValueType::F64, .columns = {}}; }
+static Type matrix_type(ValueType v) { return {.data = DataType::Matrix, .value = v, .columns = {}}; }
+static Dim count_dim(std::size_t n) { return {std::int64_t(n), 0}; }
+
+static GraphNode* node_of(Checker& checker, const Builtin& builtin, std::vector<Value*> args, Loc loc) {
+    GraphNode* node = checker.emit(GraphNode::Builtin, loc, std::move(args));
+    node->builtin = &builtin;
+    return node;
+}
+
+// ---- making nodes
+
+Value* call_of(Checker& checker, std::string_view name, std::vector<Value*> args, Loc loc) {
+    const Builtin& builtin = *find_builtin(name);
+    const std::size_t params = builtin.params.ends_with("...")
+                                   ? args.size()
+                                   : std::size_t(std::ranges::count(builtin.params, ',')) + 1;
+    args.resize(std::max(args.size(), params));
+    Call call{checker, builtin, loc, std::move(args), {}, {}, nullptr, {}};
+    call.places.assign(call.args.size(), loc);
+    call.nodes.resize(call.args.size());
+    return builtin.rule(call) ? call.results[0] : nullptr;
+}
+
+Value* column_of(Checker& checker, Value* frame, std::size_t i, Loc loc) {
+    GraphNode* node = checker.emit(GraphNode::Extract, loc, {frame});
+    node->takes_columns = true;
+    node->columns.kind = Index::One;
+    node->columns_taken = {int(i)};
+    Type type = frame_type();
+    type.columns = {frame->type.columns[i]};
+    Value* one = checker.give(node, type, frame->rows, count_dim(1));
+    return checker.convert(one, matrix_type(type.columns[0].value), loc);
+}
+
+std::vector<Value*> columns_of(Checker& checker, Value* frame, Loc loc) {
+    std::vector<Value*> all;
+    for (std::size_t i = 0; i < frame->type.columns.size(); ++i)
+        all.push_back(column_of(checker, frame, i, loc));
+    return all;
+}
+
+Value* relabelled(Checker& checker, Value* frame, const std::vector<std::string>& labels, Loc loc) {
+    Type type = frame->type;
+    for (std::size_t i = 0; i < labels.size(); ++i) type.columns[i].label = labels[i];
+    return checker.give(node_of(checker, kRelabel, {frame}, loc), type, frame->rows, frame->columns);
+}
+
+std::vector<std::string> prefixed(const Value* frame, std::string_view table) {
+    std::vector<std::string> labels;
+    for (const Column& c : frame->type.columns)
+        labels.push_back(fmt::format("{}.{}", table, c.label.substr(c.label.find('.') + 1)));
+    return labels;
+}
+
+Value* filtered(Checker& checker, Value* frame, Value* bits, Loc loc) {
+    GraphNode* node =
+        checker.emit(GraphNode::Filter, loc, {frame, checker.to_value_type(bits, ValueType::Bool, loc)});
+    node->rows.kind = Index::One;
+    node->rows.first = 1;
+    return checker.give(node, frame->type, checker.graph().fresh_dim(), frame->columns);
+}
+
+bool match_types(Checker& checker, Value*& left, Value*& right, Loc loc) {
+    const ValueType l = left->type.value, r = right->type.value;
+    if ((l == ValueType::Str) != (r == ValueType::Str))
+        return checker.error(loc, "keys of {} cannot be compared with keys of {}", name_of(l), name_of(r)),
+               false;
+    left = checker.to_value_type(left, std::max(l, r), loc);
+    right = checker.to_value_type(right, std::max(l, r), loc);
+    return true;
+}
+
+static std::vector<Value*> both(const std::vector<Value*>& left, const std::vector<Value*>& right) {
+    std::vector<Value*> all = left;
+    all.insert(all.end(), right.begin(), right.end());
+    return all;
+}
+
+Value* joined(Checker& checker, Value* lhs, Value* rhs, const std::vector<Value*>& left,
+              const std::vector<Value*>& right, Loc loc) {
+    Type type = lhs->type;
+    for (const Column& c : rhs->type.columns) {
+        if (std::ranges::find(type.columns, c.label, &Column::label) != type.columns.end())
+            return checker.error(
+                loc, "both frames have a column `{}`; `setColLabelsPrefix` makes labels differ", c.label);
+        type.columns.push_back(c);
+    }
+    const Dim rows = left.empty() ? checker.product(lhs->rows, rhs->rows) : checker.graph().fresh_dim();
+    GraphNode* node = node_of(checker, kJoin, both({lhs, rhs}, both(left, right)), loc);
+    return checker.give(node, type, rows, count_dim(type.columns.size()));
+}
+
+Value* members(Checker& checker, const std::vector<Value*>& left, const std::vector<Value*>& right, Loc loc) {
+    return checker.give(node_of(checker, kMembers, both(left, right), loc), matrix_type(ValueType::Bool),
+                        left[0]->rows, count_dim(1));
+}
+
+Value* as_aggregated(Checker& checker, Aggregated::What what, Value* column, Loc loc) {
+    if (what == Aggregated::Count) return column;
+    if (column->type.value == ValueType::Str)
+        return checker.error(loc, "only numbers are aggregated; strings can be counted");
+    if (what == Aggregated::Mean) return checker.to_value_type(column, ValueType::F64, loc);
+    return column->type.value == ValueType::Bool ? checker.to_value_type(column, ValueType::Si64, loc)
+                                                 : column;
+}
+
+Value* grouped(Checker& checker, const std::vector<Value*>& keys, const std::vector<std::string>& labels,
+               const std::vector<Aggregated>& aggregated, Loc loc) {
+    std::vector<Value*> args = keys;
+    Type type = frame_type();
+    for (std::size_t i = 0; i < keys.size(); ++i) type.columns.push_back({labels[i], keys[i]->type.value});
+    std::string text;
+    for (const Aggregated& a : aggregated) {
+        Value* column = as_aggregated(checker, a.what, a.column, loc);
+        if (!column) return nullptr;
+        args.push_back(column);
+        text += char(a.what);
+        type.columns.push_back({a.label, a.what == Aggregated::Count ? ValueType::Si64 : column->type.value});
+    }
+    GraphNode* node = node_of(checker, kGroup, args, loc);
+    node->text = text;
+    return checker.give(node, type, checker.graph().fresh_dim(), count_dim(type.columns.size()));
+}
+
+// ---- Weld of them
+
+static void lower_same(Lowering& l, const GraphNode& n) {
+    l.define(n.results[0], "x", {{"x", n.args[0]}}, n.loc);
+}
+
+/// The vectors of columns `x0.$0`, … to walk together: elements are keys, structs if there are several.
+static std::string walk(std::size_t from, std::size_t to) {
+    std::string all;
+    for (std::size_t i = from; i < to; ++i) all += fmt::format("{}x{}.$0", i > from ? ", " : "", i);
+    return to - from == 1 ? all : "zip(" + all + ")";
+}
+static std::string key_type(const GraphNode& n, std::size_t from, std::size_t to) {
+    std::string all;
+    for (std::size_t i = from; i < to; ++i)
+        all += fmt::format("{}{}", i > from ? "," : "", weld_name(n.args[i]->type.value));
+    return to - from == 1 ? all : "{" + all + "}";
+}
+static std::vector<Lowering::Named> named(const GraphNode& n) {
+    std::vector<Lowering::Named> args;
+    for (std::size_t i = 0; i < n.args.size(); ++i) args.push_back({fmt::format("x{}", i), n.args[i]});
+    return args;
+}
+
+static void lower_join(Lowering& l, const GraphNode& n) {
+    const std::size_t end = n.args.size(), middle = 2 + (end - 2) / 2;
+    const bool every = end == 2;
+    std::string lets, columns;
+    if (every)
+        lets = fmt::format("let m = {}; let n = {} * m; ", Lowering::rows("x1", n.args[1]),
+                           Lowering::rows("x0", n.args[0]));
+    else
+        lets = fmt::format(
+            "let places = result(for({0}, groupmerger[{1},i64], |d, i, e| merge(d, {{e, i}}))); "
+            "let pairs = for({2}, {{appender[i64], appender[i64]}}, |b, i, e| let found = optlookup(places, "
+            "e); "
+            "if(found.$0, for(found.$1, b, |b2, j, at| {{merge(b2.$0, i), merge(b2.$1, at)}}), b)); "
+            "let left = result(pairs.$0); let right = result(pairs.$1); let n = len(left); ",
+            walk(middle, end), key_type(n, middle, end), walk(2, middle));
+    for (int side = 0; side < 2; ++side)
+        for (std::size_t i = 0; i < n.args[std::size_t(side)]->type.columns.size(); ++i) {
+            columns += columns.empty() ? "" : ", ";
+            const std::string data = fmt::format("x{}.$0.${}", side, i);
+            if (every)
+                columns += fmt::format(
+                    "result(for(rangeiter(0L, n, 1L), appender, |o, k, _| merge(o, lookup({}, k {} m))))",
+                    data, side ? '%' : '/');
+            else columns += fmt::format("taken({}, {})", data, side ? "right" : "left");
+        }
+    l.define(n.results[0], fmt::format("{}{{{{{}}}, n}}", lets, columns), named(n), n.loc);
+}
+
+static void lower_members(Lowering& l, const GraphNode& n) {
+    const std::size_t end = n.args.size(), middle = end / 2;
+    l.define(n.results[0],
+             fmt::format("let there = result(for({}, dictmerger[{},i64,+], |d, i, e| merge(d, {{e, 1L}}))); "
+                         "{{result(for({}, appender, |o, i, e| merge(o, keyexists(there, e)))), {}, 1L}}",
+                         walk(middle, end), key_type(n, middle, end), walk(0, middle),
+                         Lowering::rows("x0", n.args[0])),
+             named(n), n.loc);
+}
+
+static void lower_group(Lowering& l, const GraphNode& n) {
+    const std::size_t keys = n.args.size() - n.text.size();
+    const bool alone = n.args.size() == 1;
+    std::string key, columns;
+    for (std::size_t i = 0; i < keys; ++i) {
+        key += fmt::format("{}e.${}", i ? ", " : "", i);
+        columns +=
+            fmt::format("{}map(groups, |g| g.$0{})", i ? ", " : "", keys > 1 ? fmt::format(".${}", i) : "");
+    }
+    if (alone) key = "e";
+    else if (keys > 1) key = "{" + key + "}";
+    struct Table {
+        const char* op;
+        std::string types, values;
+        int fields = 0;
+        int add(std::string_view type, std::string_view value) {
+            types += fmt::format("{}{}", fields ? "," : "", type);
+            values += fmt::format("{}{}", fields ? ", " : "", value);
+            return fields++;
+        }
+    };
+    Table tables[] = {{"+", {}, {}}, {"min", {}, {}}, {"max", {}, {}}};
+    tables[0].add("i64", "1L");
+    for (std::size_t i = 0; i < n.text.size(); ++i) {
+        const std::string_view t = weld_name(n.args[keys + i]->type.value);
+        const std::string cell = fmt::format("e.${}", keys + i);
+        switch (n.text[i]) {
+            case Aggregated::Count: columns += ", map(groups, |g| g.$1.$0)"; break;
+            case Aggregated::Sum:
+                columns += fmt::format(", map(groups, |g| g.$1.${})", tables[0].add(t, cell));
+                break;
+            case Aggregated::Mean:
+                columns += fmt::format(", map(groups, |g| g.$1.${} / f64(g.$1.$0))", tables[0].add(t, cell));
+                break;
+            case Aggregated::Min:
+                columns += fmt::format(", map(groups, |g| lookup(table1, g.$0).${})", tables[1].add(t, cell));
+                break;
+            case Aggregated::Max:
+                columns += fmt::format(", map(groups, |g| lookup(table2, g.$0).${})", tables[2].add(t, cell));
+                break;
+        }
+    }
+    std::string builders, merges, results;
+    int made = 0;
+    for (int i = 0; i < 3; ++i) {
+        const Table& t = tables[i];
+        if (!t.fields) continue;
+        builders +=
+            fmt::format("{}dictmerger[{},{{{}}},{}]", made ? ", " : "", key_type(n, 0, keys), t.types, t.op);
+        merges += fmt::format("{}merge(b.${}, {{{}, {{{}}}}})", made ? ", " : "", made, key, t.values);
+        results += fmt::format("let table{} = result(made.${}); ", i, made++);
+    }
+    l.define(n.results[0],
+             fmt::format("let made = for({}, {{{}}}, |b, i, e| {{{}}}); {}let groups = sort(tovec(table0), "
+                         "|g| g.$0); {{{{{}}}, len(groups)}}",
+                         walk(0, n.args.size()), builders, merges, results, columns),
+             named(n), n.loc);
+}
+
+}  // namespace weld::daphne
