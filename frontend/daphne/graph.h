@@ -126,8 +126,8 @@ class Graph {
     std::deque<GraphFunction> functions;
     bool selects_representation = false;  ///< `--select-matrix-repr`
 
-    /// Matrices of few cells that are not zero, as far as that is known, are sparse. (So far they are printed and
-    /// drawn at random as such, and stored like all others.)
+    /// Matrices of few cells that are not zero, as far as that is known, are sparse. (So far they are printed
+    /// and drawn at random as such, and stored like all others.)
     bool is_sparse(const Value* v) const {
         return selects_representation && v->type.is_matrix() && v->type.value != ValueType::Str &&
                v->type.value != ValueType::Bool && v->sparsity >= 0 && v->sparsity < 0.25;

@@ -176,7 +176,7 @@ void lower_replace(Lowering& l, const GraphNode& n) {
 void lower_quantize(Lowering& l, const GraphNode& n) {
     l.elementwise(
         n.results[0], {n.args[0], n.args[1], n.args[2]},
-        "let lo = if(b < T(0), b, T(0)); let hi = if(c > T(0), c, T(0)); let scale = (hi - lo) / T(255); "
+        "let lo = if(b < T(0), b, T(0)); let hi = if(c > T(0), c, T(0)); let scale = (hi - lo) / T(256); "
         "let zero = rounded(T(0) - lo / scale, T(0), T(1), T(0.5), T(8388608.0), |x| T(i64(x))); "
         "let q = rounded(a / scale + zero, T(0), T(1), T(0.5), T(8388608.0), |x| T(i64(x))); "
         "u8(i64(if(q < T(0), T(0), if(q > T(255), T(255), q))))",

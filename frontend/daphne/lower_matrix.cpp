@@ -105,12 +105,14 @@ void lower_type_of(Lowering& l, const GraphNode& n) {
     for (char ch : tail) quoted += ch == '"' || ch == '\\' ? fmt::format("\\{}", ch) : std::string(1, ch);
     const std::string columns =
         x->type.is_frame() ? fmt::format("{}L", x->type.columns.size()) : Lowering::columns("x", x);
-    l.define(
-        out,
-        fmt::format("cudf[weld_concat,vec[i8]](\"{}(\", cudf[weld_to_text,vec[i8]]({}), \"x\", "
-                    "cudf[weld_to_text,vec[i8]]({}), \"{}\")",
-                    !x->type.is_matrix() ? "Frame" : l.graph().is_sparse(x) ? "CSRMatrix" : "DenseMatrix", Lowering::rows("x", x), columns, quoted),
-        {{"x", x}}, n.loc);
+    l.define(out,
+             fmt::format("cudf[weld_concat,vec[i8]](\"{}(\", cudf[weld_to_text,vec[i8]]({}), \"x\", "
+                         "cudf[weld_to_text,vec[i8]]({}), \"{}\")",
+                         !x->type.is_matrix()     ? "Frame"
+                         : l.graph().is_sparse(x) ? "CSRMatrix"
+                                                  : "DenseMatrix",
+                         Lowering::rows("x", x), columns, quoted),
+             {{"x", x}}, n.loc);
 }
 void lower_count_of(Lowering& l, const GraphNode& n) {
     const Value *x = n.args[0], *out = n.results[0];
@@ -480,7 +482,12 @@ void lower_print(Lowering& l, const GraphNode& n) {
     switch (x->type.data) {
         case DataType::Scalar: return l.act("cudf[weld_display,{}](x, line, err)", args, n.loc);
         case DataType::Matrix:
-            if (l.graph().is_sparse(x)) return l.act(fmt::format("let s = sparse(x.$0, x.$1, x.$2, {}(0)); cudf[weld_display_csr,{{}}](s, x.$2, err)", cell(x)), args, n.loc);
+            if (l.graph().is_sparse(x))
+                return l.act(
+                    fmt::format(
+                        "let s = sparse(x.$0, x.$1, x.$2, {}(0)); cudf[weld_display_csr,{{}}](s, x.$2, err)",
+                        cell(x)),
+                    args, n.loc);
             return l.act("cudf[weld_display_matrix,{}](x, err)", args, n.loc);
         case DataType::List: return l.act("cudf[weld_display_list,{}](x, err)", args, n.loc);
         case DataType::Frame: break;
