@@ -52,7 +52,7 @@ std::string Lowering::size(Dim d, const std::string& otherwise) {
     return d.known() ? fmt::format("{}L", d.number) : otherwise;
 }
 std::string Lowering::rows(std::string_view name, const Value* v) {
-    return size(v->rows, fmt::format("{}.${}", name, v->type.is_frame() ? 1 : 1));
+    return size(v->rows, fmt::format("{}.$1", name));
 }
 std::string Lowering::columns(std::string_view name, const Value* v) {
     return size(v->columns, fmt::format("{}.$2", name));

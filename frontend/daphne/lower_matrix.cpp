@@ -421,8 +421,6 @@ void lower_ctable(Lowering& l, const GraphNode& n) {
         "let n = result(for(x.$0, merger[i64,max](-1L), |o, k, a| merge(o, a))) + 1L; let m = "
         "result(for(y.$0, merger[i64,max](-1L), |o, k, a| merge(o, a))) + 1L; ";
     if (n.args.size() > 3) args.push_back({"n", n.args[3]}), args.push_back({"m", n.args[4]}), shape.clear();
-    const bool is_bool = false;
-    (void)is_bool;
     l.demand(
         "result(for(zip(x.$0, y.$0), merger[i64,+], |o, k, e| if(e.$0 < 0L || e.$1 < 0L, merge(o, 1L), o))) "
         "== 0L",

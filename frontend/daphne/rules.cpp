@@ -148,8 +148,8 @@ static bool cells(Call& c, ValueType result, std::size_t operands) {
     Dim rows, columns;
     c.checker.broadcast({c.args.begin(), c.args.begin() + std::ptrdiff_t(operands)}, c.loc, &any_matrix,
                         &rows, &columns);
-    Value* out = any_matrix ? c.give(matrix_of(result), rows, columns) : c.give(scalar_of(result));
-    (void)out;
+    if (any_matrix) c.give(matrix_of(result), rows, columns);
+    else c.give(scalar_of(result));
     return true;
 }
 
