@@ -12,7 +12,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "frontend/daphne/builtins.h"
@@ -44,9 +43,9 @@ class Checker {
 
     Graph& graph() { return graph_; }
     const Inputs& inputs() const { return inputs_; }
-    Diagnostics& diagnostics() { return diagnostics_; }
     /// What was written to files before, in this script: these can be read again.
     std::map<std::string, const Value*, std::less<>> files_written;
+    std::map<std::string, Value*, std::less<>> registered;  ///< views for SQL
 
     template <class... Args>
     std::nullptr_t error(Loc loc, fmt::format_string<Args...> text, Args&&... args) {
@@ -66,9 +65,7 @@ class Checker {
     /// `v` as another type; itself if it has that.
     Value* convert(Value* v, const Type& to, Loc loc);
     Value* to_value_type(Value* v, ValueType to, Loc loc);
-    Value* to_scalar(Value* v, ValueType to, Loc loc) {
-        return convert(v, {.data = DataType::Scalar, .value = to}, loc);
-    }
+    Value* to_scalar(Value* v, ValueType to, Loc loc) { return convert(v, Type::scalar(to), loc); }
     /// The number that `v`, an integer scalar, says.
     Dim dim_of(const Value* v);
     Dim product(Dim a, Dim b);
@@ -76,7 +73,7 @@ class Checker {
     /// `op` of two values, cell by cell where these are matrices. Null after an error.
     Value* operate(Operator op, Value* a, Value* b, Loc loc);
     /// The shape that cells of several operands have together.
-    bool broadcast(const std::vector<Value*>& operands, Loc loc, bool* any_matrix, Dim* rows, Dim* columns);
+    void broadcast(const std::vector<Value*>& operands, Loc loc, bool* any_matrix, Dim* rows, Dim* columns);
     /// A frame from columns.
     Value* make_frame(const std::vector<Value*>& columns, const std::vector<std::string>& labels, Loc loc);
     /// What is made now is there in the rest of the script: this is no branch, no loop, no function.
@@ -133,6 +130,9 @@ class Checker {
     void check_uncalled();
     Value* condition(const Node* n);
     Value* join(Value* a, Value* b, Loc loc, std::string_view what);
+    Value* taken(const Value* condition, const Value* then, const Value* otherwise, Value* joined);
+    Value* give_either(GraphNode* node, Value* then, Value* otherwise, Value* joined);
+    void walk_sides(GraphNode* node, const std::function<void(std::size_t side)>& walk);
 
     // ---- expressions (check_expressions.cpp)
   public:
@@ -150,9 +150,12 @@ class Checker {
     Value* binary_chain(const Node* n);
     Value* product_of(Value* a, Value* b, Loc loc);
     Value* conditional(const Node* n);
+
+    // ---- indexing (check_index.cpp)
     /// Adds the places of an index to the arguments of `node`; false after an error.
     bool place(GraphNode* node, const Index& index, bool is_column, bool is_insert, GraphNode::Place* place,
                Dim* size);
+    bool take_columns(GraphNode* node, const Node* n);
     Value* extract(const Node* n);
     Value* filter(const Node* n);
     Value* insert(Value* into, const Target& t, Value* value);
@@ -183,9 +186,6 @@ class Checker {
     int depth_ = 0;                       ///< of calls and of blocks
     std::map<std::pair<const Statement*, int>, std::vector<Value>> widened_;  ///< by loop and Frame::number
     int frames_ = 0;
-
-  public:
-    std::map<std::string, Value*, std::less<>> registered;  ///< views for SQL
 };
 
 /// A call of a built-in function, for its rule.
@@ -203,10 +203,9 @@ struct Call {
     Value* operator[](std::size_t i) const { return i < args.size() ? args[i] : nullptr; }
     bool has(std::size_t i) const { return i < args.size() && args[i]; }
 
-    /// Makes the node, for `args` as they are now, and gives its first result. Call once.
+    /// A result; the first makes the node, for `args` as they are then.
     Value* give(const Type& type, Dim rows = {}, Dim columns = {});
-    Value* also(const Type& type, Dim rows = {}, Dim columns = {});  ///< a further result
-    void act();                                                      ///< makes the node; it has no result
+    void act();  ///< makes the node; it has no result
     template <class... Args>
     bool wrong(std::size_t i, fmt::format_string<Args...> text, Args&&... args) {
         checker.error(i < places.size() && places[i] ? places[i] : loc, text, std::forward<Args>(args)...);

@@ -107,14 +107,9 @@ GraphFunction* Checker::instance(Definition& d, const std::vector<Value*>& args,
         }
     std::vector<Scope> scopes(1);
     for (std::size_t i = 0; i < args.size(); ++i) {
-        Value* p = graph_.value(args[i]->type);
-        const std::uint32_t id = p->id;
-        if (!only_types) *p = *args[i];
-        else p->rows = graph_.fresh_dim(), p->columns = graph_.fresh_dim();
-        if (!only_types && !p->rows.known()) p->rows = graph_.fresh_dim();
-        if (!only_types && !p->columns.known()) p->columns = graph_.fresh_dim();
-        p->id = id;
-        p->maker = nullptr;
+        Value* p = only_types ? graph_.value(args[i]->type) : graph_.like(*args[i]);
+        if (!p->rows.known()) p->rows = graph_.fresh_dim();
+        if (!p->columns.known()) p->columns = graph_.fresh_dim();
         g->body.params.push_back(p);
         scopes[0][std::string(f.parameters[i].name)] = {p, false};
     }
@@ -173,9 +168,7 @@ Checker::Definition* Checker::choose(const Node* n, const std::vector<Definition
 }
 
 std::vector<Value*> Checker::call_function(const Node* n, const std::vector<Definition*>& overloads) {
-    if (!n->hint.empty())
-        return error(n->hint_loc, "a kernel can be named for built-in functions only"),
-               std::vector<Value*>{nullptr};
+    if (!n->hint.empty()) return {error(n->hint_loc, "a kernel can be named for built-in functions only")};
     std::vector<Value*> values;
     for (const Node* a : n->args) values.push_back(expression(a));
     if (std::ranges::find(values, nullptr) != values.end()) return {nullptr};
@@ -238,7 +231,7 @@ std::vector<Value*> Checker::call_function(const Node* n, const std::vector<Defi
 }
 
 GraphFunction* Checker::function_for_cells(std::string_view name, ValueType cell, Loc loc) {
-    Value* v = graph_.value({.data = DataType::Scalar, .value = cell, .columns = {}});
+    Value* v = graph_.value(Type::scalar(cell));
     for (Definition* d : definitions_of(name)) {
         const Function& f = *d->function;
         if (f.parameters.size() != 1 || !accepts(f.parameters[0].type, v->type, false)) continue;
@@ -281,40 +274,33 @@ std::vector<Value*> Checker::call_builtin(const Node* n, const Builtin& builtin)
         std::size_t at = i;
         if (variadic) {
             if (!n->names.empty() && !n->names[i].name.empty())
-                return error(n->names[i].loc, "`{}` takes no named arguments", builtin.name),
-                       std::vector<Value*>{nullptr};
+                return {error(n->names[i].loc, "`{}` takes no named arguments", builtin.name)};
             c.args.push_back(v), c.places.push_back(n->args[i]->start), c.nodes.push_back(n->args[i]);
             continue;
         }
         if (!n->names.empty() && !n->names[i].name.empty()) {
             for (at = 0; at < params.size() && c.param(at) != n->names[i].name;) ++at;
             if (at == params.size())
-                return error(n->names[i].loc, "`{}` has no parameter `{}`; it takes ({})", builtin.name,
-                             n->names[i].name, builtin.params),
-                       std::vector<Value*>{nullptr};
+                return {error(n->names[i].loc, "`{}` has no parameter `{}`; it takes ({})", builtin.name,
+                              n->names[i].name, builtin.params)};
         }
         if (at >= params.size())
-            return error(n->start, "`{}` takes {} arguments, ({}); found {}", builtin.name, params.size(),
-                         builtin.params, n->args.size()),
-                   std::vector<Value*>{nullptr};
-        if (c.nodes[at])
-            return error(n->args[i]->start, "`{}` is given twice", c.param(at)), std::vector<Value*>{nullptr};
+            return {error(n->start, "`{}` takes {} arguments, ({}); found {}", builtin.name, params.size(),
+                          builtin.params, n->args.size())};
+        if (c.nodes[at]) return {error(n->args[i]->start, "`{}` is given twice", c.param(at))};
         c.args[at] = v, c.places[at] = n->args[i]->start, c.nodes[at] = n->args[i];
     }
     bool hole = false;
     for (std::size_t i = 0; i < params.size() && !variadic; ++i) {
         if (!c.nodes[i]) hole = true;
         if (!c.nodes[i] && !params[i].ends_with('?'))
-            return error(n->start, "`{}` needs `{}`; it takes ({})", builtin.name, c.param(i),
-                         builtin.params),
-                   std::vector<Value*>{nullptr};
+            return {
+                error(n->start, "`{}` needs `{}`; it takes ({})", builtin.name, c.param(i), builtin.params)};
         if (c.nodes[i] && hole && builtin.name != "print")
-            return error(n->start, "`{}` needs `{}` before `{}`", builtin.name, c.param(i - 1), c.param(i)),
-                   std::vector<Value*>{nullptr};
+            return {error(n->start, "`{}` needs `{}` before `{}`", builtin.name, c.param(i - 1), c.param(i))};
     }
     if (!n->hint.empty())
-        return error(n->hint_loc, "there is no kernel `{}` for `{}`", n->hint, builtin.name),
-               std::vector<Value*>{nullptr};
+        return {error(n->hint_loc, "there is no kernel `{}` for `{}`", n->hint, builtin.name)};
     if (!good || !builtin.rule(c)) return {nullptr};
     return c.results;
 }
@@ -335,9 +321,7 @@ std::vector<Value*> Checker::call(const Node* n) {
             return {error(n->args[1]->start, "the function of `map` gives one scalar")};
         GraphNode* node = emit(GraphNode::Map, n->start, {of});
         node->function = f;
-        Value* cells =
-            give(node, {.data = DataType::Matrix, .value = f->body.results[0]->type.value, .columns = {}},
-                 of->rows, of->columns);
+        Value* cells = give(node, Type::matrix(f->body.results[0]->type.value), of->rows, of->columns);
         return {to_value_type(cells, of->type.value, n->start)};
     }
     if (const Builtin* b = find_builtin(n->text)) return call_builtin(n, *b);
@@ -348,14 +332,10 @@ std::vector<Value*> Checker::call(const Node* n) {
 // ---- what rules ask of arguments
 
 Value* Call::give(const Type& type, Dim rows, Dim columns) {
-    if (!node) {
-        node = checker.emit(GraphNode::Builtin, loc, args);
-        node->builtin = &builtin;
-    }
+    if (!node) act();
     results.push_back(checker.give(node, type, rows, columns));
     return results.back();
 }
-Value* Call::also(const Type& type, Dim rows, Dim columns) { return give(type, rows, columns); }
 void Call::act() {
     node = checker.emit(GraphNode::Builtin, loc, args);
     node->builtin = &builtin;

@@ -1,4 +1,4 @@
-// Expressions: literals, operators, indexing.
+// Expressions: literals, casts, operators.
 #include <algorithm>
 #include <cmath>
 
@@ -25,7 +25,7 @@ Value* Checker::give(GraphNode* node, const Type& type, Dim rows, Dim columns) {
 }
 
 Value* Checker::constant(const Constant& c, Loc loc) {
-    Value* v = give(emit(GraphNode::Constant, loc, {}), {.data = DataType::Scalar, .value = c.value});
+    Value* v = give(emit(GraphNode::Constant, loc, {}), Type::scalar(c.value));
     v->constant = c;
     return v;
 }
@@ -38,9 +38,7 @@ Value* Checker::convert(Value* v, const Type& to, Loc loc) {
     const bool whole = v->type.is_scalar() || v->type.is_list();
     const Dim one{1, 0};
     if (to.is_scalar() && !whole && (differ(v->rows, one) || differ(v->columns, one)))
-        violated(loc, "a single cell is needed here; this is {} x {}",
-                 v->rows.known() ? std::to_string(v->rows.number) : "?",
-                 v->columns.known() ? std::to_string(v->columns.number) : "?");
+        violated(loc, "a single cell is needed here; this is {}", shape(v));
     GraphNode* node = emit(GraphNode::Convert, loc, {v});
     if (to.is_scalar()) return give(node, to);
     if (v->type.is_scalar()) return give(node, to, one, one);
@@ -79,12 +77,7 @@ Dim Checker::sum(Dim a, Dim b) {
     return graph_.fresh_dim();
 }
 
-static std::string shape(const Value* v) {
-    auto one = [](Dim d) { return d.known() ? std::to_string(d.number) : std::string("?"); };
-    return one(v->rows) + " x " + one(v->columns);
-}
-
-bool Checker::broadcast(const std::vector<Value*>& operands, Loc loc, bool* any_matrix, Dim* rows,
+void Checker::broadcast(const std::vector<Value*>& operands, Loc loc, bool* any_matrix, Dim* rows,
                         Dim* columns) {
     *any_matrix = false;
     const Value* first = nullptr;
@@ -106,7 +99,6 @@ bool Checker::broadcast(const std::vector<Value*>& operands, Loc loc, bool* any_
         fit(rows, v->rows, v);
         fit(columns, v->columns, v);
     }
-    return true;
 }
 
 // ---- leaves
@@ -204,7 +196,7 @@ Value* Checker::literal_matrix(const Node* n) {
     node->columns.first = dims[1] ? int(node->args.size()) : -1;
     if (dims[1]) node->args.push_back(dims[1]);
     node->cells = cells.size();
-    Value* out = give(node, {.data = DataType::Matrix, .value = value}, rows, columns);
+    Value* out = give(node, Type::matrix(value), rows, columns);
     std::size_t zeros = 0;
     bool known = value != ValueType::Str;
     for (Value* v : cells) {
@@ -217,7 +209,7 @@ Value* Checker::literal_matrix(const Node* n) {
 
 Value* Checker::make_frame(const std::vector<Value*>& columns, const std::vector<std::string>& labels,
                            Loc loc) {
-    Type type{.data = DataType::Frame, .value = ValueType::F64, .columns = {}};
+    Type type = Type::frame();
     Dim rows{-1, 0};
     for (std::size_t i = 0; i < columns.size(); ++i) {
         if (std::ranges::find(type.columns, labels[i], &Column::label) != type.columns.end())
@@ -297,8 +289,7 @@ Value* Checker::literal_frame_of_rows(const Node* n) {
         for (Value*& v : cells) v = to_scalar(v, value, n->start);
         GraphNode* node = emit(GraphNode::Matrix, n->start, cells);
         node->cells = cells.size();
-        matrices.push_back(
-            give(node, {.data = DataType::Matrix, .value = value}, {std::int64_t(cells.size()), 0}, {1, 0}));
+        matrices.push_back(give(node, Type::matrix(value), {std::int64_t(cells.size()), 0}, {1, 0}));
     }
     return make_frame(matrices, labels, n->start);
 }
@@ -325,9 +316,7 @@ Value* Checker::cast(const Node* n) {
     if (type.is_frame()) {
         if (to.has_value)
             return error(n->start, "`as.frame` keeps the type of the cells; convert these before");
-        Value* matrix = v->type.is_scalar()
-                            ? convert(v, {.data = DataType::Matrix, .value = v->type.value}, n->start)
-                            : v;
+        Value* matrix = v->type.is_scalar() ? convert(v, Type::matrix(v->type.value), n->start) : v;
         if (!matrix->columns.known())
             return error(n->start, "how many columns the matrix has must be known before the run");
         for (std::int64_t i = 0; i < matrix->columns.number; ++i)
@@ -401,8 +390,7 @@ Value* Checker::product_of(Value* a, Value* b, Loc loc) {
     b = to_value_type(b, value, loc);
     GraphNode* node = emit(GraphNode::Operator, loc, {a, b});
     node->op = Operator::MatMul;
-    node->operand = value;
-    return give(node, {.data = DataType::Matrix, .value = value}, a->rows, b->columns);
+    return give(node, Type::matrix(value), a->rows, b->columns);
 }
 
 Value* Checker::operate(Operator op, Value* a, Value* b, Loc loc) {
@@ -435,7 +423,6 @@ Value* Checker::operate(Operator op, Value* a, Value* b, Loc loc) {
     broadcast({a, b}, loc, &is_matrix, &rows, &columns);
     GraphNode* node = emit(GraphNode::Operator, loc, {a, b});
     node->op = op;
-    node->operand = operand;
     const DataType data = is_matrix ? DataType::Matrix : DataType::Scalar;
     return give(node, {.data = data, .value = result}, rows, columns);
 }
@@ -462,257 +449,22 @@ Value* Checker::conditional(const Node* n) {
             return error(n->loc, "both sides of `?:` have the same type, found {} and {}", str(then->type),
                          str(otherwise->type));
         c = to_value_type(c, ValueType::Bool, n->args[0]->start);
-        return give(emit(GraphNode::Select, n->loc, {c, then, otherwise}),
-                    {.data = DataType::Matrix, .value = then->type.value}, c->rows, c->columns);
+        return give(emit(GraphNode::Select, n->loc, {c, then, otherwise}), Type::matrix(then->type.value),
+                    c->rows, c->columns);
     }
     c = to_scalar(c, ValueType::Bool, n->args[0]->start);
     GraphNode* node = graph_.node(GraphNode::If, n->loc);
     node->args = {c};
     node->regions.resize(2);
-    Region* outer = region_;
-    const bool was_certain = std::exchange(certain_, false);
     Value* sides[2];
-    for (std::size_t i = 0; i < 2; ++i) {
-        region_ = &node->regions[i];
-        sides[i] = expression(n->args[i + 1]);
-    }
-    region_ = outer;
-    certain_ = was_certain;
+    walk_sides(node, [&](std::size_t side) { sides[side] = expression(n->args[side + 1]); });
     region_->nodes.push_back(node);
     if (!sides[0] || !sides[1]) return nullptr;
-    Type types[2] = {sides[0]->type, sides[1]->type};
-    if (!(types[0] == types[1]))
-        return error(n->loc, "both sides of `?:` have the same type, found {} and {}", str(types[0]),
-                     str(types[1]));
+    if (!(sides[0]->type == sides[1]->type))
+        return error(n->loc, "both sides of `?:` have the same type, found {} and {}", str(sides[0]->type),
+                     str(sides[1]->type));
     Value* joined = join(sides[0], sides[1], n->loc, "this");
-    if (c->constant) {
-        const std::uint32_t id = joined->id;
-        *joined = *(c->constant->integer ? sides[0] : sides[1]);
-        joined->id = id;
-    }
-    joined->maker = node;
-    node->results.push_back(joined);
-    node->regions[0].results.push_back(sides[0]);
-    node->regions[1].results.push_back(sides[1]);
-    return joined;
-}
-
-// ---- indexing
-
-static std::optional<std::int64_t> known_position(const Value* v) {
-    if (!v || !v->constant) return std::nullopt;
-    return v->constant->integer;
-}
-
-bool Checker::place(GraphNode* node, const Index& index, bool is_column, bool is_insert,
-                    GraphNode::Place* place, Dim* size) {
-    const Dim all = *size;
-    const char* what = is_column ? "column" : "row";
-    place->kind = index.kind;
-    auto add = [&](Value* v) {
-        node->args.push_back(v);
-        return int(node->args.size()) - 1;
-    };
-    auto scalar = [&](const Node* n, Value* v) -> Value* {
-        if (v->type.is_frame() || v->type.is_list() || v->type.value == ValueType::Str)
-            return error(n->start, "a position of a {} is a number, found {}", what, str(v->type));
-        return to_scalar(v, ValueType::Si64, n->start);
-    };
-    if (index.kind == Index::All) return true;
-    if (index.kind == Index::One) {
-        Value* v = expression(index.first);
-        if (!v) return false;
-        const Value* object = node->args[0];
-        if (v->type.is_string() && is_column && object->type.is_frame() && !is_insert) {
-            if (!v->constant)
-                return error(index.first->start, "a label has to be known before the run"), false;
-            const std::string& label = v->constant->text;
-            node->columns_taken.clear();
-            for (std::size_t i = 0; i < object->type.columns.size(); ++i) {
-                const std::string& at = object->type.columns[i].label;
-                const bool every = label.ends_with(".*") && at.starts_with(label.substr(0, label.size() - 1));
-                if (at == label || every) node->columns_taken.push_back(int(i));
-            }
-            if (node->columns_taken.empty())
-                return error(index.first->start, "the frame has no column `{}`", label), false;
-            *size = {std::int64_t(node->columns_taken.size()), 0};
-            return true;
-        }
-        if (v->type.value == ValueType::Str)
-            return error(index.first->start, "labels are of columns of frames{}",
-                         is_insert ? "; parts of matrices are assigned to by position" : ""),
-                   false;
-        if (v->type.is_matrix() && is_insert && !(v->rows.is(1) && v->columns.is(1)))
-            return error(index.first->start,
-                         "parts are assigned to by position or range, not by lists of positions"),
-                   false;
-        if (v->type.is_matrix() && !is_insert) {
-            if (differ(v->columns, {1, 0}))
-                violated(index.first->start, "a list of positions is one column, found {}", shape(v));
-            place->first = add(to_value_type(v, is_float(v->type.value) ? ValueType::F64 : ValueType::Si64,
-                                             index.first->start));
-            *size = v->rows;
-            return true;
-        }
-        if (v->type.is_frame() || v->type.is_list()) return scalar(index.first, v), false;
-        v = scalar(index.first, v);
-        place->first = add(v);
-        if (const auto at = known_position(v); at && all.known() && (*at >= all.number || *at < -all.number))
-            violated(index.first->start, "there is no {} {}; there are {}", what, *at, all.number);
-        *size = {1, 0};
-        return true;
-    }
-    Value* bounds[2] = {nullptr, nullptr};
-    const Node* written[2] = {index.first, index.last};
-    for (int i = 0; i < 2; ++i) {
-        if (!written[i]) continue;
-        Value* v = expression(written[i]);
-        if (v) v = scalar(written[i], v);
-        if (!v) return false;
-        bounds[i] = v;
-        (i ? place->last : place->first) = add(v);
-    }
-    auto lower = bounds[0] ? known_position(bounds[0]) : std::optional<std::int64_t>(0);
-    auto upper = bounds[1]     ? known_position(bounds[1])
-                 : all.known() ? std::optional(all.number)
-                               : std::nullopt;
-    const bool from_end = lower && *lower < 0;
-    if (from_end && all.known()) *lower += all.number;
-    if (upper && bounds[1] && (*upper < 0 || (from_end && *upper == 0)) && all.known())
-        *upper = *upper < 0 || !is_insert ? *upper + all.number : *lower + 1;
-    const bool known = lower && upper && *lower >= 0 && *upper >= 0;
-    if (!bounds[0] && !bounds[1]) return true;
-    if (all.known() && lower && upper) {
-        const bool fits = *lower >= 0 && *lower < all.number && *lower <= *upper && *upper <= all.number;
-        if (!fits)
-            violated(index.first ? index.first->start : index.last->start,
-                     "the range {}:{} does not lie in {} {}s", *lower, *upper, all.number, what);
-    }
-    *size = known && *upper >= *lower ? Dim{*upper - *lower, 0} : graph_.fresh_dim();
-    return true;
-}
-
-Value* Checker::extract(const Node* n) {
-    Value* of = expression(n->args[0]);
-    if (!of) return nullptr;
-    if (!of->type.is_matrix() && !of->type.is_frame())
-        return error(n->start, "only matrices and frames have rows and columns, this is {}", str(of->type));
-    GraphNode* node = graph_.node(GraphNode::Extract, n->loc);
-    node->args = {of};
-    Dim rows = of->rows, columns = of->columns;
-    const bool good = place(node, n->rows, false, false, &node->rows, &rows);
-    if (!place(node, n->columns, true, false, &node->columns, &columns) || !good) return nullptr;
-    Type type = of->type;
-    if (type.is_frame() && n->columns.kind != Index::All) {
-        std::vector<int>& taken = node->columns_taken;
-        if (taken.empty()) {  // by position
-            const auto count = std::int64_t(of->type.columns.size());
-            auto at = [&](int arg, std::int64_t none) -> std::optional<std::int64_t> {
-                if (arg < 0) return none;
-                const Value* v = node->args[std::size_t(arg)];
-                if (!v->constant) return std::nullopt;
-                return v->constant->integer + (v->constant->integer < 0 ? count : 0);
-            };
-            if (n->columns.kind == Index::Range) {
-                const auto lo = at(node->columns.first, 0);
-                auto hi = at(node->columns.last, count);
-                if (!lo || !hi)
-                    return error(n->start,
-                                 "which columns of a frame are taken has to be known before the run");
-                for (std::int64_t i = std::max<std::int64_t>(0, *lo); i < std::min(*hi, count); ++i)
-                    taken.push_back(int(i));
-            } else if (const Value* v = node->args[std::size_t(node->columns.first)]; v->type.is_scalar()) {
-                const auto one = at(node->columns.first, 0);
-                if (!one)
-                    return error(n->start,
-                                 "which columns of a frame are taken has to be known before the run");
-                if (*one < 0 || *one >= count)
-                    return error(n->start, "there is no column {}; there are {}", *one, count);
-                taken.push_back(int(*one));
-            } else {
-                const GraphNode* list = v->maker;
-                while (list && list->kind == GraphNode::Convert) list = list->args[0]->maker;
-                bool known = list && list->kind == GraphNode::Matrix;
-                for (std::size_t i = 0; known && i < list->cells; ++i) {
-                    const Value* cell = list->args[i];
-                    known = cell->constant.has_value();
-                    if (!known) break;
-                    const std::int64_t p = is_float(cell->type.value)
-                                               ? std::int64_t(std::floor(cell->constant->number))
-                                               : cell->constant->integer;
-                    const std::int64_t shifted = p + (p < 0 ? count : 0);
-                    if (shifted < 0 || shifted >= count)
-                        return error(n->start, "there is no column {}; there are {}", p, count);
-                    taken.push_back(int(shifted));
-                }
-                if (!known)
-                    return error(n->start,
-                                 "which columns of a frame are taken has to be known before the run");
-            }
-        }
-        type.columns.clear();
-        for (int i : taken) type.columns.push_back(of->type.columns[std::size_t(i)]);
-        columns = {std::int64_t(taken.size()), 0};
-        node->takes_columns = true;
-    }
-    region_->nodes.push_back(node);
-    return give(node, type, rows, columns);
-}
-
-Value* Checker::filter(const Node* n) {
-    Value* of = expression(n->args[0]);
-    if (!of) return nullptr;
-    if (!of->type.is_matrix() && !of->type.is_frame())
-        return error(n->start, "only matrices and frames have rows and columns, this is {}", str(of->type));
-    GraphNode* node = graph_.node(GraphNode::Filter, n->loc);
-    node->args = {of};
-    Dim dims[2] = {of->rows, of->columns};
-    const Index* indices[2] = {&n->rows, &n->columns};
-    GraphNode::Place* places[2] = {&node->rows, &node->columns};
-    for (int i = 0; i < 2; ++i) {
-        if (indices[i]->kind == Index::All) continue;
-        if (indices[i]->kind == Index::Range)
-            return error(n->start, "a filter takes columns of bits, not ranges");
-        Value* bits = expression(indices[i]->first);
-        if (!bits) return nullptr;
-        const Loc at = indices[i]->first->start;
-        if (!bits->type.is_matrix() || bits->type.value == ValueType::Str)
-            return error(at, "a filter takes a matrix of one column with a bit for each {}, found {}",
-                         i ? "column" : "row", str(bits->type));
-        if (differ(bits->columns, {1, 0}) || differ(bits->rows, dims[i]))
-            violated(at, "a bit for each of {} {}s is needed here, found {}",
-                     dims[i].known() ? std::to_string(dims[i].number) : "?", i ? "column" : "row",
-                     shape(bits));
-        if (i && of->type.is_frame())
-            return error(at, "columns of frames are taken by label or position, not by bits");
-        places[i]->kind = Index::One;
-        places[i]->first = int(node->args.size());
-        node->args.push_back(to_value_type(bits, ValueType::Bool, at));
-        dims[i] = graph_.fresh_dim();
-    }
-    region_->nodes.push_back(node);
-    return give(node, of->type, dims[0], dims[1]);
-}
-
-Value* Checker::insert(Value* into, const Target& t, Value* value) {
-    if (!into->type.is_matrix())
-        return error(t.loc, "parts of matrices can be assigned to, `{}` is {}", t.name, str(into->type));
-    GraphNode* node = graph_.node(GraphNode::Insert, t.loc);
-    node->args = {into, value};
-    Dim rows = into->rows, columns = into->columns;
-    bool good = place(node, t.rows, false, true, &node->rows, &rows);
-    good &= place(node, t.columns, true, true, &node->columns, &columns);
-    if (!good || !value) return nullptr;
-    if (!value->type.is_matrix())
-        return error(t.loc, "a matrix is assigned to a part of a matrix, found {}", str(value->type));
-    if (value->type.value != into->type.value)
-        return error(t.loc, "`{}` holds {}, found {}; convert it, `as.{}(…)`", t.name,
-                     name_of(into->type.value), name_of(value->type.value), name_of(into->type.value));
-    if (differ(rows, value->rows) || differ(columns, value->columns))
-        violated(t.loc, "the part has {} x {} cells, the value {}", rows.number, columns.number,
-                 shape(value));
-    region_->nodes.push_back(node);
-    return give(node, into->type, into->rows, into->columns);
+    return give_either(node, sides[0], sides[1], taken(c, sides[0], sides[1], joined));
 }
 
 }  // namespace weld::daphne

@@ -124,8 +124,7 @@ class Planner {
     /// A scalar as a column of the table.
     Value* spread(Value* v) {
         if (!v || v->type.is_matrix()) return v;
-        if (has_one_row_)
-            return c_.convert(v, {.data = DataType::Matrix, .value = v->type.value, .columns = {}}, loc_);
+        if (has_one_row_) return c_.convert(v, Type::matrix(v->type.value), loc_);
         Value* rows = call_of(c_, "nrow", {table_}, loc_);
         Value* filled = call_of(c_, "fill", {v, rows, c_.constant(integer_constant(1), loc_)}, loc_);
         if (filled) filled->rows = table_->rows;

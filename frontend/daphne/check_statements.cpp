@@ -151,24 +151,46 @@ Value* Checker::join(Value* a, Value* b, Loc loc, std::string_view what) {
     return v;
 }
 
+/// `joined`, or as much as is known of the side that is taken, if that is known.
+Value* Checker::taken(const Value* condition, const Value* then, const Value* otherwise, Value* joined) {
+    if (!condition || !condition->constant) return joined;
+    return graph_.like(condition->constant->integer ? *then : *otherwise);
+}
+
+/// A further result of an `if`: one of its sides'.
+Value* Checker::give_either(GraphNode* node, Value* then, Value* otherwise, Value* joined) {
+    joined->maker = node;
+    node->results.push_back(joined);
+    node->regions[0].results.push_back(then);
+    node->regions[1].results.push_back(otherwise);
+    return joined;
+}
+
+/// Calls `walk` for each region of an `if`, with the scopes as they are now, which stay.
+void Checker::walk_sides(GraphNode* node, const std::function<void(std::size_t side)>& walk) {
+    Region* outer = region_;
+    const bool was_certain = std::exchange(certain_, false);
+    const std::vector<Scope> before = scopes_;
+    for (std::size_t side = 0; side < 2; ++side) {
+        scopes_ = before;
+        region_ = &node->regions[side];
+        walk(side);
+    }
+    region_ = outer;
+    certain_ = was_certain;
+    scopes_ = before;
+}
+
 void Checker::if_statement(const Statement* s) {
     Value* c = condition(s->value);
     GraphNode* node = graph_.node(GraphNode::If, s->loc);
     node->args = {c};
     node->regions.resize(2);
-    Region* outer = region_;
-    const bool was_certain = std::exchange(certain_, false);
-    const std::vector<Scope> before = scopes_;
     std::vector<Scope> after[2];
-    for (int side = 0; side < 2; ++side) {
-        scopes_ = before;
-        region_ = &node->regions[std::size_t(side)];
+    walk_sides(node, [&](std::size_t side) {
         scoped(side ? s->otherwise : s->body);
         after[side] = scopes_;
-    }
-    region_ = outer;
-    certain_ = was_certain;
-    scopes_ = before;
+    });
     for (std::size_t depth = 0; depth < scopes_.size(); ++depth) {
         for (auto& [name, variable] : scopes_[depth]) {
             Value* then = after[0][depth].at(name).value;
@@ -177,19 +199,10 @@ void Checker::if_statement(const Statement* s) {
                 variable.value = then;
                 continue;
             }
-            Value* joined = join(then, otherwise, s->loc, "`" + name + "`");
-            if (joined && c && c->constant) {  // what is known of the side that is taken
-                Value* taken = c->constant->integer ? then : otherwise;
-                const std::uint32_t id = joined->id;
-                *joined = *taken;
-                joined->id = id;
-            }
-            variable.value = joined;
-            if (!joined) continue;
-            joined->maker = node;
-            node->results.push_back(joined);
-            node->regions[0].results.push_back(then);
-            node->regions[1].results.push_back(otherwise);
+            variable.value = join(then, otherwise, s->loc, "`" + name + "`");
+            if (variable.value)
+                variable.value =
+                    give_either(node, then, otherwise, taken(c, then, otherwise, variable.value));
         }
     }
     region_->nodes.push_back(node);
@@ -206,25 +219,17 @@ void Checker::returning_if(const Statement* s, const Rest* rest) {
     GraphNode* node = graph_.node(GraphNode::If, s->loc);
     node->args = {c};
     node->regions.resize(2);
-    Region* outer = region_;
-    const bool was_certain = std::exchange(certain_, false);
-    const std::vector<Scope> before = scopes_;
     std::vector<Value*> sides[2];
     bool returned[2];
-    for (int side = 0; side < 2; ++side) {
-        scopes_ = before;
-        region_ = &node->regions[std::size_t(side)];
+    walk_sides(node, [&](std::size_t side) {
         frame_->returned = false;
         frame_->results.clear();
         scopes_.emplace_back();
         statements(side ? s->otherwise : s->body, rest);
         returned[side] = frame_->returned;
         sides[side] = std::move(frame_->results);
-    }
+    });
     --depth_;
-    region_ = outer;
-    certain_ = was_certain;
-    scopes_ = before;
     region_->nodes.push_back(node);
     frame_->returned = true;
     frame_->results.clear();
@@ -237,12 +242,7 @@ void Checker::returning_if(const Statement* s, const Rest* rest) {
     }
     for (std::size_t i = 0; i < sides[0].size(); ++i) {
         Value* joined = join(sides[0][i], sides[1][i], s->loc, "the result");
-        frame_->results.push_back(joined);
-        if (!joined) continue;
-        joined->maker = node;
-        node->results.push_back(joined);
-        node->regions[0].results.push_back(sides[0][i]);
-        node->regions[1].results.push_back(sides[1][i]);
+        frame_->results.push_back(joined ? give_either(node, sides[0][i], sides[1][i], joined) : nullptr);
     }
 }
 
@@ -291,8 +291,7 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
     std::vector<std::string_view> names;
     for (std::string_view name : assigned) {
         Variable* v = find(name);
-        if (!v || v->read_only) continue;
-        if (!v->value) continue;
+        if (!v || v->read_only || !v->value) continue;
         names.push_back(name);
         node->args.push_back(v->value);
     }
@@ -315,11 +314,7 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
         scopes_ = before;
         std::vector<Value*> params;
         for (std::size_t i = 0; i < names.size(); ++i) {
-            Value* p = graph_.value(known[i].type);
-            const std::uint32_t id = p->id;
-            *p = known[i];
-            p->id = id;
-            p->maker = nullptr;
+            Value* p = graph_.like(known[i]);
             name_dims(p);
             params.push_back(p);
             find(names[i])->value = p;
@@ -341,10 +336,7 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
     certain_ = was_certain;
     scopes_ = before;
     for (std::size_t i = 0; i < names.size(); ++i) {
-        Value* after = graph_.value(known[i].type);
-        const std::uint32_t id = after->id;
-        *after = known[i];
-        after->id = id;
+        Value* after = graph_.like(known[i]);
         name_dims(after);
         after->maker = node;
         node->results.push_back(after);
@@ -386,12 +378,11 @@ void Checker::for_loop(const Statement* s) {
         step = constant(integer_constant(to->constant->integer >= from->constant->integer ? 1 : -1), s->loc);
     node->args = {from, to, step};
     node->regions.resize(1);
-    if (from && to && !step && !s->step) node->text = "either way";
     loop_over(node, s, 3, [&](Region& body) {
         region_ = &body;
         const std::size_t depth = scopes_.size();
         scopes_.emplace_back();
-        Value* i = graph_.value({.data = DataType::Scalar, .value = ValueType::Si64});
+        Value* i = graph_.value(Type::scalar(ValueType::Si64));
         body.params.insert(body.params.begin(), i);
         scopes_.back()[std::string(s->targets[0].name)] = {i, true};
         scoped(s->body);

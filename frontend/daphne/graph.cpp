@@ -14,6 +14,18 @@ Value* Graph::value(const Type& type) {
     return &values_.back();
 }
 
+Value* Graph::like(const Value& known) {
+    Value* v = value(known.type);
+    const std::uint32_t id = v->id;
+    *v = known;
+    v->id = id;
+    v->maker = nullptr;
+    return v;
+}
+
+std::string str(Dim d) { return d.known() ? std::to_string(d.number) : "?"; }
+std::string shape(const Value* v) { return str(v->rows) + " x " + str(v->columns); }
+
 GraphNode* Graph::node(GraphNode::Kind kind, Loc loc) {
     nodes_.emplace_back();
     nodes_.back().kind = kind;
@@ -40,8 +52,6 @@ std::string str(const Constant& c) {
     if (is_unsigned(c.value)) return fmt::format("{}", std::uint64_t(c.integer));
     return fmt::format("{}", c.integer);
 }
-
-std::string str(Dim d) { return d.known() ? std::to_string(d.number) : "?"; }
 
 /// The type with all that is known of the value: `matrix<2x3 f64 sparsity 0.1>`.
 std::string str(const Value& v) {
@@ -117,7 +127,6 @@ class Printer {
             case GraphNode::Repeat: return "for, from " + list(n.args);
             case GraphNode::Call: return fmt::format("{}({})", n.function->name, list(n.args));
             case GraphNode::Map: return fmt::format("map {} {}", n.function->name, list(n.args));
-            case GraphNode::Fail: return "fail " + quoted(n.text);
         }
         return "";
     }

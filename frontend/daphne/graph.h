@@ -56,6 +56,10 @@ struct Value {
     GraphNode* maker = nullptr;  ///< null for parameters
 };
 
+/// For messages: `3`, `?`; `3 x ?`.
+std::string str(Dim d);
+std::string shape(const Value* v);
+
 struct Region {
     std::vector<Value*> params;
     std::vector<GraphNode*> nodes;
@@ -84,16 +88,14 @@ struct GraphNode {
                    ///< state
         Call,      ///< `function` of `args`
         Map,       ///< `function` of each cell of args[0]
-        Fail,      ///< ends the run: `text`
     };
     Kind kind = Constant;
     Loc loc;
     const daphne::Builtin* builtin = nullptr;
     daphne::Operator op = daphne::Operator::Add;
-    ValueType operand = ValueType::F64;  ///< Operator, some built-ins: what cells are converted to before
     const GraphFunction* function = nullptr;
     bool does_first = false;  ///< Loop: the body comes before the condition
-    std::string text;
+    std::string text;         ///< Builtin groupBy: a character for each aggregate (relations.cpp)
     std::vector<Value*> args;
     std::vector<Value*> results;
     std::vector<Region> regions;
@@ -134,6 +136,8 @@ class Graph {
     }
 
     Value* value(const Type& type);
+    /// Another value of which the same is known.
+    Value* like(const Value& known);
     GraphNode* node(GraphNode::Kind kind, Loc loc);
     Dim fresh_dim() { return {-1, ++dims_}; }
 

@@ -225,7 +225,6 @@ void Lowering::node(const GraphNode& n) {
             return bind(n.results[0],
                         make_struct(m_, {all, get_field(m_, var(m_, x), 1), get_field(m_, var(m_, x), 2)}));
         }
-        case GraphNode::Fail: return act(fmt::format("assert(false, \"{}\")", n.text), {}, n.loc);
     }
 }
 

@@ -18,8 +18,6 @@ static constexpr Builtin kJoin = {"(join)", "", nullptr, lower_join, ""};
 static constexpr Builtin kMembers = {"(members)", "", nullptr, lower_members, ""};
 static constexpr Builtin kGroup = {"(group)", "", nullptr, lower_group, ""};
 
-static Type frame_type() { return {.data = DataType::Frame, .value = ValueType::F64, .columns = {}}; }
-static Type matrix_type(ValueType v) { return {.data = DataType::Matrix, .value = v, .columns = {}}; }
 static Dim count_dim(std::size_t n) { return {std::int64_t(n), 0}; }
 
 static GraphNode* node_of(Checker& checker, const Builtin& builtin, std::vector<Value*> args, Loc loc) {
@@ -47,10 +45,10 @@ Value* column_of(Checker& checker, Value* frame, std::size_t i, Loc loc) {
     node->takes_columns = true;
     node->columns.kind = Index::One;
     node->columns_taken = {int(i)};
-    Type type = frame_type();
+    Type type = Type::frame();
     type.columns = {frame->type.columns[i]};
     Value* one = checker.give(node, type, frame->rows, count_dim(1));
-    return checker.convert(one, matrix_type(type.columns[0].value), loc);
+    return checker.convert(one, Type::matrix(type.columns[0].value), loc);
 }
 
 std::vector<Value*> columns_of(Checker& checker, Value* frame, Loc loc) {
@@ -112,7 +110,7 @@ Value* joined(Checker& checker, Value* lhs, Value* rhs, const std::vector<Value*
 }
 
 Value* members(Checker& checker, const std::vector<Value*>& left, const std::vector<Value*>& right, Loc loc) {
-    return checker.give(node_of(checker, kMembers, both(left, right), loc), matrix_type(ValueType::Bool),
+    return checker.give(node_of(checker, kMembers, both(left, right), loc), Type::matrix(ValueType::Bool),
                         left[0]->rows, count_dim(1));
 }
 
@@ -128,7 +126,7 @@ Value* as_aggregated(Checker& checker, Aggregated::What what, Value* column, Loc
 Value* grouped(Checker& checker, const std::vector<Value*>& keys, const std::vector<std::string>& labels,
                const std::vector<Aggregated>& aggregated, Loc loc) {
     std::vector<Value*> args = keys;
-    Type type = frame_type();
+    Type type = Type::frame();
     for (std::size_t i = 0; i < keys.size(); ++i) type.columns.push_back({labels[i], keys[i]->type.value});
     std::string text;
     for (const Aggregated& a : aggregated) {

@@ -8,9 +8,6 @@
 
 namespace weld::daphne {
 
-static Type matrix_of(ValueType v) { return {.data = DataType::Matrix, .value = v, .columns = {}}; }
-static Type scalar_of(ValueType v) { return {.data = DataType::Scalar, .value = v, .columns = {}}; }
-static Type list_of(ValueType v) { return {.data = DataType::List, .value = v, .columns = {}}; }
 static ValueType as_float(ValueType v) { return v == ValueType::F32 ? v : ValueType::F64; }
 static ValueType as_number(ValueType v) { return v == ValueType::Bool ? ValueType::Si64 : v; }
 static constexpr Dim kOne{1, 0};
@@ -19,7 +16,7 @@ static constexpr Dim kOne{1, 0};
 
 bool rule_fill(Call& c) {
     if (!c.want_scalar(0) || !c.want_integer(1) || !c.want_integer(2)) return false;
-    Value* out = c.give(matrix_of(c[0]->type.value), c.checker.dim_of(c[1]), c.checker.dim_of(c[2]));
+    Value* out = c.give(Type::matrix(c[0]->type.value), c.checker.dim_of(c[1]), c.checker.dim_of(c[2]));
     if (const auto& k = c[0]->constant; k && k->value != ValueType::Str)
         out->sparsity = is_float(k->value) ? k->number != 0 : k->integer != 0;
     out->symmetric = out->rows == out->columns;
@@ -63,7 +60,7 @@ bool rule_random(Call& c) {
     if (value == ValueType::Str) return c.wrong(2, "`rand` makes numbers, found {}", str(c[2]->type));
     c.args[2] = c.checker.to_scalar(c[2], value, c.places[2]);
     c.args[3] = c.checker.to_scalar(c[3], value, c.places[3]);
-    Value* out = c.give(matrix_of(value), c.checker.dim_of(c[0]), c.checker.dim_of(c[1]));
+    Value* out = c.give(Type::matrix(value), c.checker.dim_of(c[0]), c.checker.dim_of(c[1]));
     if (c[4]->constant) out->sparsity = c[4]->constant->number;
     return true;
 }
@@ -72,7 +69,7 @@ bool rule_sample(Call& c) {
     if (!c.want_scalar(0) || !c.want_integer(1) || !c.want_bool(2) || !c.want_integer(3)) return false;
     if (c[0]->type.value == ValueType::Str) return c.wrong(0, "`range` of `sample` is a number");
     c.args[0] = c.checker.to_scalar(c[0], as_number(c[0]->type.value), c.places[0]);
-    c.give(matrix_of(c[0]->type.value), c.checker.dim_of(c[1]), kOne);
+    c.give(Type::matrix(c[0]->type.value), c.checker.dim_of(c[1]), kOne);
     return true;
 }
 
@@ -100,13 +97,13 @@ bool rule_sequence(Call& c) {
             rows = {std::max<std::int64_t>(0, (to - from) / inc + 1), 0};
         if (inc != 0 && ((inc > 0) != (to > from)) && to != from) rows = {0, 0};
     }
-    c.give(matrix_of(value), rows, kOne);
+    c.give(Type::matrix(value), rows, kOne);
     return true;
 }
 
 bool rule_type_of(Call& c) {
     if (c[0]->type.is_list()) return c.wrong(0, "`typeOf` takes scalars, matrices and frames");
-    Value* out = c.give(scalar_of(ValueType::Str));
+    Value* out = c.give(Type::scalar(ValueType::Str));
     if (c[0]->type.is_scalar())
         out->constant = Constant{.value = ValueType::Str,
                                  .integer = 0,
@@ -123,21 +120,21 @@ bool rule_count_of(Call& c) {
     const Dim n = what == "rows"      ? c[0]->rows
                   : what == "columns" ? c[0]->columns
                                       : c.checker.product(c[0]->rows, c[0]->columns);
-    Value* out = c.give(scalar_of(ValueType::Size));
+    Value* out = c.give(Type::scalar(ValueType::Size));
     if (n.known()) out->constant = integer_constant(n.number, ValueType::Size);
     return true;
 }
 
 bool rule_sparsity(Call& c) {
     if (!c.want_numbers(0)) return false;
-    c.give(scalar_of(ValueType::F64));
+    c.give(Type::scalar(ValueType::F64));
     return true;
 }
 
 bool rule_is_symmetric(Call& c) {
     if (!c.want_matrix(0)) return false;
     if (differ(c[0]->rows, c[0]->columns)) c.violated(0, "only square matrices can be symmetric");
-    c.give(scalar_of(ValueType::Bool));
+    c.give(Type::scalar(ValueType::Bool));
     return true;
 }
 
@@ -148,8 +145,8 @@ static bool cells(Call& c, ValueType result, std::size_t operands) {
     Dim rows, columns;
     c.checker.broadcast({c.args.begin(), c.args.begin() + std::ptrdiff_t(operands)}, c.loc, &any_matrix,
                         &rows, &columns);
-    if (any_matrix) c.give(matrix_of(result), rows, columns);
-    else c.give(scalar_of(result));
+    if (any_matrix) c.give(Type::matrix(result), rows, columns);
+    else c.give(Type::scalar(result));
     return true;
 }
 
@@ -230,7 +227,7 @@ bool rule_outer_operator(Call& c) {
 }
 static bool outer(Call& c, ValueType operand, ValueType result) {
     convert_to(c, operand);
-    c.give(matrix_of(result), c[0]->rows, c[1]->columns);
+    c.give(Type::matrix(result), c[0]->rows, c[1]->columns);
     c.node->is_outer = true;
     return true;
 }
@@ -260,7 +257,7 @@ static bool aggregated(Call& c, ValueType cells, ValueType result) {
     if (c.has(2)) return c.wrong(1, "`{}` by groups is not supported yet", c.builtin.name);
     if (!c.has(1)) {
         c.args.resize(1);
-        c.give(scalar_of(result));
+        c.give(Type::scalar(result));
         return true;
     }
     const auto axis = c.known_integer(1);
@@ -269,8 +266,8 @@ static bool aggregated(Call& c, ValueType cells, ValueType result) {
         return c.wrong(1, "an axis is 0, for a value of each row, or 1, for one of each column; found {}",
                        *axis);
     c.args.resize(2);
-    if (*axis == 0) c.give(matrix_of(result), c[0]->rows, kOne);
-    else c.give(matrix_of(result), kOne, c[0]->columns);
+    if (*axis == 0) c.give(Type::matrix(result), c[0]->rows, kOne);
+    else c.give(Type::matrix(result), kOne, c[0]->columns);
     return true;
 }
 bool rule_aggregate(Call& c) {
@@ -377,7 +374,7 @@ bool rule_order(Call& c) {
         if (!c[i]->constant) return c.wrong(i, "`order` has to know before the run which way it goes");
     }
     const bool positions = c[c.size() - 1]->constant->integer;
-    if (positions) c.give(matrix_of(ValueType::Size), c[0]->rows, kOne);
+    if (positions) c.give(Type::matrix(ValueType::Size), c[0]->rows, kOne);
     else c.give(c[0]->type, c[0]->rows, c[0]->columns);
     return true;
 }
@@ -398,7 +395,7 @@ bool rule_eigen(Call& c) {
     convert_to(c, as_float(c[0]->type.value));
     if (differ(c[0]->rows, c[0]->columns)) c.violated(0, "`eigen` takes a square matrix");
     c.give(c[0]->type, c[0]->rows, kOne);
-    c.also(c[0]->type, c[0]->rows, c[0]->rows);
+    c.give(c[0]->type, c[0]->rows, c[0]->rows);
     return true;
 }
 bool rule_syrk(Call& c) {
@@ -460,7 +457,7 @@ bool rule_ctable(Call& c) {
         rows = c.checker.dim_of(c[at]), columns = c.checker.dim_of(c[at + 1]);
     }
     c.args = args;
-    c.give(matrix_of(args[2]->type.value), rows, columns);
+    c.give(Type::matrix(args[2]->type.value), rows, columns);
     return true;
 }
 
@@ -474,7 +471,7 @@ bool rule_create_list(Call& c) {
             return c.wrong(i, "a list holds matrices of one type, found {} and {}", str(c[0]->type),
                            str(c[i]->type));
     }
-    c.give(list_of(c[0]->type.value));
+    c.give(Type::list(c[0]->type.value));
     return true;
 }
 static bool want_list(Call& c) {
@@ -483,7 +480,7 @@ static bool want_list(Call& c) {
 }
 bool rule_list_length(Call& c) {
     if (!want_list(c)) return false;
-    c.give(scalar_of(ValueType::Size));
+    c.give(Type::scalar(ValueType::Size));
     return true;
 }
 bool rule_list_append(Call& c) {
@@ -496,7 +493,7 @@ bool rule_list_append(Call& c) {
 bool rule_list_remove(Call& c) {
     if (!want_list(c) || !c.want_integer(1)) return false;
     c.give(c[0]->type);
-    c.also(matrix_of(c[0]->type.value), c.checker.graph().fresh_dim(), c.checker.graph().fresh_dim());
+    c.give(Type::matrix(c[0]->type.value), c.checker.graph().fresh_dim(), c.checker.graph().fresh_dim());
     return true;
 }
 
@@ -524,7 +521,7 @@ bool rule_stop(Call& c) {
 }
 bool rule_now(Call& c) {
     c.args.clear();
-    c.give(scalar_of(ValueType::Si64));
+    c.give(Type::scalar(ValueType::Si64));
     return true;
 }
 bool rule_profiling(Call& c) {
@@ -540,14 +537,14 @@ bool rule_one_hot(Call& c) {
     if (differ(c[1]->rows, kOne) || differ(c[1]->columns, c[0]->columns))
         c.violated(1, "`info` of `oneHot` has one row, and a number for each column");
     const bool text = c[0]->type.value == ValueType::Str;
-    c.give(text ? matrix_of(ValueType::Si64) : c[0]->type, c[0]->rows, c.checker.graph().fresh_dim());
+    c.give(text ? Type::matrix(ValueType::Si64) : c[0]->type, c[0]->rows, c.checker.graph().fresh_dim());
     return true;
 }
 bool rule_recode(Call& c) {
     if (!c.want_matrix(0) || !c.want_bool(1)) return false;
     if (differ(c[0]->columns, kOne)) c.violated(0, "`recode` takes a matrix of one column");
-    c.give(matrix_of(ValueType::Si64), c[0]->rows, kOne);
-    c.also(c[0]->type, c.checker.graph().fresh_dim(), kOne);
+    c.give(Type::matrix(ValueType::Si64), c[0]->rows, kOne);
+    c.give(c[0]->type, c.checker.graph().fresh_dim(), kOne);
     return true;
 }
 bool rule_bin(Call& c) {
@@ -568,7 +565,7 @@ bool rule_quantize(Call& c) {
         c.args[i] = c.checker.to_scalar(c[i], ValueType::F32, c.places[i]);
     }
     c.args[0] = c.checker.to_value_type(c[0], ValueType::F32, c.places[0]);
-    c.give(matrix_of(ValueType::Ui8), c[0]->rows, c[0]->columns);
+    c.give(Type::matrix(ValueType::Ui8), c[0]->rows, c[0]->columns);
     return true;
 }
 

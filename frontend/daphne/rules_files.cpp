@@ -39,13 +39,12 @@ static bool described(Call& c, bool is_frame) {
     if (!meta) return false;
     auto dim = [&](std::int64_t n) { return n < 0 ? c.checker.graph().fresh_dim() : Dim{n, 0}; };
     if (!is_frame) {
-        Value* out = c.give({.data = DataType::Matrix, .value = meta->value, .columns = {}}, dim(meta->rows),
-                            dim(meta->num_columns));
+        Value* out = c.give(Type::matrix(meta->value), dim(meta->rows), dim(meta->num_columns));
         if (meta->non_zeros && meta->rows > 0 && meta->num_columns > 0)
             out->sparsity = double(*meta->non_zeros) / (double(meta->rows) * double(meta->num_columns));
         return true;
     }
-    Type type{.data = DataType::Frame, .value = ValueType::F64, .columns = meta->columns};
+    Type type = Type::frame(meta->columns);
     for (std::int64_t i = 0; !meta->has_schema() && i < meta->num_columns; ++i)
         type.columns.push_back({"col_" + std::to_string(i), meta->value});
     c.give(type, dim(meta->rows), {std::int64_t(type.columns.size()), 0});

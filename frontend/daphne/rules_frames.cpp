@@ -103,7 +103,7 @@ bool rule_cartesian(Call& c) {
 /// The numbers of the rows for which `bits` say so.
 static Value* numbers_of(Call& c, Value* bits, Dim rows) {
     c.args = {bits};
-    return c.give({.data = DataType::Matrix, .value = ValueType::Size, .columns = {}}, rows, {1, 0});
+    return c.give(Type::matrix(ValueType::Size), rows, {1, 0});
 }
 
 static Value* one_column(Call& c, Value* frame, std::size_t i) {

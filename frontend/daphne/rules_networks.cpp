@@ -45,7 +45,7 @@ bool rule_affine(Call& c) {
 /// Data, height and width of images.
 static void give_images(Call& c) {
     c.give(c[0]->type, c[0]->rows, c.checker.graph().fresh_dim());
-    for (int i = 0; i < 2; ++i) c.also({.data = DataType::Scalar, .value = ValueType::Size, .columns = {}});
+    for (int i = 0; i < 2; ++i) c.give(Type::scalar(ValueType::Size));
 }
 
 bool rule_pool(Call& c) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace weld::daphne {
@@ -27,6 +28,13 @@ struct Type {
         ValueType::F64;           ///< of the cells; of a list, of the cells of its matrices; not of frames
     std::vector<Column> columns;  ///< of a frame
     friend bool operator==(const Type&, const Type&) = default;
+
+    static Type scalar(ValueType v) { return {DataType::Scalar, v, {}}; }
+    static Type matrix(ValueType v) { return {DataType::Matrix, v, {}}; }
+    static Type list(ValueType v) { return {DataType::List, v, {}}; }
+    static Type frame(std::vector<Column> columns = {}) {
+        return {DataType::Frame, ValueType::F64, std::move(columns)};
+    }
 
     bool is_scalar() const { return data == DataType::Scalar; }
     bool is_matrix() const { return data == DataType::Matrix; }
