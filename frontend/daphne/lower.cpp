@@ -62,6 +62,32 @@ std::string Lowering::cells(std::string_view name, const Value* v) {
     return fmt::format("({} * {})", rows(name, v), columns(name, v));
 }
 
+std::string filled_in(std::string_view text, const Value* x) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size();) {
+        auto is = [&](std::string_view word) {
+            const bool begins = i == 0 || !std::isalnum(static_cast<unsigned char>(text[i - 1]));
+            const std::size_t end = i + word.size();
+            return begins && text.substr(i).starts_with(word) &&
+                   (end == text.size() || !std::isalnum(static_cast<unsigned char>(text[end])));
+        };
+        if (is("rows")) out += Lowering::rows("x", x), i += 4;
+        else if (is("columns")) out += Lowering::columns("x", x), i += 7;
+        else if (is("T")) out += cell(x), i += 1;
+        else out += text[i++];
+    }
+    return out;
+}
+
+std::string weld_string(std::string_view text) {
+    std::string literal = "\"";
+    for (char ch : text)
+        literal += ch == '"' || ch == '\\' ? fmt::format("\\{}", ch)
+                   : ch == '\n'            ? "\\n"
+                                           : std::string(1, ch);
+    return literal + '"';
+}
+
 // ---- values
 
 const weld::Type* Lowering::weld_type(const daphne::Type& t) {
@@ -146,11 +172,14 @@ void Lowering::define(const Value* out, std::string_view text, const std::vector
 
 void Lowering::define(const std::vector<Value*>& outs, std::string_view text, const std::vector<Named>& args,
                       Loc loc) {
-    const Expr* e = apply(text, args, loc);
-    if (!e) return;
+    if (const Expr* e = apply(text, args, loc)) bind_fields(outs, e);
+}
+
+void Lowering::bind_fields(const std::vector<Value*>& outs, const Expr* e, std::size_t from) {
     const Symbol* all = m_.symbol("all", e->type);
     lets_->emplace_back(all, e);
-    for (std::size_t i = 0; i < outs.size(); ++i) bind(outs[i], get_field(m_, var(m_, all), i, loc));
+    for (std::size_t i = 0; i < outs.size(); ++i)
+        bind(outs[i], get_field(m_, var(m_, all), from + i, e->loc));
 }
 
 void Lowering::act(std::string_view text, const std::vector<Named>& args, Loc loc) {
@@ -205,26 +234,7 @@ void Lowering::node(const GraphNode& n) {
         case GraphNode::Loop: return loop(n);
         case GraphNode::Repeat: return repeat(n);
         case GraphNode::Call: return call(n);
-        case GraphNode::Map: {
-            const weld::Function* f = function(*n.function);
-            const Value* of = n.args[0];
-            const Symbol* x = m_.symbol("x", weld_type(of->type));
-            lets_->emplace_back(x, value(of));
-            const weld::Type* cell = weld_type(n.results[0]->type)->args[0]->elem();
-            const weld::Type* elem = x->type->args[0]->elem();
-            const weld::Type* args[] = {cell};
-            const Symbol *b = m_.symbol("b", m_.types.builder(BuilderKind::Appender, args)),
-                         *i = m_.symbol("i", m_.types.i64()), *e = m_.symbol("e", elem);
-            const Expr* call_it = weld::call(m_, f, std::vector<const Expr*>{var(m_, e)}, n.loc);
-            const Expr* one = f->type->result()->is_struct() ? get_field(m_, call_it, 0) : call_it;
-            const Expr* body = merge(m_, var(m_, b), one);
-            const Expr* data = get_field(m_, var(m_, x), 0);
-            const Expr* all =
-                weld::result(m_, weld::loop(m_, std::vector<const Expr*>{data}, new_builder(m_, b->type),
-                                            lambda(m_, {b, i, e}, body)));
-            return bind(n.results[0],
-                        make_struct(m_, {all, get_field(m_, var(m_, x), 1), get_field(m_, var(m_, x), 2)}));
-        }
+        case GraphNode::Map: return map(n);
     }
 }
 
@@ -386,13 +396,10 @@ void Lowering::if_node(const GraphNode& n) {
     const Expr* c = value(n.args[0]);
     const Expr* then = region(n.regions[0], {}, all_of(n.regions[0].results), n.loc);
     const Expr* otherwise = region(n.regions[1], {}, all_of(n.regions[1].results), n.loc);
-    const Expr* e = if_(m_, c, then, otherwise, n.loc);
-    const Symbol* all = m_.symbol("branch", e->type);
-    lets_->emplace_back(all, e);
-    for (std::size_t i = 0; i < n.results.size(); ++i) bind(n.results[i], get_field(m_, var(m_, all), i));
+    bind_fields(n.results, if_(m_, c, then, otherwise, n.loc));
 }
 
-/// The fields of a state, those known as numbers of rows and columns by these.
+/// `count` fields of a state.
 static std::vector<const Expr*> fields(Module& m, const Symbol* state, std::size_t from, std::size_t count) {
     std::vector<const Expr*> all;
     for (std::size_t i = 0; i < count; ++i) all.push_back(get_field(m, var(m, state), from + i));
@@ -432,9 +439,7 @@ void Lowering::loop(const GraphNode& n) {
         const Expr* all = iterate(m_, var(m_, first), lambda(m_, {state}, pair), n.loc);
         rounds = if_(m_, enters, all, var(m_, first), n.loc);
     }
-    const Symbol* done = m_.symbol("done", rounds->type);
-    lets_->emplace_back(done, rounds);
-    for (std::size_t i = 0; i < n.results.size(); ++i) bind(n.results[i], get_field(m_, var(m_, done), i));
+    bind_fields(n.results, rounds);
 }
 
 void Lowering::repeat(const GraphNode& n) {
@@ -488,10 +493,7 @@ void Lowering::repeat(const GraphNode& n) {
         {after, made}, {next, scalar_op(m_, Op::Add, {get_field(m_, var(m_, state), 0), number(1)})}};
     const Expr* all = iterate(m_, init, lambda(m_, {state}, block(m_, lets, pair)), n.loc);
     const Expr* rounds = if_(m_, scalar_op(m_, Op::Gt, {count, number(0)}), all, init, n.loc);
-    const Symbol* done = m_.symbol("done", rounds->type);
-    lets_->emplace_back(done, rounds);
-    for (std::size_t i = 0; i < n.results.size(); ++i)
-        bind(n.results[i], get_field(m_, var(m_, done), i + 1));
+    bind_fields(n.results, rounds, 1);
 }
 
 // ---- functions
@@ -516,14 +518,30 @@ const weld::Function* Lowering::function(const GraphFunction& f) {
     return made;
 }
 
+void Lowering::map(const GraphNode& n) {
+    const weld::Function* f = function(*n.function);
+    const Value* of = n.args[0];
+    const Symbol* x = m_.symbol("x", weld_type(of->type));
+    lets_->emplace_back(x, value(of));
+    const weld::Type* cell = weld_type(n.results[0]->type)->args[0]->elem();
+    const weld::Type* elem = x->type->args[0]->elem();
+    const weld::Type* args[] = {cell};
+    const Symbol *b = m_.symbol("b", m_.types.builder(BuilderKind::Appender, args)),
+                 *i = m_.symbol("i", m_.types.i64()), *e = m_.symbol("e", elem);
+    const Expr* call_it = weld::call(m_, f, std::vector<const Expr*>{var(m_, e)}, n.loc);
+    const Expr* one = f->type->result()->is_struct() ? get_field(m_, call_it, 0) : call_it;
+    const Expr* body = merge(m_, var(m_, b), one);
+    const Expr* data = get_field(m_, var(m_, x), 0);
+    const Expr* all = weld::result(m_, weld::loop(m_, std::vector<const Expr*>{data},
+                                                  new_builder(m_, b->type), lambda(m_, {b, i, e}, body)));
+    bind(n.results[0], make_struct(m_, {all, get_field(m_, var(m_, x), 1), get_field(m_, var(m_, x), 2)}));
+}
+
 void Lowering::call(const GraphNode& n) {
     const weld::Function* f = function(*n.function);
     std::vector<const Expr*> args;
     for (const Value* a : n.args) args.push_back(value(a));
-    const Expr* e = weld::call(m_, f, args, n.loc);
-    const Symbol* all = m_.symbol("called", e->type);
-    lets_->emplace_back(all, e);
-    for (std::size_t i = 0; i < n.results.size(); ++i) bind(n.results[i], get_field(m_, var(m_, all), i));
+    bind_fields(n.results, weld::call(m_, f, args, n.loc));
 }
 
 }  // namespace weld::daphne

@@ -24,6 +24,13 @@ namespace weld::daphne {
 /// The type of cells in Weld: `f64`, `vec[i8]`.
 std::string_view weld_name(ValueType v);
 std::string weld_name(const Type& t);
+/// The type of the cells of `v`.
+inline std::string_view cell(const Value* v) { return weld_name(v->type.value); }
+
+/// `text` as a literal of Weld, `"…"`.
+std::string weld_string(std::string_view text);
+/// `text` in the matrix `x` with the words `rows`, `columns`, `T` in the place of those of `x`.
+std::string filled_in(std::string_view text, const Value* x);
 
 /// The text for converting a cell `a`; what an operator does with cells `a`, `b` of `operand`.
 std::string conversion(ValueType from, ValueType to);
@@ -89,6 +96,9 @@ class Lowering {
     void loop(const GraphNode& n);
     void repeat(const GraphNode& n);
     void call(const GraphNode& n);
+    void map(const GraphNode& n);
+    /// The fields of the struct `e`, from the one numbered `from` on.
+    void bind_fields(const std::vector<Value*>& outs, const Expr* e, std::size_t from = 0);
     const Type* type_of(const std::vector<Value*>& values);
     const weld::Type* weld_type(const daphne::Type& t);
     const Expr* pack(const std::vector<const Value*>& values);

@@ -24,10 +24,6 @@ void lower_softmax(Lowering& l, const GraphNode& n) {
         {{"x", x}}, n.loc);
 }
 
-void lower_relu(Lowering& l, const GraphNode& n) {
-    l.elementwise(n.results[0], {n.args[0]}, "if(a > T(0), a, T(0))", n.loc);
-}
-
 void lower_bias_add(Lowering& l, const GraphNode& n) {
     const std::vector<Named> args = {{"x", n.args[0]}, {"bias", n.args[1]}};
     l.demand("let c = len(bias.$0); c > 0L && x.$2 % c == 0L", args,
@@ -38,8 +34,6 @@ void lower_bias_add(Lowering& l, const GraphNode& n) {
         "{result(for(x.$0, appender, |o, k, a| merge(o, a + lookup(bias.$0, (k % m) / size)))), x.$1, m}",
         args, n.loc);
 }
-
-void lower_affine(Lowering&, const GraphNode&) {}
 
 void lower_pool(Lowering& l, const GraphNode& n) {
     const char* names[] = {"x", "images", "channels", "h", "w", "ph", "pw", "sh", "sw", "padh", "padw"};

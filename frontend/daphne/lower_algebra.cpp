@@ -1,0 +1,114 @@
+// Products, solvers, and other operations of matrices.
+#include "frontend/daphne/lower.h"
+
+namespace weld::daphne {
+
+using Named = Lowering::Named;
+
+void Lowering::product(const GraphNode& n) {
+    const Value *x = n.args[0], *y = n.args[1], *out = n.results[0];
+    const std::vector<Named> args = {{"x", x}, {"y", y}};
+    if (!(x->columns == y->rows))
+        demand("x.$2 == y.$1", args, "`@` needs as many columns on its left as rows on its right", n.loc);
+    if (is_float(out->type.value)) {
+        const bool squared = x->maker && x->maker->kind == GraphNode::Builtin &&
+                             (x->maker->builtin->name == "t" || x->maker->builtin->name == "transpose") &&
+                             x->maker->args[0] == y;
+        if (squared)
+            return define(out, fmt::format("cudf[weld_syrk,{}](y)", weld_name(out->type)), args, n.loc);
+        return define(out, fmt::format("cudf[weld_matmul,{}](x, y)", weld_name(out->type)), args, n.loc);
+    }
+    define(out,
+           fmt::format("let n = {}; let h = {}; let m = {}; {{result(for(rangeiter(0L, n * m, 1L), appender, "
+                       "|o, k, _| let r = k / m; let c = k % m; "
+                       "merge(o, result(for(rangeiter(0L, h, 1L), merger[{},+], |s, i, _2| merge(s, "
+                       "lookup(x.$0, r * h + i) * lookup(y.$0, i * m + c)))))))  , n, m}}",
+                       rows("x", x), columns("x", x), columns("y", y), cell(out)),
+           args, n.loc);
+}
+void lower_solve(Lowering& l, const GraphNode& n) {
+    const std::vector<Named> args = {{"x", n.args[0]}, {"y", n.args[1]}};
+    l.demand("x.$1 == x.$2 && x.$1 == y.$1 && y.$2 == 1L", args,
+             "`solve` takes a square matrix and one column of equally many rows", n.loc);
+    l.define(n.results[0], fmt::format("cudf[weld_solve,{}](x, y)", weld_name(n.results[0]->type)), args,
+             n.loc);
+}
+void lower_eigen(Lowering& l, const GraphNode& n) {
+    const Value* x = n.args[0];
+    l.define(
+        n.results,
+        fmt::format(
+            "let e = cudf[weld_eigen,{{vec[{0}],vec[{0}]}}](x); {{{{e.$0, {1}, 1L}}, {{e.$1, {1}, {1}}}}}",
+            cell(x), Lowering::rows("x", x)),
+        {{"x", x}}, n.loc);
+}
+void lower_syrk(Lowering& l, const GraphNode& n) {
+    const Value *x = n.args[0], *out = n.results[0];
+    if (is_float(out->type.value))
+        return l.define(out, fmt::format("cudf[weld_syrk,{}](x)", weld_name(out->type)), {{"x", x}}, n.loc);
+    l.define(out,
+             filled_in("let n = rows; let m = columns; {result(for(rangeiter(0L, m * m, 1L), appender, |o, "
+                       "k, _| merge(o, result(for(rangeiter(0L, n, 1L), merger[T,+], |s, i, _2| merge(s, "
+                       "lookup(x.$0, i * m + k / m) * lookup(x.$0, i * m + k % m))))))), m, m}",
+                       x),
+             {{"x", x}}, n.loc);
+}
+void lower_gemv(Lowering& l, const GraphNode& n) {
+    const Value* x = n.args[0];
+    const std::vector<Named> args = {{"x", x}, {"y", n.args[1]}};
+    l.demand("x.$1 == y.$1 && y.$2 == 1L", args, "`gemv` takes a matrix and a column of equally many rows",
+             n.loc);
+    l.define(n.results[0],
+             filled_in("let m = columns; {result(for(x.$0, vecmerger[T,+](filled(m, T(0))), |o, k, a| "
+                       "merge(o, {k % m, a * lookup(y.$0, k / m)}))), m, 1L}",
+                       x),
+             args, n.loc);
+}
+void lower_diag_vector(Lowering& l, const GraphNode& n) {
+    const Value* x = n.args[0];
+    l.demand("x.$1 == x.$2", {{"x", x}}, "`diagVector` takes a square matrix", n.loc);
+    l.define(n.results[0],
+             filled_in("let n = rows; {result(for(rangeiter(0L, n, 1L), appender, |o, k, _| merge(o, "
+                       "lookup(x.$0, k * n + k)))), n, 1L}",
+                       x),
+             {{"x", x}}, n.loc);
+}
+void lower_triangle(Lowering& l, const GraphNode& n) {
+    const Value* x = n.args[0];
+    const std::vector<Named> args = {{"x", x}, {"diagonal", n.args[1]}, {"values", n.args[2]}};
+    l.demand("x.$1 == x.$2", args, fmt::format("`{}` takes a square matrix", n.builtin->name), n.loc);
+    l.define(
+        n.results[0],
+        filled_in(
+            fmt::format("let n = rows; {{result(for(x.$0, appender, |o, k, a| let r = k / n; let c = k % n; "
+                        "merge(o, if(r {} c || (diagonal && r == c), if(values || a == T(0), a, T(1)), "
+                        "T(0))))), n, n}}",
+                        n.builtin->code),
+            x),
+        args, n.loc);
+}
+void lower_ctable(Lowering& l, const GraphNode& n) {
+    const Value* w = n.args[2];
+    std::vector<Named> args = {{"x", n.args[0]}, {"y", n.args[1]}, {"w", w}};
+    l.demand("x.$1 == y.$1 && x.$2 == 1L && y.$2 == 1L", args,
+             "`ctable` takes two columns of equally many rows", n.loc);
+    std::string shape =
+        "let n = result(for(x.$0, merger[i64,max](-1L), |o, k, a| merge(o, a))) + 1L; let m = "
+        "result(for(y.$0, merger[i64,max](-1L), |o, k, a| merge(o, a))) + 1L; ";
+    if (n.args.size() > 3) args.push_back({"n", n.args[3]}), args.push_back({"m", n.args[4]}), shape.clear();
+    l.demand(
+        "result(for(zip(x.$0, y.$0), merger[i64,+], |o, k, e| if(e.$0 < 0L || e.$1 < 0L, merge(o, 1L), o))) "
+        "== 0L",
+        args, "positions of `ctable` are not negative", n.loc);
+    l.define(n.results[0],
+             fmt::format("{0}{{result(for(zip(x.$0, y.$0), vecmerger[{1},+](filled(n * m, {1}(0))), |o, k, "
+                         "e| if(e.$0 < n && e.$1 < m, merge(o, {{e.$0 * m + e.$1, w}}), o))), n, m}}",
+                         shape, cell(w)),
+             args, n.loc);
+}
+
+void lower_matrix_code(Lowering& l, const GraphNode& n) {
+    l.define(n.results[0], filled_in(n.builtin->code, n.args[0]), {{"x", n.args[0]}}, n.loc);
+}
+
+}  // namespace weld::daphne

@@ -1,0 +1,61 @@
+// What reaches the world or comes from it: prints, files, the time, the end.
+#include "frontend/daphne/lower.h"
+
+namespace weld::daphne {
+
+using Named = Lowering::Named;
+
+/// The labels of a frame as a vector of strings.
+static std::string labels_of(const Value* frame) {
+    std::string labels;
+    for (const Column& c : frame->type.columns) labels += (labels.empty() ? "" : ", ") + weld_string(c.label);
+    return labels.empty() ? "[]: vec[vec[i8]]" : "[" + labels + "]";
+}
+
+void lower_print(Lowering& l, const GraphNode& n) {
+    const Value* x = n.args[0];
+    std::vector<Named> args = {{"x", x}, {"line", n.args[1]}, {"err", n.args[2]}};
+    switch (x->type.data) {
+        case DataType::Scalar: return l.act("cudf[weld_display,{}](x, line, err)", args, n.loc);
+        case DataType::Matrix:
+            if (l.graph().is_sparse(x))
+                return l.act(
+                    fmt::format(
+                        "let s = sparse(x.$0, x.$1, x.$2, {}(0)); cudf[weld_display_csr,{{}}](s, x.$2, err)",
+                        cell(x)),
+                    args, n.loc);
+            return l.act("cudf[weld_display_matrix,{}](x, err)", args, n.loc);
+        case DataType::List: return l.act("cudf[weld_display_list,{}](x, err)", args, n.loc);
+        case DataType::Frame: break;
+    }
+    l.act(fmt::format("cudf[weld_display_frame,{{}}](x, {}, err)", labels_of(x)), args, n.loc);
+}
+
+void lower_read_matrix(Lowering& l, const GraphNode& n) {
+    const Value* out = n.results[0];
+    l.define(out,
+             fmt::format("cudf[weld_read_matrix,{}](path, {}, {})", weld_name(out->type),
+                         Lowering::size(out->rows, "-1L"), Lowering::size(out->columns, "-1L")),
+             {{"path", n.args[0]}}, n.loc);
+}
+void lower_read_frame(Lowering& l, const GraphNode& n) {
+    const Value* out = n.results[0];
+    l.define(out,
+             fmt::format("cudf[weld_read_frame,{}](path, {})", weld_name(out->type),
+                         Lowering::size(out->rows, "-1L")),
+             {{"path", n.args[0]}}, n.loc);
+}
+void lower_write(Lowering& l, const GraphNode& n) {
+    const Value* x = n.args[0];
+    const std::vector<Named> args = {{"x", x}, {"path", n.args[1]}};
+    if (x->type.is_matrix()) return l.act("cudf[weld_write_matrix,{}](x, path)", args, n.loc);
+    l.act(fmt::format("cudf[weld_write_frame,{{}}](x, {}, path)", labels_of(x)), args, n.loc);
+}
+void lower_stop(Lowering& l, const GraphNode& n) {
+    l.act("let said = cudf[weld_concat,vec[i8]](\"system stopped: \", x); assert(false, said)",
+          {{"x", n.args[0]}}, n.loc);
+}
+void lower_now(Lowering& l, const GraphNode& n) { l.define(n.results[0], "cudf[weld_now,i64]()", {}, n.loc); }
+void lower_nothing(Lowering&, const GraphNode&) {}
+
+}  // namespace weld::daphne
