@@ -5,9 +5,9 @@
 
 namespace weld::codegen {
 
-/// The look-ups of a loop body and its merges into tables and vectors whose keys are known many iterations
-/// before, because they follow cheaply from the element. Memory of large tables is asked for that early, so
-/// that many cache misses pass at the same time.
+/// The look-ups of a loop body and its merges that are annotated with `prefetch`: the key of so many rounds
+/// later follows from the element. Memory of large tables is asked for that early, so that many cache misses
+/// pass at the same time.
 class Ahead {
   public:
     explicit Ahead(For f);
@@ -20,6 +20,7 @@ class Ahead {
 
   private:
     struct Site {
+        std::int64_t rounds;           ///< so early
         const Expr* dict = nullptr;    ///< looked up in; null for a merge
         std::vector<std::size_t> way;  ///< fields that lead from the state to the builder that is merged into
         const Expr* key;               ///< or a {key, value}
@@ -31,9 +32,8 @@ class Ahead {
         bool counts = false;  ///< in_vector: the values may be narrow (codegen/counters.h)
     };
     void collect(const Expr* e);
-    void add(Site site);
-    bool reads(const Expr* e, Site* site) const;
-    bool find_builder(const Expr* e, std::vector<std::size_t>* way) const;
+    void note_reads(const Expr* e, Site* site) const;
+    void find_builder(const Expr* e, std::vector<std::size_t>* way) const;
     Leaves table(Emitter& e, const Site& site, const Leaves& state) const;
 
     For loop_;

@@ -10,6 +10,7 @@
 #include "codegen/lanes.h"
 #include "codegen/loops.h"
 #include "codegen/tables.h"
+#include "weldir/ir/keys.h"
 
 namespace weld::codegen {
 
@@ -116,8 +117,8 @@ Leaves Emitter::reform(const Type* t, const Leaves& state, Lanes from, Lanes to,
     if (t->is_builder(BuilderKind::Merger)) return reform_merger(*this, t, state, from, to);
     if (t->is_builder(BuilderKind::DictMerger)) {
         if (from.groups == to.groups && from.tables == to.tables) return state;
-        const Leaves table = from.groups ? release_groups(*this, t, state, loc) : Leaves{state[0]};
-        if (to.groups) return hold_groups(*this, t, table, to.lanes);
+        const Leaves table = from.groups ? release_groups(*this, t, state, from, loc) : Leaves{state[0]};
+        if (to.groups) return hold_groups(*this, t, table, to);
         return to.tables ? opened(*this, table[0]) : table;
     }
     if (t->is_builder(BuilderKind::GroupMerger)) {
@@ -317,7 +318,7 @@ static Leaves merge_into_dict(Emitter& e, Merge g, const Type* t, const Leaves& 
                        {e.task, s[0], e.spill(t->key(), key), e.spill(t->value(), value), e.c32(int(t->op)),
                         e.at(g.node->loc)});
     };
-    if (e.loop_depth == 0 || !finds_inline(t->key())) {
+    if (e.loop_depth == 0 || !is_sought_inline(t->key())) {
         call();
         return e.lanes.tables ? opened(e, s[0]) : s;
     }

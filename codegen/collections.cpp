@@ -1,6 +1,7 @@
 // Vectors and dictionaries as values: literals, look-ups, slices, and what goes through the runtime.
 #include "codegen/emit.h"
 #include "codegen/tables.h"
+#include "weldir/ir/keys.h"
 
 namespace weld::codegen {
 
@@ -30,7 +31,7 @@ static Leaves find_value(Emitter& e, const Expr* dict, const Expr* key,
     const Type* type = dict->type;
     llvm::Value* table = e.emit1(dict);
     const Leaves k = e.emit(key);
-    if (e.loop_depth > 0 && finds_inline(type->key()))
+    if (e.loop_depth > 0 && is_sought_inline(type->key()))
         return find_entry(
             e, opened(e, never_null(e, table)), type->key(), type->value(), k,
             [&](llvm::Value* entry) {

@@ -43,17 +43,6 @@ llvm::Type* Unit::lower(Scalar s) const {
 
 llvm::Type* Unit::memory(Scalar s) const { return s == Scalar::Bool ? i8 : lower(s); }
 
-bool is_plain(const Type* t) {
-    if (t->is_lanes()) return !is_float(t->scalar);
-    if (!t->is_struct()) return false;
-    std::int64_t bytes = 0;
-    for (const Type* f : t->args) {
-        if (!is_plain(f)) return false;
-        bytes += size_of(f);
-    }
-    return bytes == size_of(t);
-}
-
 const Type* new_type(const Module& m, const std::function<const Type*(Types&)>& make) {
     const Type* made = nullptr;
     Heap::outside([&] { made = make(const_cast<Module&>(m).types); });
@@ -303,7 +292,7 @@ int Emitter::num_leaves(const Type* t, Lanes form) const {
                     return num_leaves(t->elem(), form) * int(t->holds_simd ? 1 : 1 + form.accumulators);
                 case BuilderKind::VecMerger: return 2;
                 case BuilderKind::DictMerger:
-                    return form.groups ? num_group_leaves(t) : form.tables ? kOpenLeaves : 1;
+                    return form.groups ? num_group_leaves(t, form.groups) : form.tables ? kOpenLeaves : 1;
             }
             break;
         case TypeKind::Function: break;

@@ -97,8 +97,8 @@ class Unit {
 struct Lanes {
     std::uint32_t lanes = 0;
     std::uint32_t accumulators = 0;
-    bool groups = false;  ///< dictmergers hold groups (codegen/groups.h)
-    bool tables = false;  ///< dictmergers are open tables (codegen/tables.h)
+    std::uint32_t groups = 0;  ///< dictmergers hold so many of them (codegen/groups.h)
+    bool tables = false;       ///< dictmergers are open tables (codegen/tables.h)
     bool arrays = false;  ///< groupmergers are open: {data, size, capacity} of the array, and its pointer
     friend bool operator==(const Lanes&, const Lanes&) = default;
 };
@@ -259,8 +259,5 @@ const Type* kept_merges(const Type* t);
 
 /// An i1 (or vector of them) for each scalar leaf below a type: walks types and leaves together.
 void for_each_scalar(const Type* t, const std::function<void(Scalar s)>& fn);
-
-/// Equal values have equal bytes, and no byte is padding.
-bool is_plain(const Type* t);
 
 }  // namespace weld::codegen

@@ -11,8 +11,6 @@
 
 namespace weld::codegen {
 
-constexpr std::uint32_t kAccumulatorRegisters = 24;
-constexpr std::uint32_t kMostGroups = 12;
 /// Groups that are looked at before it is asked whether any lane is left.
 constexpr std::uint32_t kGroupsAtOnce = 4;
 
@@ -26,29 +24,23 @@ static std::vector<Scalar> scalars_of(const Type* t) {
     return all;
 }
 
-std::uint32_t held_groups(const Type* t) {
-    const auto values = std::uint32_t(scalars_of(t->value()).size());
-    const std::uint32_t most = std::min(kMostGroups, kAccumulatorRegisters / values);
-    return most < kGroupsAtOnce ? most : most / kGroupsAtOnce * kGroupsAtOnce;
-}
-
-int num_group_leaves(const Type* t) {
-    return int(kAccumulators + held_groups(t) * scalars_of(t->value()).size());
+int num_group_leaves(const Type* t, std::uint32_t groups) {
+    return int(kAccumulators + groups * scalars_of(t->value()).size());
 }
 
 static llvm::IntegerType* word_of(const Emitter& e, const Type* key) {
     return llvm::IntegerType::get(e.unit.ctx, unsigned(8 * size_of(key)));
 }
 
-Leaves hold_groups(Emitter& e, const Type* t, const Leaves& table, std::uint32_t lanes) {
-    const std::uint32_t groups = held_groups(t);
+Leaves hold_groups(Emitter& e, const Type* t, const Leaves& table, Lanes form) {
+    const std::uint32_t groups = form.groups;
     llvm::Value* room = e.slot(std::int64_t(sizeof(WeldHeldKeys)) + groups * size_of(t->key()), 8);
     e.ir.CreateStore(e.c64(0), room);
     e.ir.CreateStore(e.c64(groups), e.address(room, offsetof(WeldHeldKeys, most)));
     Leaves state = {table[0], room};
     for (std::uint32_t g = 0; g < groups; ++g)
         for (Scalar s : scalars_of(t->value()))
-            state.push_back(e.ir.CreateVectorSplat(lanes, e.neutral(t->op, s)));
+            state.push_back(e.ir.CreateVectorSplat(form.lanes, e.neutral(t->op, s)));
     return state;
 }
 
@@ -56,8 +48,8 @@ static llvm::Value* keys_held(Emitter& e, llvm::ArrayRef<llvm::Value*> state) {
     return e.ir.CreateLoad(e.unit.i64, state[kKeys]);
 }
 
-llvm::Value* has_more_groups(Emitter& e, const Type* t, llvm::ArrayRef<llvm::Value*> state) {
-    return e.ir.CreateICmpUGT(keys_held(e, state), e.c64(held_groups(t)));
+llvm::Value* has_more_groups(Emitter& e, llvm::ArrayRef<llvm::Value*> state) {
+    return e.ir.CreateICmpUGT(keys_held(e, state), e.c64(e.lanes.groups));
 }
 
 // ---- merging -------------------------------------------------------------------------------------------
@@ -134,7 +126,7 @@ Leaves merge_into_groups(Emitter& e, const Type* t, const Leaves& state, const L
     ir.CreateCondBr(ir.CreateIsNull(keys_held(e, state)), fresh, held, rare);
     ir.SetInsertPoint(held);
     Leaves now = state;
-    const std::uint32_t groups = held_groups(t);
+    const std::uint32_t groups = e.lanes.groups;
     llvm::Type* word = word_of(e, t->key());
     for (std::uint32_t g = 0; g < groups; ++g) {
         llvm::Value* at = e.address(state[kKeys], std::int64_t(sizeof(WeldHeldKeys)) + g * size_of(t->key()));
@@ -173,9 +165,9 @@ Leaves merge_into_groups(Emitter& e, const Type* t, const Leaves& state, const L
     return joined(e, ways_on, changed);
 }
 
-Leaves release_groups(Emitter& e, const Type* t, const Leaves& state, Loc loc) {
+Leaves release_groups(Emitter& e, const Type* t, const Leaves& state, Lanes form, Loc loc) {
     const auto accumulators = llvm::ArrayRef<llvm::Value*>(state).drop_front(kAccumulators);
-    const std::int64_t bytes = bytes_of(e, accumulators), groups = held_groups(t);
+    const std::int64_t bytes = bytes_of(e, accumulators), groups = form.groups;
     const unsigned n = llvm::cast<llvm::FixedVectorType>(accumulators[0]->getType())->getNumElements();
     llvm::Value* room = e.slot(bytes, 64);
     store_all(e, accumulators, room);

@@ -15,23 +15,20 @@
 
 namespace weld::codegen {
 
-/// How many groups of such a dictmerger are held, which takes lanes.
-std::uint32_t held_groups(const Type* dictmerger);
+/// Leaves of the state of a dictmerger while so many groups are held.
+int num_group_leaves(const Type* dictmerger, std::uint32_t groups);
 
-/// Leaves of its state while groups are held.
-int num_group_leaves(const Type* dictmerger);
-
-/// From a table to a table and no group.
-Leaves hold_groups(Emitter& e, const Type* t, const Leaves& table, std::uint32_t lanes);
+/// From a table to a table and no group, in the form of a loop that holds groups.
+Leaves hold_groups(Emitter& e, const Type* t, const Leaves& table, Lanes form);
 
 /// Merges `n` lanes of {key, value}, all or those of `mask`.
 Leaves merge_into_groups(Emitter& e, const Type* t, const Leaves& state, const Leaves& v, std::uint32_t n,
                          llvm::Value* mask, Loc loc);
 
 /// i1: a key came that no register was left for. What came is merged; but no more should come.
-llvm::Value* has_more_groups(Emitter& e, const Type* t, llvm::ArrayRef<llvm::Value*> state);
+llvm::Value* has_more_groups(Emitter& e, llvm::ArrayRef<llvm::Value*> state);
 
-/// The table, with all groups merged into it.
-Leaves release_groups(Emitter& e, const Type* t, const Leaves& state, Loc loc);
+/// The table, with all groups of a state of `form` merged into it.
+Leaves release_groups(Emitter& e, const Type* t, const Leaves& state, Lanes form, Loc loc);
 
 }  // namespace weld::codegen

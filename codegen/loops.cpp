@@ -24,19 +24,20 @@ namespace weld::codegen {
 static constexpr std::int64_t kInPlaceWork = 50'000'000;
 /// Vectors of a vecmerger up to this many bytes are merged into by turns with copies.
 static constexpr std::int64_t kSpreadBytes = 16 << 10;
-/// Bodies up to this many nodes are repeated to give a reduction several independent accumulators.
-static constexpr std::size_t kUnrolledBody = 40;
 /// Larger bodies are compiled the quick way: optimising takes LLVM longer than in proportion.
 static constexpr std::size_t kMostOptimised = 5000;
-static constexpr std::uint32_t kAccumulators = 4;
-static constexpr std::int64_t kRowsAhead = 8;
-static constexpr std::int64_t kFetchAhead = 3072;  // bytes
 /// The capacity of an appender whose room has been made: merges need not look.
 static constexpr std::int64_t kEnough = std::numeric_limits<std::int64_t>::max();
 
 // ---- iterators -----------------------------------------------------------------------------------------
 
 namespace {
+
+/// What a pass chose for the loop, or `otherwise`.
+std::uint32_t chosen(For f, AttrKey key, std::uint32_t otherwise) {
+    const Annotation* a = f.node->annotation(key);
+    return a ? std::uint32_t(a->number) : otherwise;
+}
 
 /// One loop as it stands in one function: its data, evaluated, and how many iterations there are.
 struct Plan {
@@ -61,12 +62,10 @@ struct Plan {
         const bool arrays = outer.arrays || holds(f.builder()->type, BuilderKind::GroupMerger);
         if (step == 1) {
             const bool tables = outer.tables || holds(f.builder()->type, BuilderKind::DictMerger);
-            return {outer.lanes, outer.accumulators, false, tables, arrays};
+            return {outer.lanes, outer.accumulators, 0, tables, arrays};
         }
-        if (one_by_one) return {std::uint32_t(step), 1, true, false, arrays};
-        const bool repeat =
-            size_of_tree(f.body().body()) <= kUnrolledBody && holds(f.builder()->type, BuilderKind::Merger);
-        return {std::uint32_t(step), repeat ? kAccumulators : 1, false, false, arrays};
+        if (one_by_one) return {std::uint32_t(step), 1, chosen(f, AttrKey::Groups, 0), false, arrays};
+        return {std::uint32_t(step), chosen(f, AttrKey::Accumulators, 1), 0, false, arrays};
     }
     static bool holds(const Type* t, BuilderKind kind) {
         if (t->is_struct())
@@ -275,7 +274,7 @@ static Plan make_plan(Emitter& e, For f, For rest) {
             plan.appends[k] = plan.appends[k] == each[k] * plan.step ? each[k] : -1;
         plan.cost = std::max<std::int64_t>(1, plan.cost / plan.step);
     }
-    if (rest && Plan::holds(f.builder()->type, BuilderKind::DictMerger)) {
+    if (rest && f.node->annotation(AttrKey::Groups)) {
         Plan scalar = make_plan(e, rest, {});
         scalar.count = scalar.base = nullptr;
         scalar.appends = plan.appends;
@@ -427,10 +426,10 @@ class RangeEmitter {
         }
         ++e_.loop_depth;
         if (on_lanes && widest.accumulators > 1) state = unrolled(widest, &lo, hi, state);
-        if (is_spread() && !collect) lo = spread(lo, hi, state);
+        if (is_spread()) lo = spread(lo, hi, state);
         if (is_sum_of_lanes()) state = by_turns(&lo, hi, state);
         const Ahead ahead(plan_.f);
-        const bool looks_ahead = ahead.any() && plan_.step == 1 && !reads_nd();
+        const bool looks_ahead = ahead.any() && plan_.step == 1;
         const bool counts = std::ranges::any_of(plan_.counts, [](std::int32_t most) { return most > 0; });
         const bool outer_counts = std::exchange(e_.may_count_narrowly, counts);
         state = rounds(lo, hi, 1, state, [&](llvm::Value* i, const Leaves& s) {
@@ -504,8 +503,7 @@ class RangeEmitter {
             int leaf = 0, number = 0;
             for_each_builder(e_, type_, leaf, number, [&](const Type* b, int first, int) {
                 const auto of = llvm::ArrayRef<llvm::Value*>(next).drop_front(std::size_t(first));
-                if (b->is_builder(BuilderKind::DictMerger))
-                    any = ir.CreateOr(any, has_more_groups(e_, b, of));
+                if (b->is_builder(BuilderKind::DictMerger)) any = ir.CreateOr(any, has_more_groups(e_, of));
             });
             return any;
         };
@@ -523,10 +521,12 @@ class RangeEmitter {
     /// Asks for the elements that follow those of iteration `i` some lines of the cache later: the processor
     /// does so by itself up to the end of a page only.
     void fetch_elements(llvm::Value* i) {
+        const Annotation* distance = plan_.f.node->annotation(AttrKey::Stream);
+        if (!distance) return;
         for (const Walk& w : plan_.walks) {
             if (w.vec.empty() || w.stride || !w.nd_shape.empty()) continue;
             const Type* elem = w.iter ? w.iter.data()->type->elem() : w.yields;
-            e_.prefetch(e_.address(e_.element(w.vec[0], elem, position(e_, plan_, w, i)), kFetchAhead));
+            e_.prefetch(e_.address(e_.element(w.vec[0], elem, position(e_, plan_, w, i)), distance->number));
         }
     }
 
@@ -547,20 +547,15 @@ class RangeEmitter {
 
     /// Asks for the beginnings of vectors that are elements some iterations later.
     void fetch_rows(llvm::Value* i, llvm::Value* last) {
-        if (plan_.step != 1 || e_.loop_depth != 1) return;
+        const Annotation* distance = plan_.f.node->annotation(AttrKey::Prefetch);
+        if (!distance) return;
         for (const Walk& w : plan_.walks) {
             if (!w.yields->is_vec() || w.vec.empty() || !w.nd_shape.empty()) continue;
-            llvm::Value* there = e_.ir.CreateAdd(i, e_.c64(kRowsAhead), "", true, true);
+            llvm::Value* there = e_.ir.CreateAdd(i, e_.c64(distance->number), "", true, true);
             llvm::Value* row =
                 read(e_, plan_, w, e_.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, there, last))[0];
             e_.fetch_row(row);
         }
-    }
-
-    /// Reading an element is a call.
-    bool reads_nd() const {
-        return std::any_of(plan_.walks.begin(), plan_.walks.end(),
-                           [](const Walk& w) { return !w.nd_shape.empty(); });
     }
 
     Leaves rounds(llvm::Value* lo, llvm::Value* hi, std::int64_t step, const Leaves& state,
@@ -588,7 +583,7 @@ class RangeEmitter {
         llvm::Value* any = e_.ir.CreateICmpSGT(times, e_.c64(0));
         llvm::Value* end = e_.ir.CreateAdd(begin, e_.ir.CreateMul(times, e_.c64(n)));
         *lo = e_.ir.CreateSelect(any, end, begin);
-        const bool apart = reads_apart();
+        const bool apart = plan_.f.node->says(AttrKey::Apart, true);
         llvm::Value* last = apart ? e_.ir.CreateAdd(begin, times) : end;
         llvm::Value* distance = apart ? times : e_.c64(1);
         const auto loop = [&] {
@@ -608,24 +603,13 @@ class RangeEmitter {
         return e_.emit_if(any, loop, [&] { return state; });
     }
 
-    /// Each accumulator may have a part of the elements to itself: memory gives more, the more places it is
-    /// read at. Too many are too much for it, and which iteration fails first must not depend on it.
-    bool reads_apart() const {
-        constexpr std::ptrdiff_t most = 2;
-        const auto vectors = std::ranges::count_if(plan_.walks, [](const Walk& w) { return !w.vec.empty(); });
-        return vectors <= most && is_only_mergers(type_) && !can_fail(plan_.f.body().body());
-    }
-
-    static bool is_only_mergers(const Type* t) {
-        return t->is_struct() ? std::ranges::all_of(t->args, is_only_mergers)
-                              : t->is_builder(BuilderKind::Merger);
-    }
-
-    /// A small body that merges lanes into one merger of lanes.
+    /// Merges go by turns to one merger of lanes and another one.
     bool is_sum_of_lanes() const {
-        return plan_.step == 1 && type_->is_builder(BuilderKind::Merger) && type_->holds_simd &&
-               size_of_tree(plan_.f.body().body()) <= kUnrolledBody;
+        return type_->is_builder(BuilderKind::Merger) && type_->holds_simd && has_copies();
     }
+    /// Or to a vector and copies of it.
+    bool is_spread() const { return type_->is_builder(BuilderKind::VecMerger) && has_copies(); }
+    bool has_copies() const { return plan_.step == 1 && chosen(plan_.f, AttrKey::Accumulators, 1) > 1; }
 
     /// Iterations in pairs, the second of each on a merger of its own, so that merges do not wait for each
     /// other.
@@ -645,20 +629,11 @@ class RangeEmitter {
         return {e_.merge_op(type_->op, s, two[0], two[1])};
     }
 
-    /// A small body that merges scalars into one vector.
-    bool is_spread() const {
-        bool plain = true;
-        visit(plan_.f.body().body(),
-              [&](const Expr* e) { plain &= e->op != Op::For && e->op != Op::Iterate; });
-        return plain && plan_.step == 1 && type_->is_builder(BuilderKind::VecMerger) &&
-               type_->elem()->is_scalar() && size_of_tree(plan_.f.body().body()) <= kUnrolledBody;
-    }
-
-    /// Iterations in groups of four, the last three of each on copies of a small vector, so that merges into
-    /// the same element do not wait for each other. The copies begin neutral and are joined at the end. Gives
+    /// Iterations in groups, all but the first of each on copies of a small vector, so that merges into the
+    /// same element do not wait for each other. The copies begin neutral and are joined at the end. Gives
     /// the first iteration that is left.
     llvm::Value* spread(llvm::Value* lo, llvm::Value* hi, const Leaves& state) {
-        constexpr std::int64_t n = kAccumulators;
+        const std::int64_t n = chosen(plan_.f, AttrKey::Accumulators, 1);
         const Type* elem = type_->elem();
         llvm::Value *data = state[0], *len = state[1];
         llvm::Value* iterations = e_.ir.CreateSub(hi, lo);

@@ -4,6 +4,8 @@
 
 #include <llvm/IR/MDBuilder.h>
 
+#include "weldir/ir/keys.h"
+
 namespace weld::codegen {
 
 EntryLayout entry_layout(const Type* key, const Type* value) {
@@ -13,31 +15,7 @@ EntryLayout entry_layout(const Type* key, const Type* value) {
     return {value_at, up(value_at + size_of(value), align)};
 }
 
-// ---- kinds of keys (runtime/keys.h) --------------------------------------------------------------------
-
 namespace {
-
-bool holds_bool(const Type* t) {
-    if (t->is_struct())
-        for (const Type* f : t->args)
-            if (holds_bool(f)) return true;
-    return t->is_bool();
-}
-
-/// Equal values have equal bytes, input from users included.
-bool bytes_decide(const Type* t) { return is_plain(t) && !holds_bool(t); }
-
-bool is_bytes(const Type* t) { return t->is_vec() && bytes_decide(t->elem()); }
-
-/// The key is an integer of its bytes.
-bool is_word(const Type* t) {
-    if (t->is_simd()) return false;
-    if (t->is_scalar()) return true;
-    const std::int64_t size = size_of(t);
-    return bytes_decide(t) && (size == 1 || size == 2 || size == 4 || size == 8);
-}
-
-bool is_two_words(const Type* t) { return t->is_struct() && bytes_decide(t) && size_of(t) == 16; }
 
 class KeyCode {
   public:
@@ -101,9 +79,9 @@ llvm::Value* KeyCode::hash_bytes(const Type* vec, llvm::Value* data, llvm::Value
 
 llvm::Value* KeyCode::hash(const Type* t, const Leaves& key) {
     llvm::Value* h = c(0);
-    if (is_bytes(t)) return hash_bytes(t, key[0], key[1]);
-    if (is_word(t)) return step(h, word(t, key, 0, 8));
-    if (is_two_words(t)) return step(step(h, word(t, key, 0, 8)), word(t, key, 8, 8));
+    if (is_bytes_key(t)) return hash_bytes(t, key[0], key[1]);
+    if (is_word_key(t)) return step(h, word(t, key, 0, 8));
+    if (is_two_word_key(t)) return step(step(h, word(t, key, 0, 8)), word(t, key, 8, 8));
     std::size_t leaf = 0;
     const std::function<void(const Type*)> add = [&](const Type* part) {
         if (part->is_struct()) {
@@ -138,7 +116,7 @@ llvm::Value* KeyCode::equal_parts(const Type* t, const Leaves& a, const Leaves& 
 }
 
 llvm::Value* KeyCode::equal(const Type* t, llvm::Value* at, const Leaves& key) {
-    if ((is_word(t) || is_two_words(t)) && !(t->is_scalar() && is_float(t->scalar))) {
+    if ((is_word_key(t) || is_two_word_key(t)) && !(t->is_scalar() && is_float(t->scalar))) {
         const auto align = llvm::Align(std::uint64_t(align_of(t)));
         const std::int64_t size = std::min<std::int64_t>(8, size_of(t));
         llvm::Type* part = llvm::IntegerType::get(e.unit.ctx, unsigned(8 * size));
@@ -156,21 +134,6 @@ llvm::Value* KeyCode::equal(const Type* t, llvm::Value* at, const Leaves& key) {
 }
 
 }  // namespace
-
-bool finds_inline(const Type* key) {
-    if (key->is_struct()) {
-        for (const Type* f : key->args)
-            if (!finds_inline(f)) return false;
-        return true;
-    }
-    return key->is_scalar() || is_bytes(key);
-}
-
-bool is_partitioned(const Type* key) { return is_word(key) || is_two_words(key); }
-
-bool is_hashed_at_once(const Type* key) {
-    return is_word(key) || is_two_words(key) || (finds_inline(key) && !key->holds_pointer);
-}
 
 // ---- probing -------------------------------------------------------------------------------------------
 

@@ -14,10 +14,6 @@ struct EntryLayout {
 };
 EntryLayout entry_layout(const Type* key, const Type* value);
 
-/// Whether emitted code can look for keys of this type by itself: scalars, vectors of integers, and structs
-/// of these.
-bool finds_inline(const Type* key);
-
 /// {table, index, entries, shift}: what looking for keys reads of a table (not null). These change when the
 /// runtime adds an entry.
 constexpr int kOpenLeaves = 4;
@@ -29,16 +25,10 @@ Leaves find_entry(Emitter& e, const Leaves& open, const Type* key_type, const Ty
                   const Leaves& key, const std::function<Leaves(llvm::Value* entry)>& found,
                   const std::function<Leaves()>& absent);
 
-/// Whether the runtime cuts large tables with such keys into partitions.
-bool is_partitioned(const Type* key);
-
 /// Merges by `direct`, which gives the open table after that, or appends {key, value} to the buffer of a
 /// partition if the table is cut.
 Leaves merge_or_wait(Emitter& e, const Leaves& open, const Type* key_type, const Type* value_type,
                      const Leaves& key, const Leaves& value, Loc loc, const std::function<Leaves()>& direct);
-
-/// The hash of such a key takes a few instructions.
-bool is_hashed_at_once(const Type* key);
 
 /// Asks for the memory of the index that a search for `key` begins at, or of the entry that it names.
 void fetch_early(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,

@@ -157,7 +157,6 @@ class Compilation {
                 if (explains(pass)) options_.explain(pass, changed || stage ? print(m) : "(unchanged)\n");
             };
         std::string error;
-        forget_promises(*program_->module_);
         return run_passes(*program_->module_, passes, &error) || fail(error);
     }
 

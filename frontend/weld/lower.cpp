@@ -44,7 +44,7 @@ class Lowering {
         std::vector<Annotation> all(e->annotations.begin(), e->annotations.end());
         std::vector<const Symbol*> freed;
         for (const Annotation& a : *n->annotations) {
-            if ((n->is(Op::Kernel) && is_promise(a.key)) || !is_believed(a.key)) continue;
+            if ((n->is(Op::Kernel) && is_promise(a.key)) || !is_believed(a)) continue;
             if (a.key != AttrKey::Free) set(all, a);
             else if (auto named = printed_names_.find(a.text); named != printed_names_.end())
                 freed.push_back(named->second);
@@ -59,11 +59,7 @@ class Lowering {
         all.push_back(a);
     }
 
-    bool is_believed(AttrKey key) const {
-        const bool is_promise_of_passes =
-            key == AttrKey::Tail || key == AttrKey::InPlace || key == AttrKey::Free;
-        return !is_promise_of_passes || r_.options.is_printed_module;
-    }
+    bool is_believed(const Annotation& a) const { return r_.options.is_printed_module || !is_of_passes(a); }
 
     /// What a `cudf` promises is part of its KernelRef.
     static bool is_promise(AttrKey key) {

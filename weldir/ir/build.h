@@ -97,5 +97,7 @@ const Expr* with_symbols(Module& m, const Expr* e, std::span<const Symbol* const
 /// Annotation keys as text; nothing if unknown.
 const char* name_of(AttrKey key);
 bool find_attr(std::string_view text, AttrKey* key);
+/// Passes alone may say it: code relies on it.
+bool is_of_passes(const Annotation& a);
 
 }  // namespace weld

@@ -58,11 +58,11 @@ struct Symbol {
 };
 
 enum class AttrKey : std::uint8_t {
-#define WELD_ATTR(name, text) name,
+#define WELD_ATTR(name, text, by) name,
 #include "weldir/ir/attrs.def"
 };
 inline constexpr int kNumAttrKeys = 0
-#define WELD_ATTR(name, text) +1
+#define WELD_ATTR(name, text, by) +1
 #include "weldir/ir/attrs.def"
     ;
 

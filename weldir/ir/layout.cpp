@@ -56,4 +56,15 @@ std::int64_t size_of(const Type* t) {
     return 0;
 }
 
+bool is_plain(const Type* t) {
+    if (t->is_lanes()) return !is_float(t->scalar);
+    if (!t->is_struct()) return false;
+    std::int64_t bytes = 0;
+    for (const Type* f : t->args) {
+        if (!is_plain(f)) return false;
+        bytes += size_of(f);
+    }
+    return bytes == size_of(t);
+}
+
 }  // namespace weld

@@ -12,6 +12,8 @@ namespace weld {
 std::int64_t size_of(const Type* type);
 /// Alignment; a power of two, simd[T,N] at most 64.
 std::int64_t align_of(const Type* type);
+/// Equal values have equal bytes, and no byte is padding.
+bool is_plain(const Type* type);
 /// Offset of each field of a struct.
 std::vector<std::int64_t> offsets_of(std::span<const Type* const> fields);
 

@@ -7,16 +7,25 @@
 
 namespace weld {
 
-static const char* const kAttrNames[] = {
-#define WELD_ATTR(name, text) text,
+enum Speaker : bool { User, Passes };
+
+static constexpr struct {
+    const char* name;
+    Speaker by;
+} kAttrs[] = {
+#define WELD_ATTR(name, text, by) {text, by},
 #include "weldir/ir/attrs.def"
 };
 
-const char* name_of(AttrKey key) { return kAttrNames[int(key)]; }
+const char* name_of(AttrKey key) { return kAttrs[int(key)].name; }
+
+bool is_of_passes(const Annotation& a) {
+    return kAttrs[int(a.key)].by == Passes || (a.key == AttrKey::Size && a.text == "given");
+}
 
 bool find_attr(std::string_view text, AttrKey* key) {
-    for (std::size_t i = 0; i < std::size(kAttrNames); ++i)
-        if (text == kAttrNames[i]) {
+    for (std::size_t i = 0; i < std::size(kAttrs); ++i)
+        if (text == kAttrs[i].name) {
             *key = AttrKey(i);
             return true;
         }

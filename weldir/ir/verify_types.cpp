@@ -1,6 +1,7 @@
 // The rules of types: one function per node, each a list of demands.
 #include <fmt/format.h>
 
+#include "weldir/ir/build.h"
 #include "weldir/ir/builder.h"
 #include "weldir/ir/kernels.h"
 #include "weldir/ir/verify.h"
@@ -450,6 +451,29 @@ void call(Demands& d, const Expr* e) {
 void annotations(Demands& d, const Expr* e) {
     for (std::size_t i = 1; i < e->annotations.size(); ++i)
         d.that(e->annotations[i - 1].key < e->annotations[i].key, "annotations out of order");
+    for (const Annotation& a : e->annotations) {
+        const auto on_loop = [&](std::int64_t least, std::int64_t most) {
+            d.that(e->op == Op::For && a.number >= least && a.number <= most,
+                   "`@({}:…)` is a number from {} to {} of a loop", name_of(a.key), least, most);
+        };
+        switch (a.key) {
+            case AttrKey::Accumulators:
+                on_loop(2, 16);
+                d.that((a.number & (a.number - 1)) == 0, "accumulators are a power of two");
+                break;
+            case AttrKey::Apart:
+                d.that(e->annotation(AttrKey::Accumulators), "what is read apart has accumulators");
+                break;
+            case AttrKey::Groups: on_loop(1, 64); break;
+            case AttrKey::Stream: on_loop(1, 1 << 20); break;
+            case AttrKey::Prefetch:
+                d.that(e->op == Op::For || e->op == Op::Merge || e->op == Op::Lookup ||
+                           e->op == Op::OptLookup || e->op == Op::KeyExists,
+                       "a loop, a merge or a look-up asks for memory early");
+                break;
+            default: break;
+        }
+    }
 }
 
 void node(Demands& d, const Expr* e) {

@@ -148,8 +148,8 @@ class Runner {
 
     bool run(const PassInfo& pass) {
         const Clock::time_point start = Clock::now();
-        if (!forgotten_) forget_reuse();
-        forgotten_ = pass.run != reuse;
+        if (found_) forget_found(pass);
+        found_ |= pass.run == reuse || pass.run == prefetch;
         graph_.update(m_);
         const bool changed = pass.run ? rewrite_due(pass) : rewrite_module(pass.run_module);
         add_time(pass.name, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
@@ -186,11 +186,15 @@ class Runner {
         return any;
     }
 
-    /// What is read last, and where, changes with every pass: what `reuse` found holds until then.
-    void forget_reuse() {
-        const auto is_found = [](const Annotation& a) {
-            return a.key == AttrKey::InPlace || a.key == AttrKey::Free;
+    /// What is read last, and what is known early, may change with every pass: what `reuse` and `prefetch`
+    /// found holds until then.
+    void forget_found(const PassInfo& pass) {
+        const bool moves = pass.run != reuse && pass.run_module != tail_calls;
+        const auto is_found = [&](const Annotation& a) {
+            return a.key == AttrKey::InPlace || a.key == AttrKey::Free ||
+                   (moves && a.key == AttrKey::Prefetch);
         };
+        if (moves) found_ = false;
         const auto bare = [&](const Expr* e) -> const Expr* {
             std::vector<Annotation> others;
             std::ranges::remove_copy_if(e->annotations, std::back_inserter(others), is_found);
@@ -215,7 +219,7 @@ class Runner {
     const PassOptions& options_;
     std::string* error_;
     CallGraph graph_;
-    bool forgotten_ = false;             // `reuse` has left nothing
+    bool found_ = true;                  // there may be what forget_found forgets
     std::vector<const Expr**> due_;      // what this round looks at
     std::vector<const Expr**> changed_;  // what the next one has to
     /// What a pass left as it was: it need not look at the same again.
@@ -228,27 +232,6 @@ bool run_passes(Module& m, const PassOptions& options, std::string* error) {
     if (options.names) *error = check_pass_names(*options.names);
     if (options.names && !error->empty()) return false;
     return Runner(m, options, error).run();
-}
-
-static bool is_promise(const Annotation& a) {
-    return a.key == AttrKey::Tile || (a.key == AttrKey::Size && a.text == "given");
-}
-
-void forget_promises(Module& m) {
-    const auto forget = [&](const Expr* lambda) {
-        bool any = false;
-        visit(lambda, [&](const Expr* e) { any |= std::ranges::any_of(e->annotations, is_promise); });
-        if (!any) return lambda;
-        return rewrite(m, lambda, [&](const Expr* e) -> const Expr* {
-            if (std::ranges::none_of(e->annotations, is_promise)) return nullptr;
-            std::vector<Annotation> others(e->annotations.begin(), e->annotations.end());
-            std::erase_if(others, is_promise);
-            return with_annotations(m, e, others);
-        });
-    };
-    if (m.main) m.main = forget(m.main);
-    for (Function* f : m.functions)
-        if (f->lambda) f->lambda = forget(f->lambda);
 }
 
 }  // namespace weld

@@ -56,9 +56,6 @@ struct PassOptions {
 /// offered; nothing has run then) or if verification failed, which is our bug and names the pass.
 bool run_passes(Module& m, const PassOptions& options, std::string* error);
 
-/// Takes from a user's program what code relies on and passes alone may say: `@(tile:…)`, `@(size:given)`.
-void forget_promises(Module& m);
-
 /// Checks an explicit list without running it: empty, or what is wrong with it.
 std::string check_pass_names(std::span<const std::string> names);
 

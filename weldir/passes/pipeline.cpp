@@ -50,6 +50,9 @@ static constexpr Name kChooseMeans[] = {
     "inline-lets",       //
     "drop-dead",         //
     "parallelize",       // marks the loops that are left
+    "accumulate",        // after vectorize: lanes are accumulated
+    "hold-groups",       //
+    "prefetch",          // after accumulate: loops with copies read several lines at once
     "tail-calls",        // late: others would bind the calls to names again
     "reuse",             // last: others move what is read
 };

@@ -1,0 +1,37 @@
+// Kinds of keys by type.
+#include "weldir/ir/keys.h"
+
+#include <algorithm>
+
+#include "weldir/ir/layout.h"
+
+namespace weld {
+
+static bool holds_bool(const Type* t) {
+    return t->is_struct() ? std::ranges::any_of(t->args, holds_bool) : t->is_bool();
+}
+
+/// Equal values have equal bytes, input from users included (where a bool may be any byte).
+static bool bytes_decide(const Type* t) { return is_plain(t) && !holds_bool(t); }
+
+bool is_bytes_key(const Type* t) { return t->is_vec() && bytes_decide(t->elem()); }
+
+bool is_word_key(const Type* t) {
+    if (t->is_simd()) return false;
+    if (t->is_scalar()) return true;
+    const std::int64_t size = size_of(t);
+    return bytes_decide(t) && (size == 1 || size == 2 || size == 4 || size == 8);
+}
+
+bool is_two_word_key(const Type* t) { return t->is_struct() && bytes_decide(t) && size_of(t) == 16; }
+
+bool is_sought_inline(const Type* key) {
+    if (key->is_struct()) return std::ranges::all_of(key->args, is_sought_inline);
+    return key->is_scalar() || is_bytes_key(key);
+}
+
+bool is_hashed_at_once(const Type* key) {
+    return is_word_key(key) || is_two_word_key(key) || (is_sought_inline(key) && !key->holds_pointer);
+}
+
+}  // namespace weld

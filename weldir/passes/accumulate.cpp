@@ -1,0 +1,87 @@
+// Loops merge into several copies of their builder by turns, so that merges do not wait for each other.
+//
+//     result(for(simditer[8](xs), merger[f64,+], |b, i, x| merge(b, x)))
+// becomes
+//     result(@(accumulators:4, apart:true) for(simditer[8](xs), merger[f64,+], |b, i, x| merge(b, x)))
+//
+// An addition of floats takes four cycles, and in that time four others can begin. The copies are combined in
+// the end, in an order that the program alone decides. There are copies for
+// - mergers in loops over lanes: vectors that collect lanes;
+// - mergers of lanes: two, since the loops around them are short;
+// - vecmergers of scalars, if they turn out to be small when the loop runs (a histogram of few values, in
+// which
+//   the same element comes again and again).
+// `apart`: each copy takes a part of the elements to itself, since memory gives more, the more places it is
+// read at. Too many are too much for it, and which iteration fails first must not depend on it.
+//
+// Large bodies have enough to do in between; code grows with each copy.
+#include <algorithm>
+
+#include "weldir/ir/call_graph.h"
+#include "weldir/ir/walk.h"
+#include "weldir/passes/normal_form.h"
+
+namespace weld {
+
+namespace {
+
+constexpr std::uint32_t kLargestBody = 40;  // nodes
+constexpr std::ptrdiff_t kMostVectorsApart = 2;
+
+bool holds(const Type* t, BuilderKind kind) {
+    if (t->is_struct()) return std::ranges::any_of(t->args, [&](const Type* f) { return holds(f, kind); });
+    return t->is_builder(kind);
+}
+
+bool is_only_mergers(const Type* t) {
+    return t->is_struct() ? std::ranges::all_of(t->args, is_only_mergers)
+                          : t->is_builder(BuilderKind::Merger);
+}
+
+IterKind kind_of(For loop) {
+    const Iter it = loop.data()[0]->as<Iter>();
+    return it ? it.shape().kind : IterKind::Scalar;
+}
+
+/// How many copies pay.
+int copies(For loop, Facts& facts) {
+    const Type* t = loop.node->type;
+    const Expr* body = loop.body().body();
+    if (facts.traits(body).size > kLargestBody) return 1;
+    switch (kind_of(loop)) {
+        case IterKind::Fringe: return 1;
+        case IterKind::Simd:
+            return holds(t, BuilderKind::Merger) && !holds(t, BuilderKind::DictMerger) ? 4 : 1;
+        case IterKind::Scalar: break;
+    }
+    if (t->is_builder(BuilderKind::Merger)) return t->holds_simd ? 2 : 1;
+    const bool is_histogram = t->is_builder(BuilderKind::VecMerger) && t->elem()->is_scalar() &&
+                              !has_loop(body) && !may_allocate(body);
+    return is_histogram ? 4 : 1;
+}
+
+bool reads_apart(For loop) {
+    const auto is_vector = [](const Expr* datum) {
+        const Iter it = datum->as<Iter>();
+        return !it || !it.shape().range;
+    };
+    return kind_of(loop) == IterKind::Simd && is_only_mergers(loop.node->type) &&
+           std::ranges::count_if(loop.data(), is_vector) <= kMostVectorsApart &&
+           !can_fail(loop.body().body());
+}
+
+}  // namespace
+
+const Expr* accumulate(Module& m, const Expr* lambda) {
+    Facts facts(m, lambda);
+    return rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
+        const For loop = e->as<For>();
+        if (!loop || does_nothing(loop) || e->annotation(AttrKey::Accumulators)) return nullptr;
+        const int n = copies(loop, facts);
+        if (n == 1) return nullptr;
+        const Expr* by_turns = annotate(m, e, AttrKey::Accumulators, std::to_string(n));
+        return reads_apart(loop) ? annotate(m, by_turns, AttrKey::Apart, "true") : by_turns;
+    });
+}
+
+}  // namespace weld

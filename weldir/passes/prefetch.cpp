@@ -1,0 +1,174 @@
+// Memory is asked for before it is needed, where the program knows early what it will need.
+//
+//     result(for(xs, appender[f64], |b, i, x| merge(b, lookup(d, x % 1000L))))
+// becomes
+//     result(for(xs, appender[f64], |b, i, x| merge(b, @(prefetch:16) lookup(d, x % 1000L))))
+//
+// - Look-ups in dictionaries and merges into tables and vectors, by keys that follow cheaply from the
+// element:
+//   the key of a coming round is computed early, so that many cache misses pass at the same time. (Tables
+//   that the runtime cuts into partitions stay in the cache.) While the table is small, code asks for
+//   nothing.
+// - Loops over vectors of vectors: the beginnings of rows, `@(prefetch:8)` of the loop.
+// - Loops that read whole lines of the cache in each round: what comes next, `@(stream:3072)` of the loop.
+// The
+//   processor does so by itself up to the end of a page only.
+#include <algorithm>
+#include <unordered_map>
+
+#include "weldir/ir/builder.h"
+#include "weldir/ir/keys.h"
+#include "weldir/ir/walk.h"
+#include "weldir/passes/normal_form.h"
+
+namespace weld {
+
+namespace {
+
+constexpr std::string_view kRoundsAhead = "16", kRowsAhead = "8", kBytesAhead = "3072";
+constexpr std::size_t kLargestKey = 24;  // nodes
+
+/// The body of one loop, down to the loops in it.
+class Body {
+  public:
+    explicit Body(For loop) : loop_(loop) { learn(loop.body().body()); }
+
+    /// `e` is a look-up or a merge whose key is known early.
+    bool knows_key_of(const Expr* e) const {
+        switch (e->op) {
+            case Op::Lookup:
+            case Op::OptLookup:
+            case Op::KeyExists: {
+                const Expr* dict = e->arg(0);
+                if (!dict->type->is_dict() || dict->op != Op::Var) return false;
+                const Symbol* s = dict->attr.symbol;
+                return !bound_.contains(s) && s != loop_.elem_param() &&
+                       is_early(e->arg(1), dict->type->key());
+            }
+            case Op::Merge: {
+                const Merge g = e->as<Merge>();
+                const Type* taken = g.value()->type;
+                if (!info(e->type).indexed && !info(e->type).probes) return false;
+                if (g.mask() || taken->holds_simd) return false;
+                if (info(e->type).probes && is_partitioned(taken->args[0])) return false;
+                const Expr* key = g.value()->op == Op::MakeStruct ? g.value()->arg(0) : g.value();
+                return is_early(key, taken->args[0]) && is_from_loop(g.builder());
+            }
+            default: return false;
+        }
+    }
+
+  private:
+    void learn(const Expr* e) {
+        if (e->op == Op::For || e->op == Op::Lambda) return;
+        if (const Block b = e->as<Block>())
+            for (std::size_t i = 0; i < b.size(); ++i) bound_[b.symbol(i)] = b.value(i);
+        for (const Expr* a : e->args()) learn(a);
+    }
+
+    bool is_early(const Expr* key, const Type* type) const {
+        std::vector<const Symbol*> read;
+        return is_hashed_at_once(type) && is_cheap(key, &read);
+    }
+
+    /// With the lets that it reads.
+    bool is_cheap(const Expr* e, std::vector<const Symbol*>* read) const {
+        if (size_of_tree(e) + 4 * read->size() > kLargestKey || !is_movable(e)) return false;
+        bool simple = true;
+        visit(e, [&](const Expr* part) {
+            simple &= part->op != Op::For && part->op != Op::Iterate && part->op != Op::Call &&
+                      part->op != Op::Sort && !part->type->holds_builder;
+        });
+        if (!simple) return false;
+        for (const Symbol* s : free_symbols(e)) {
+            const auto at = bound_.find(s);
+            if (s == loop_.builder_param()) return false;
+            if (at == bound_.end() || std::ranges::find(*read, s) != read->end()) continue;
+            if (!is_cheap(at->second, read)) return false;
+            read->push_back(s);
+        }
+        return true;
+    }
+
+    /// `e` is the loop's builder, or one of those in it.
+    bool is_from_loop(const Expr* e) const {
+        switch (e->op) {
+            case Op::Var: {
+                if (e->attr.symbol == loop_.builder_param()) return true;
+                const auto at = bound_.find(e->attr.symbol);
+                return at != bound_.end() && is_from_loop(at->second);
+            }
+            case Op::Merge:
+            case Op::GetField: return is_from_loop(e->arg(0));
+            case Op::If: return is_from_loop(e->as<If>().otherwise());
+            default: return false;
+        }
+    }
+
+    For loop_;
+    std::unordered_map<const Symbol*, const Expr*> bound_;
+};
+
+class Prefetcher {
+  public:
+    explicit Prefetcher(Module& m) : m_(m) {}
+
+    /// `body`: of the loop around, if the way from there to `e` is plain; `depth`: loops around it.
+    const Expr* marked(const Expr* e, const Body* body, int depth) {
+        if (const For loop = e->as<For>()) return marked_loop(loop, body, depth);
+        const bool repeats = e->op == Op::Iterate;
+        const Body* around = e->op == Op::Lambda ? nullptr : body;
+        const Expr* now =
+            map_args(m_, e, [&](const Expr* a, std::size_t) { return marked(a, around, depth + repeats); });
+        const bool early = body && !e->annotation(AttrKey::Prefetch) && body->knows_key_of(e);
+        return early ? annotate(m_, now, AttrKey::Prefetch, kRoundsAhead) : now;
+    }
+
+  private:
+    const Expr* marked_loop(For loop, const Body* body, int depth) {
+        const Expr* e = loop.node;
+        const Iter first = loop.data()[0]->as<Iter>();
+        const bool is_simd = first && first.shape().kind == IterKind::Simd;
+        const Body own(loop);
+        const Body* inside = is_simd || std::ranges::any_of(loop.data(), is_nd) ? nullptr : &own;
+        const Expr* now = map_args(m_, e, [&](const Expr* a, std::size_t) {
+            return a->op == Op::Lambda ? marked_body(a, inside, depth + 1) : marked(a, body, depth);
+        });
+        if (!is_simd && depth == 0 && std::ranges::any_of(loop.data(), yields_rows))
+            now = annotated(now, AttrKey::Prefetch, kRowsAhead);
+        const bool histogram =
+            e->type->is_builder() && info(e->type).indexed && e->annotation(AttrKey::Accumulators);
+        if ((is_simd || histogram) && std::ranges::any_of(loop.data(), is_stream))
+            now = annotated(now, AttrKey::Stream, kBytesAhead);
+        return now;
+    }
+
+    const Expr* marked_body(const Expr* lambda, const Body* body, int depth) {
+        return map_args(m_, lambda, [&](const Expr* a, std::size_t) { return marked(a, body, depth); });
+    }
+
+    const Expr* annotated(const Expr* e, AttrKey key, std::string_view text) {
+        return e->annotation(key) ? e : annotate(m_, e, key, text);
+    }
+
+    static bool is_nd(const Expr* datum) {
+        const Iter it = datum->as<Iter>();
+        return it && it.shape().nd;
+    }
+    static bool yields_rows(const Expr* datum) { return datum->type->elem()->is_vec() && !is_nd(datum); }
+    /// One element after the other.
+    static bool is_stream(const Expr* datum) {
+        const Iter it = datum->as<Iter>();
+        if (!it) return true;
+        const IterShape s = it.shape();
+        return !s.range && !s.nd && (!s.bounded || is_int(it.stride(), 1));
+    }
+
+    Module& m_;
+};
+
+}  // namespace
+
+const Expr* prefetch(Module& m, const Expr* lambda) { return Prefetcher(m).marked(lambda, nullptr, 0); }
+
+}  // namespace weld
