@@ -4,6 +4,7 @@
 #include "frontend/daphne/check.h"
 #include "frontend/daphne/check_types.h"
 #include "frontend/daphne/fold.h"
+#include "frontend/daphne/hints.h"
 
 namespace weld::daphne {
 
@@ -299,9 +300,9 @@ std::vector<Value*> Checker::call_builtin(const Node* n, const Builtin& builtin)
         if (c.nodes[i] && hole && builtin.name != "print")
             return {error(n->start, "`{}` needs `{}` before `{}`", builtin.name, c.param(i - 1), c.param(i))};
     }
-    if (!n->hint.empty())
-        return {error(n->hint_loc, "there is no kernel `{}` for `{}`", n->hint, builtin.name)};
     if (!good || !builtin.rule(c)) return {nullptr};
+    if (!n->hint.empty() && !names_kernel(n->hint, operation_of(c)))
+        return {error(n->hint_loc, "there is no kernel `{}` for `{}`", n->hint, builtin.name)};
     return c.results;
 }
 

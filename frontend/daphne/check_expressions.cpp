@@ -4,6 +4,7 @@
 
 #include "frontend/daphne/check.h"
 #include "frontend/daphne/fold.h"
+#include "frontend/daphne/hints.h"
 
 namespace weld::daphne {
 
@@ -367,7 +368,7 @@ Value* Checker::binary_chain(const Node* n) {
     Value* left = expression(n);
     for (auto at = chain.rbegin(); at != chain.rend(); ++at) {
         Value* right = expression((*at)->args[1]);
-        if (!(*at)->hint.empty())
+        if (!(*at)->hint.empty() && !names_kernel((*at)->hint, operation_of((*at)->op)))
             error((*at)->hint_loc, "there is no kernel `{}` for `{}`", (*at)->hint, text_of((*at)->op));
         left = left && right ? operate((*at)->op, left, right, (*at)->loc) : nullptr;
     }

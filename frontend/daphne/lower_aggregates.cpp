@@ -5,33 +5,106 @@ namespace weld::daphne {
 
 using Named = Lowering::Named;
 
+/// A builder for the least or greatest (`op`) of cells; of none it gives infinity, or the last number there
+/// is.
+static std::string extreme(std::string_view op, std::string_view t) {
+    const bool is_float = t.starts_with('f');
+    return fmt::format("merger[{0},{1}]{2}", t, op,
+                       is_float ? fmt::format("({}({}) / {}(0))", t, op == "min" ? "1" : "-1", t) : "");
+}
+
+/// The first cell that is the least or greatest; a NaN is so only where it comes first.
+static std::string place_of_extreme(std::string_view op, std::string_view walk, std::string_view count,
+                                    std::string_view t) {
+    const std::string not_after_nan =
+        t.starts_with('f')
+            ? fmt::format(
+                  "let starts = result(for({}, merger[i64,min], |o, k, a| if(a == a, o, merge(o, k)))); ",
+                  walk)
+            : "let starts = 1L; ";
+    return fmt::format(
+        "u64(let best = result(for({0}, {1}, |o, k, a| merge(o, a))); {3}"
+        "let at = result(for({0}, merger[i64,min], |o, k, a| if(a == best, merge(o, k), o))); "
+        "if(at < {2} && starts > 0L, at, 0L))",
+        walk, extreme(op, t), count, not_after_nan);
+}
+
 /// What `kind` gives of the cells that `walk` (text after `for(`) goes through, of which there are `count`.
 static std::string folded(std::string_view kind, std::string_view walk, std::string_view count,
                           std::string_view t) {
-    if (kind == "sum") return fmt::format("result(for({}, merger[{},+], |o, k, a| merge(o, a)))", walk, t);
+    const std::string sum = fmt::format("result(for({}, merger[{},+], |o, k, a| merge(o, a)))", walk, t);
+    if (kind == "sum") return sum;
     if (kind == "min" || kind == "max")
-        return fmt::format("result(for({}, merger[{},{}], |o, k, a| merge(o, a)))", walk, t, kind);
+        return fmt::format("result(for({}, {}, |o, k, a| merge(o, a)))", walk, extreme(kind, t));
     if (kind == "count") return std::string(count);
-    if (kind == "mean")
-        return fmt::format("(result(for({0}, merger[{1},+], |o, k, a| merge(o, a))) / {1}({2}))", walk, t,
-                           count);
+    if (kind == "mean") return fmt::format("({} / {}({}))", sum, t, count);
     if (kind == "var" || kind == "stddev")
         return fmt::format(
-            "(let middle = result(for({0}, merger[{1},+], |o, k, a| merge(o, a))) / {1}({2}); "
+            "(let middle = {4} / {1}({2}); "
             "{3}(result(for({0}, merger[{1},+], |o, k, a| merge(o, (a - middle) * (a - middle)))) / "
             "{1}({2})))",
-            walk, t, count, kind == "var" ? "" : "sqrt");
-    const char* op = kind == "idxmin" ? "min" : "max";  // the first of them
-    return fmt::format(
-        "u64(let best = result(for({0}, merger[{1},{2}], |o, k, a| merge(o, a))); "
-        "let at = result(for({0}, merger[i64,min], |o, k, a| if(a == best, merge(o, k), o))); if(at < {3}, "
-        "at, 0L))",
-        walk, t, op, count);
+            walk, t, count, kind == "var" ? "" : "sqrt", sum);
+    return place_of_extreme(kind == "idxmin" ? "min" : "max", walk, count, t);
+}
+
+/// Where cells go when columns are aggregated, or groups of rows: how many places there are, that of cell
+/// `k`, and how many cells come to place `p`.
+struct Places {
+    std::string_view size, of_cell, count;
+};
+
+/// Lets that end with `cells`: what `kind` gives of the cells that go to each place.
+static std::string into_places(std::string_view kind, std::string_view t, const Places& places) {
+    auto merged = [&](std::string_view op, std::string_view start, std::string_view value) {
+        return fmt::format(
+            "result(for(x.$0, vecmerger[{0},{1}](filled({2}, {3})), |o, k, a| merge(o, {{{4}, {5}}})))", t,
+            op, places.size, start, places.of_cell, value);
+    };
+    const std::string zero = fmt::format("{}(0)", t);
+    if (kind == "min" || kind == "max")
+        return fmt::format("let cells = {}; ", merged(kind, "result(" + extreme(kind, t) + ")", "a"));
+    const std::string sums = merged("+", zero, "a");
+    if (kind == "sum") return fmt::format("let cells = {}; ", sums);
+    auto divided = [&](std::string_view what, std::string_view function) {
+        return fmt::format("result(for({}, appender, |o, p, a| merge(o, {}(a / {}({})))))", what, function, t,
+                           places.count);
+    };
+    if (kind == "mean") return fmt::format("let sums = {}; let cells = {}; ", sums, divided("sums", ""));
+    const std::string from_middle = fmt::format("(a - lookup(middles, {}))", places.of_cell);
+    return fmt::format("let sums = {}; let middles = {}; let squares = {}; let cells = {}; ", sums,
+                       divided("sums", ""), merged("+", zero, from_middle + " * " + from_middle),
+                       divided("squares", kind == "var" ? "" : "sqrt"));
+}
+
+/// The rows of each group: a row for each of `numGroups`, column by column.
+static void aggregate_groups(Lowering& l, const GraphNode& n) {
+    const Value* x = n.args[0];
+    const std::string_view kind = n.builtin->code;
+    const std::vector<Named> args = {{"x", x}, {"group", n.args[1]}, {"g", n.args[2]}};
+    l.demand(
+        filled_in("g >= 0L && group.$1 == rows && group.$2 == 1L && result(for(group.$0, merger[i64,+], |o, "
+                  "k, i| if(i < 0L || i >= g, merge(o, 1L), o))) == 0L",
+                  x),
+        args, fmt::format("`{}` takes a group from 0 to numGroups - 1 for each row", n.builtin->name), n.loc);
+    const std::string lets = filled_in(
+        "let m = columns; let counts = result(for(group.$0, vecmerger[i64,+](filled(g, 0L)), |o, k, i| "
+        "merge(o, "
+        "{i, 1L}))); ",
+        x);
+    const std::string cells =
+        kind == "count"
+            ? "let cells = result(for(rangeiter(0L, g * m, 1L), appender, |o, p, _| merge(o, lookup(counts, "
+              "p / "
+              "m)))); "
+            : into_places(kind, cell(x),
+                          {"g * m", "lookup(group.$0, k / m) * m + k % m", "lookup(counts, p / m)"});
+    l.define(n.results[0], lets + cells + "{cells, g, m}", args, n.loc);
 }
 
 void lower_aggregate(Lowering& l, const GraphNode& n) {
     const Value *x = n.args[0], *out = n.results[0];
     const std::string_view kind = n.builtin->code, t = cell(x);
+    if (n.args.size() > 2) return aggregate_groups(l, n);
     const std::string rows = Lowering::rows("x", x), columns = Lowering::columns("x", x);
     const std::vector<Named> args = {{"x", x}};
     if (out->type.is_scalar())
@@ -44,26 +117,9 @@ void lower_aggregate(Lowering& l, const GraphNode& n) {
                 "{}{{result(for(rangeiter(0L, n, 1L), appender, |out, r, _| merge(out, {}))), n, 1L}}", lets,
                 folded(kind, "iter(x.$0, r * m, r * m + m, 1L)", "m", t)),
             args, n.loc);
-    auto by_columns = [&](std::string_view value) {
-        return fmt::format(
-            "result(for(x.$0, vecmerger[{0},+](filled(m, {0}(0))), |o, k, a| merge(o, {{k % m, {1}}})))", t,
-            value);
-    };
-    if (kind == "sum")
-        return l.define(out, fmt::format("{}{{{}, 1L, m}}", lets, by_columns("a")), args, n.loc);
-    if (kind == "mean")
-        return l.define(
-            out,
-            fmt::format("{}let sums = {}; {{map(sums, |a| a / {}(n)), 1L, m}}", lets, by_columns("a"), t),
-            args, n.loc);
-    if (kind == "var" || kind == "stddev")
-        return l.define(out,
-                        fmt::format("{0}let sums = {1}; let middles = map(sums, |a| a / {2}(n)); let squares "
-                                    "= {3}; {{map(squares, |a| {4}(a / {2}(n))), 1L, m}}",
-                                    lets, by_columns("a"), t,
-                                    by_columns("(a - lookup(middles, k % m)) * (a - lookup(middles, k % m))"),
-                                    kind == "var" ? "" : "sqrt"),
-                        args, n.loc);
+    if (kind == "sum" || kind == "mean" || kind == "var" || kind == "stddev")
+        return l.define(out, lets + into_places(kind, t, {"m", "k % m", "n"}) + "{cells, 1L, m}", args,
+                        n.loc);
     if (kind == "count") return l.define(out, lets + "{filled(m, n), 1L, m}", args, n.loc);
     l.define(
         out,

@@ -45,6 +45,21 @@ void lower_read_frame(Lowering& l, const GraphNode& n) {
                          Lowering::size(out->rows, "-1L")),
              {{"path", n.args[0]}}, n.loc);
 }
+void lower_open_file(Lowering& l, const GraphNode& n) {
+    const std::vector<Named> args = {{"path", n.args.back()}};
+    l.act("cudf[weld_read_open,{}](path)", args, n.loc);
+    l.define(n.results[0], "path", args, n.loc);
+}
+void lower_read_csv(Lowering& l, const GraphNode& n) {
+    const std::vector<Named> args = {
+        {"path", n.args[0]}, {"r", n.args[1]}, {"c", n.args[2]}, {"delimiter", n.args[3]}};
+    l.demand("r > 0L && c > 0L && len(delimiter) == 1L", args,
+             "`readCsv` takes how many rows and columns there are, and one character between cells", n.loc);
+    l.define(n.results[0],
+             fmt::format("cudf[weld_read_matrix,{}](path, r, c, lookup(delimiter, 0L), false)",
+                         weld_name(n.results[0]->type)),
+             args, n.loc);
+}
 void lower_write(Lowering& l, const GraphNode& n) {
     const Value* x = n.args[0];
     const std::vector<Named> args = {{"x", x}, {"path", n.args[1]}};

@@ -1,6 +1,7 @@
 #include "frontend/daphne/relations.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "frontend/daphne/lower.h"
 
@@ -15,6 +16,8 @@ static void lower_group(Lowering& l, const GraphNode& n);
 // GraphNode::text.
 static constexpr Builtin kRelabel = {"(relabel)", "", nullptr, lower_same, ""};
 static constexpr Builtin kJoin = {"(join)", "", nullptr, lower_join, ""};
+static constexpr Builtin kLeftJoin = {"(left join)", "", nullptr, lower_join, "left"};
+static constexpr Builtin kFullJoin = {"(full join)", "", nullptr, lower_join, "full"};
 static constexpr Builtin kMembers = {"(members)", "", nullptr, lower_members, ""};
 static constexpr Builtin kGroup = {"(group)", "", nullptr, lower_group, ""};
 
@@ -96,7 +99,7 @@ static std::vector<Value*> both(const std::vector<Value*>& left, const std::vect
 }
 
 Value* joined(Checker& checker, Value* lhs, Value* rhs, const std::vector<Value*>& left,
-              const std::vector<Value*>& right, Loc loc) {
+              const std::vector<Value*>& right, Loc loc, Unmatched kept) {
     Type type = lhs->type;
     for (const Column& c : rhs->type.columns) {
         if (std::ranges::find(type.columns, c.label, &Column::label) != type.columns.end())
@@ -105,7 +108,11 @@ Value* joined(Checker& checker, Value* lhs, Value* rhs, const std::vector<Value*
         type.columns.push_back(c);
     }
     const Dim rows = left.empty() ? checker.product(lhs->rows, rhs->rows) : checker.graph().fresh_dim();
-    GraphNode* node = node_of(checker, kJoin, both({lhs, rhs}, both(left, right)), loc);
+    GraphNode* node = node_of(checker,
+                              kept == Unmatched::None   ? kJoin
+                              : kept == Unmatched::Left ? kLeftJoin
+                                                        : kFullJoin,
+                              both({lhs, rhs}, both(left, right)), loc);
     return checker.give(node, type, rows, count_dim(type.columns.size()));
 }
 
@@ -165,32 +172,61 @@ static std::vector<Lowering::Named> named(const GraphNode& n) {
     return args;
 }
 
-static void lower_join(Lowering& l, const GraphNode& n) {
+/// The numbers of the rows that a join takes from both sides, `left` and `right`; -1 where there is none.
+static std::string matched_rows(const GraphNode& n) {
     const std::size_t end = n.args.size(), middle = 2 + (end - 2) / 2;
-    const bool every = end == 2;
-    std::string lets, columns;
-    if (every)
-        lets = fmt::format("let m = {}; let n = {} * m; ", Lowering::rows("x1", n.args[1]),
-                           Lowering::rows("x0", n.args[0]));
-    else
-        lets = fmt::format(
-            "let places = result(for({0}, groupmerger[{1},i64], |d, i, e| merge(d, {{e, i}}))); "
-            "let pairs = for({2}, {{appender[i64], appender[i64]}}, |b, i, e| let found = optlookup(places, "
-            "e); "
-            "if(found.$0, for(found.$1, b, |b2, j, at| {{merge(b2.$0, i), merge(b2.$1, at)}}), b)); "
-            "let left = result(pairs.$0); let right = result(pairs.$1); let n = len(left); ",
-            walk(middle, end), key_type(n, middle, end), walk(2, middle));
-    for (int side = 0; side < 2; ++side)
-        for (std::size_t i = 0; i < n.args[std::size_t(side)]->type.columns.size(); ++i) {
-            columns += columns.empty() ? "" : ", ";
+    const std::string keys = key_type(n, middle, end), lefts = walk(2, middle), rights = walk(middle, end);
+    const bool keeps_left = !n.builtin->code.empty(), keeps_right = n.builtin->code == "full";
+    std::string text = fmt::format(
+        "let places = result(for({0}, groupmerger[{1},i64], |d, i, e| merge(d, {{e, i}}))); "
+        "let pairs = for({2}, {{appender[i64], appender[i64]}}, |b, i, e| let found = optlookup(places, e); "
+        "if(found.$0, for(found.$1, b, |b2, j, at| {{merge(b2.$0, i), merge(b2.$1, at)}}), {3})); ",
+        rights, keys, lefts, keeps_left ? "{merge(b.$0, i), merge(b.$1, -1L)}" : "b");
+    if (keeps_right)
+        text += fmt::format(
+            "let there = result(for({0}, dictmerger[{1},i64,+], |d, i, e| merge(d, {{e, 1L}}))); "
+            "let all = for({2}, pairs, |b, i, e| if(keyexists(there, e), b, {{merge(b.$0, -1L), merge(b.$1, "
+            "i)}})); ",
+            lefts, keys, rights);
+    const char* made = keeps_right ? "all" : "pairs";
+    return text +
+           fmt::format("let left = result({0}.$0); let right = result({0}.$1); let n = len(left); ", made);
+}
+
+/// What stands where an outer join finds no row.
+static std::string missing(ValueType v) {
+    if (v == ValueType::Str) return "[]: vec[i8]";
+    if (v == ValueType::Bool) return "false";
+    return fmt::format("{}({})", weld_name(v), is_float(v) ? "nan" : "0");
+}
+
+static void lower_join(Lowering& l, const GraphNode& n) {
+    const bool every = n.args.size() == 2;
+    const std::string lets =
+        every ? fmt::format("let m = {}; let n = {} * m; ", Lowering::rows("x1", n.args[1]),
+                            Lowering::rows("x0", n.args[0]))
+              : matched_rows(n);
+    std::string columns;
+    for (std::size_t side = 0; side < 2; ++side)
+        for (std::size_t i = 0; i < n.args[side]->type.columns.size(); ++i) {
             const std::string data = fmt::format("x{}.$0.${}", side, i);
+            const char* rows = side ? "right" : "left";
+            columns += columns.empty() ? "" : ", ";
             if (every)
                 columns += fmt::format(
                     "result(for(rangeiter(0L, n, 1L), appender, |o, k, _| merge(o, lookup({}, k {} m))))",
                     data, side ? '%' : '/');
-            else columns += fmt::format("taken({}, {})", data, side ? "right" : "left");
+            else if (n.builtin->code == "full" || (side && n.builtin->code == "left"))
+                columns += fmt::format("map({}, |p| if(p < 0L, {}, lookup({}, p)))", rows,
+                                       missing(n.args[side]->type.columns[i].value), data);
+            else columns += fmt::format("taken({}, {})", data, rows);
         }
-    l.define(n.results[0], fmt::format("{}{{{{{}}}, n}}", lets, columns), named(n), n.loc);
+    Value nan;
+    nan.type = Type::scalar(ValueType::F64);
+    nan.constant = {.value = ValueType::F64, .integer = 0, .number = std::nan(""), .text = {}};
+    std::vector<Lowering::Named> args = named(n);
+    args.push_back({"nan", &nan});
+    l.define(n.results[0], fmt::format("{}{{{{{}}}, n}}", lets, columns), args, n.loc);
 }
 
 static void lower_members(Lowering& l, const GraphNode& n) {

@@ -22,10 +22,12 @@ std::vector<std::string> prefixed(const Value* frame, std::string_view table);
 Value* filtered(Checker& checker, Value* frame, Value* bits, Loc loc);
 /// Of cells of which there are keys, both sides as the more general type; false after an error.
 bool match_types(Checker& checker, Value*& left, Value*& right, Loc loc);
+/// The rows without a partner that a join keeps. What is missing beside them is NaN, 0, or an empty string.
+enum class Unmatched { None, Left, Both };
 /// Rows of `lhs` with rows of `rhs` where the keys are equal, in the order of the left ones, then of the
-/// right ones.
+/// right ones; then the right ones without a partner, if these are kept.
 Value* joined(Checker& checker, Value* lhs, Value* rhs, const std::vector<Value*>& left,
-              const std::vector<Value*>& right, Loc loc);
+              const std::vector<Value*>& right, Loc loc, Unmatched kept = Unmatched::None);
 /// Whether each left key occurs among the right ones: a column of truth values.
 Value* members(Checker& checker, const std::vector<Value*>& left, const std::vector<Value*>& right, Loc loc);
 

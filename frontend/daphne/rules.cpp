@@ -250,11 +250,23 @@ bool rule_outer_concat(Call& c) { return want_outer(c) && outer(c, ValueType::St
 
 // ---- aggregation
 
-/// All cells, rows (axis 0), columns (axis 1).
+/// `f(arg, groupIds, numGroups)`: a row for each group.
+static bool aggregated_by_groups(Call& c, ValueType result) {
+    if (!c.want_numbers(1) || !c.want_integer(2)) return false;
+    c.args[1] = c.checker.to_value_type(c[1], ValueType::Si64, c.places[1]);
+    if (differ(c[1]->columns, kOne)) c.violated(1, "groups of `{}` stand in one column", c.builtin.name);
+    if (differ(c[1]->rows, c[0]->rows))
+        c.violated(1, "`{}` takes a group for each row, found {} for {}", c.builtin.name, c[1]->rows.number,
+                   c[0]->rows.number);
+    c.give(Type::matrix(result), c.checker.dim_of(c[2]), c[0]->columns);
+    return true;
+}
+
+/// All cells, rows (axis 0), columns (axis 1), groups of rows.
 static bool aggregated(Call& c, ValueType cells, ValueType result) {
     if (!c.want_numbers(0)) return false;
     c.args[0] = c.checker.to_value_type(c[0], cells, c.places[0]);
-    if (c.has(2)) return c.wrong(1, "`{}` by groups is not supported yet", c.builtin.name);
+    if (c.has(2)) return aggregated_by_groups(c, result);
     if (!c.has(1)) {
         c.args.resize(1);
         c.give(Type::scalar(result));

@@ -54,6 +54,34 @@ static bool described(Call& c, bool is_frame) {
 bool rule_read_matrix(Call& c) { return is_allowed(c, "weld_read_matrix") && described(c, false); }
 bool rule_read_frame(Call& c) { return is_allowed(c, "weld_read_frame") && described(c, true); }
 
+// ---- files by handles: a handle is the path
+
+bool rule_open_file(Call& c) {
+    for (std::size_t i = 0; i < c.size(); ++i)
+        if (!c.want_text(i)) return false;
+    if (!is_allowed(c, "weld_read_open")) return false;
+    c.give(Type::scalar(ValueType::Str))->constant = c[c.size() - 1]->constant;
+    return true;
+}
+
+bool rule_open_device(Call& c) {
+    c.results = {c[0]};
+    return c.want_text(0);
+}
+
+bool rule_close(Call& c) {
+    if (!c.want_text(0)) return false;
+    c.act();
+    return true;
+}
+
+bool rule_read_csv(Call& c) {
+    if (!c.want_text(0) || !c.want_integer(1) || !c.want_integer(2) || !c.want_text(3)) return false;
+    if (!is_allowed(c, "weld_read_matrix")) return false;
+    c.give(Type::matrix(ValueType::F64), c.checker.dim_of(c[1]), c.checker.dim_of(c[2]));
+    return true;
+}
+
 bool rule_write(Call& c) {
     if (!c.want_data(0) || !c.want_text(1)) return false;
     if (c.builtin.name == "writeFrame" && !c.want_frame(0)) return false;

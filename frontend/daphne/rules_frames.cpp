@@ -138,18 +138,46 @@ bool rule_group_join(Call& c) {
     return done(c, {result, numbers_of(c, bits, result->rows)});
 }
 
+/// Labels of the left keys, then of as many right ones: columns of each side, of the same types.
+struct KeyLists {
+    std::vector<Value*> left, right;
+};
+static std::optional<KeyLists> key_lists_of(Call& c) {
+    if (c.size() < 4 || c.size() % 2) {
+        c.wrong(0, "`{}` takes two frames, labels of the left one and as many of the right one",
+                c.builtin.name);
+        return std::nullopt;
+    }
+    if (!c.want_frame(0) || !c.want_frame(1)) return std::nullopt;
+    KeyLists keys;
+    const std::size_t count = (c.size() - 2) / 2;
+    for (std::size_t i = 2; i < 2 + count; ++i) {
+        const auto left = column_named(c, c[0], i), right = column_named(c, c[1], i + count);
+        if (!left || !right) return std::nullopt;
+        keys.left.push_back(column_of(c.checker, c[0], *left, c.loc));
+        keys.right.push_back(column_of(c.checker, c[1], *right, c.loc));
+        if (!match_types(c.checker, keys.left.back(), keys.right.back(), c.loc)) return std::nullopt;
+    }
+    return keys;
+}
+
+static Value* negated(Call& c, Value* bits) {
+    Value* no = c.checker.constant(integer_constant(0, ValueType::Bool), c.loc);
+    return c.checker.operate(Operator::Eq, bits, no, c.loc);
+}
+
 /// The left rows whose key does not occur on the right.
 bool rule_anti_join(Call& c) {
-    const auto keys = keys_of(c);
+    const auto keys = key_lists_of(c);
     if (!keys) return false;
-    Value* bits = members(c.checker, {keys->left}, {keys->right}, c.loc);
-    Value* none = c.checker.operate(Operator::Eq, bits,
-                                    c.checker.constant(integer_constant(0, ValueType::Bool), c.loc), c.loc);
-    return done(c, {filtered(c.checker, c[0], none, c.loc)});
+    Value* bits = members(c.checker, keys->left, keys->right, c.loc);
+    return done(c, {filtered(c.checker, c[0], negated(c, bits), c.loc)});
 }
 
 bool rule_outer_join(Call& c) {
-    return c.wrong(0, "`{}` is not supported: frames have no missing values", c.builtin.name);
+    const auto keys = key_lists_of(c);
+    const Unmatched kept = c.builtin.name == "leftOuterJoin" ? Unmatched::Left : Unmatched::Both;
+    return keys && done(c, {joined(c.checker, c[0], c[1], keys->left, keys->right, c.loc, kept)});
 }
 
 // ---- sets of rows
@@ -185,9 +213,7 @@ bool rule_set_of_rows(Call& c) {
     Value* left = distinct(c, c[0]);
     Value* bits =
         members(c.checker, columns_of(c.checker, left, c.loc), columns_of(c.checker, c[1], c.loc), c.loc);
-    if (c.builtin.name == "except")
-        bits = c.checker.operate(Operator::Eq, bits,
-                                 c.checker.constant(integer_constant(0, ValueType::Bool), c.loc), c.loc);
+    if (c.builtin.name == "except") bits = negated(c, bits);
     return done(c, {filtered(c.checker, left, bits, c.loc)});
 }
 

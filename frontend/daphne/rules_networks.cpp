@@ -63,6 +63,30 @@ bool rule_convolution(Call& c) {
     return true;
 }
 
+/// Of the inputs: the gradient has their shape.
+bool rule_pool_backward(Call& c) {
+    if (!want_floats(c, 2) || !want_integers(c, 2, 12)) return false;
+    c.give(c[0]->type, c[0]->rows, c[0]->columns);
+    return true;
+}
+
+bool rule_convolution_backward(Call& c) {
+    if (!want_floats(c, 2) || !want_integers(c, 2, 14)) return false;
+    const bool of_filter = c.builtin.code == "filter";
+    const std::size_t rows = of_filter ? 10 : 6;  // how many filters, or images
+    c.give(c[0]->type, c.checker.dim_of(c[rows]), c.checker.graph().fresh_dim());
+    return true;
+}
+
+/// Gradients of the input, of gamma, of beta.
+bool rule_batch_norm_backward(Call& c) {
+    if (!want_floats(c, 5) || !c.want_scalar(5)) return false;
+    c.args[5] = c.checker.to_scalar(c[5], c[0]->type.value, c.places[5]);
+    c.give(c[2]->type, c[2]->rows, c[2]->columns);
+    for (int i = 0; i < 2; ++i) c.give(c[4]->type, c[4]->rows, c[4]->columns);
+    return true;
+}
+
 bool rule_batch_norm(Call& c) {
     if (!want_floats(c, 5) || !c.want_scalar(5)) return false;
     c.args[5] = c.checker.to_scalar(c[5], c[0]->type.value, c.places[5]);
