@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "codegen/counters.h"
-#include "codegen/tables.h"
+#include "codegen/builders/counters.h"
+#include "codegen/builders/tables.h"
 #include "weldir/ir/builder.h"
 
 namespace weld::codegen {

@@ -1,6 +1,6 @@
 // Vectors and dictionaries as values: literals, look-ups, slices, and what goes through the runtime.
+#include "codegen/builders/tables.h"
 #include "codegen/emit.h"
-#include "codegen/tables.h"
 #include "weldir/ir/keys.h"
 
 namespace weld::codegen {

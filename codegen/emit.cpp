@@ -1,10 +1,10 @@
 // The module under construction, the dispatch over kinds of nodes, and the words that the families share.
 #include "codegen/emit.h"
 
-#include "codegen/groups.h"
+#include "codegen/builders/code.h"
+#include "codegen/builders/tables.h"
 #include "codegen/heap.h"
 #include "codegen/loops.h"
-#include "codegen/tables.h"
 #include "weldir/ir/builder.h"
 
 #include <llvm/IR/Intrinsics.h>
@@ -284,17 +284,7 @@ int Emitter::num_leaves(const Type* t, Lanes form) const {
             for (const Type* f : t->args) n += num_leaves(f, form);
             return n;
         }
-        case TypeKind::Builder:
-            switch (t->builder) {
-                case BuilderKind::Appender: return 3;
-                case BuilderKind::GroupMerger: return form.arrays ? 4 : 1;
-                case BuilderKind::Merger:
-                    return num_leaves(t->elem(), form) * int(t->holds_simd ? 1 : 1 + form.accumulators);
-                case BuilderKind::VecMerger: return 2;
-                case BuilderKind::DictMerger:
-                    return form.groups ? num_group_leaves(t, form.groups) : form.tables ? kOpenLeaves : 1;
-            }
-            break;
+        case TypeKind::Builder: return code_of(t).leaves(*this, t, form);
         case TypeKind::Function: break;
     }
     return 0;
@@ -386,17 +376,20 @@ Leaves Emitter::load(const Type* t, llvm::Value* from) {
             return all;
         }
         case TypeKind::Builder: {
-            if (t->is_builder(BuilderKind::Merger)) return reform(t, load(t->elem(), from), {}, lanes);
-            if (t->is_builder(BuilderKind::DictMerger) || t->is_builder(BuilderKind::GroupMerger))
-                return reform(t, {ir.CreateAlignedLoad(unit.ptr, from, align(8))}, {}, lanes);
-            Leaves all = {ir.CreateAlignedLoad(unit.ptr, from, align(8))};
-            for (int i = 1; i < num_leaves(t); ++i)
-                all.push_back(ir.CreateAlignedLoad(unit.i64, address(from, 8 * i), align(8)));
-            return all;
+            if (is_value(info(t))) return reform(t, load(t->elem(), from), {}, lanes);
+            Leaves words = {ir.CreateAlignedLoad(unit.ptr, from, align(8))};
+            for (int i = 1; i < info(t).words; ++i)
+                words.push_back(ir.CreateAlignedLoad(unit.i64, address(from, 8 * i), align(8)));
+            return reform(t, words, {}, lanes);
         }
         case TypeKind::Function: break;
     }
     llvm_unreachable("no such value in memory");
+}
+
+void Emitter::store_words(const Leaves& words, llvm::Value* to) {
+    for (std::size_t i = 0; i < words.size(); ++i)
+        ir.CreateAlignedStore(words[i], address(to, 8 * std::int64_t(i)), llvm::Align(8));
 }
 
 void Emitter::store(const Type* t, const Leaves& v, llvm::Value* to) {
@@ -423,22 +416,12 @@ void Emitter::store(const Type* t, const Leaves& v, llvm::Value* to) {
             }
             return;
         }
-        case TypeKind::Builder:
-            if (t->is_builder(BuilderKind::Merger)) return store(t->elem(), reform(t, v, lanes, {}), to);
-            if (t->is_builder(BuilderKind::DictMerger)) {
-                ir.CreateAlignedStore(v[0], to, align(8));
-                return;
-            }
-            if (t->is_builder(BuilderKind::GroupMerger)) {
-                ir.CreateAlignedStore(reform(t, v, lanes, {})[0], to, align(8));
-                return;
-            }
-            [[fallthrough]];
+        case TypeKind::Builder: {
+            const Leaves plain = reform(t, v, lanes, {});
+            return is_value(info(t)) ? store(t->elem(), plain, to) : store_words(plain, to);
+        }
         case TypeKind::Vec:
-        case TypeKind::Dict:
-            for (std::size_t i = 0; i < v.size(); ++i)
-                ir.CreateAlignedStore(v[i], address(to, 8 * std::int64_t(i)), align(8));
-            return;
+        case TypeKind::Dict: return store_words(v, to);
         case TypeKind::Function: break;
     }
 }

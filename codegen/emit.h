@@ -97,8 +97,8 @@ class Unit {
 struct Lanes {
     std::uint32_t lanes = 0;
     std::uint32_t accumulators = 0;
-    std::uint32_t groups = 0;  ///< dictmergers hold so many of them (codegen/groups.h)
-    bool tables = false;       ///< dictmergers are open tables (codegen/tables.h)
+    std::uint32_t groups = 0;  ///< dictmergers hold so many of them (codegen/builders/groups.h)
+    bool tables = false;       ///< dictmergers are open tables (codegen/builders/tables.h)
     bool arrays = false;  ///< groupmergers are open: {data, size, capacity} of the array, and its pointer
     friend bool operator==(const Lanes&, const Lanes&) = default;
 };
@@ -138,7 +138,7 @@ class Emitter {
     llvm::IRBuilder<> ir;
     Lanes lanes;                      ///< of the simd loop that is being emitted
     std::uint32_t accumulator = 0;    ///< which accumulator merges go to
-    bool may_count_narrowly = false;  ///< vecmergers may have narrow counters (codegen/counters.h)
+    bool may_count_narrowly = false;  ///< vecmergers may have narrow counters (codegen/builders/counters.h)
     TailRound tail;                   ///< merges and reads leave the other lanes alone
     std::int64_t turned_bytes = 0;    ///< of the frame, for vectors side by side (OptLanes)
     int loop_depth = 0;   ///< loops around the present place, in this function and those it was cut from
@@ -246,6 +246,7 @@ class Emitter {
   private:
     friend class LoopEmitter;
     Leaves emit_node(const Expr* e);  ///< dispatches to the families
+    void store_words(const Leaves& words, llvm::Value* to);
     llvm::BasicBlock* fail_exit_ = nullptr;
 };
 

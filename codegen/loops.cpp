@@ -11,11 +11,12 @@
 #include <utility>
 
 #include "codegen/ahead.h"
+#include "codegen/builders/counters.h"
+#include "codegen/builders/groups.h"
 #include "codegen/captures.h"
-#include "codegen/counters.h"
 #include "codegen/emit.h"
-#include "codegen/groups.h"
 #include "codegen/part.h"
+#include "weldir/ir/builder.h"
 #include "weldir/ir/facts.h"
 
 namespace weld::codegen {
@@ -50,7 +51,7 @@ struct Plan {
     llvm::Value* base = nullptr;   // elements before the first (fringe)
     llvm::Value* tiled = nullptr;  // `@(tile:…)`: how often the loop inside goes on, in each round
     /// The scalar loop over the same elements, which goes on when a table has more keys than a loop over
-    /// lanes holds (codegen/groups.h); null otherwise.
+    /// lanes holds (codegen/builders/groups.h); null otherwise.
     std::shared_ptr<const Plan> one_by_one;
     std::vector<std::int32_t> appends;
     std::vector<llvm::Value*>
@@ -59,19 +60,15 @@ struct Plan {
     std::int64_t cost = 1;
 
     Lanes form(Lanes outer) const {
-        const bool arrays = outer.arrays || holds(f.builder()->type, BuilderKind::GroupMerger);
+        const Type* t = f.builder()->type;
+        const bool arrays =
+            outer.arrays || any_builder(t, [](const BuilderInfo& b) { return b.keeps_merges; });
         if (step == 1) {
-            const bool tables = outer.tables || holds(f.builder()->type, BuilderKind::DictMerger);
+            const bool tables = outer.tables || any_builder(t, [](const BuilderInfo& b) { return b.probes; });
             return {outer.lanes, outer.accumulators, 0, tables, arrays};
         }
         if (one_by_one) return {std::uint32_t(step), 1, chosen(f, AttrKey::Groups, 0), false, arrays};
         return {std::uint32_t(step), chosen(f, AttrKey::Accumulators, 1), 0, false, arrays};
-    }
-    static bool holds(const Type* t, BuilderKind kind) {
-        if (t->is_struct())
-            for (const Type* field : t->args)
-                if (holds(field, kind)) return true;
-        return t->is_builder(kind);
     }
 };
 
@@ -205,7 +202,7 @@ static std::vector<std::int32_t> counts_per_iteration(const Emitter& e, For f) {
     std::vector<std::int32_t> counts;
     int leaf = 0, number = 0;
     for_each_builder(e, f.builder()->type, leaf, number, [&](const Type* t, int, int) {
-        if (t->is_builder(BuilderKind::VecMerger)) counts.push_back(counts_at_most(f, t));
+        if (info(t).indexed) counts.push_back(counts_at_most(f, t));
     });
     return counts;
 }
@@ -233,7 +230,8 @@ static For last_loop(For f) {
 
 /// A loop that only holds a loop, each round of which appends once.
 static bool is_tiled(For f) {
-    if (!f.node->annotation(AttrKey::Tile) || !f.node->type->is_builder(BuilderKind::Appender)) return false;
+    if (!f.node->annotation(AttrKey::Tile) || !f.node->type->is_builder() || !info(f.node->type).lists_merges)
+        return false;
     const For inner = last_loop(f);
     const Var into = inner ? inner.builder()->as<Var>() : Var{};
     return into && into.symbol() == f.builder_param() && merges_per_iteration(inner)[0] == 1;
@@ -503,7 +501,7 @@ class RangeEmitter {
             int leaf = 0, number = 0;
             for_each_builder(e_, type_, leaf, number, [&](const Type* b, int first, int) {
                 const auto of = llvm::ArrayRef<llvm::Value*>(next).drop_front(std::size_t(first));
-                if (b->is_builder(BuilderKind::DictMerger)) any = ir.CreateOr(any, has_more_groups(e_, of));
+                if (info(b).probes) any = ir.CreateOr(any, has_more_groups(e_, of));
             });
             return any;
         };
@@ -605,10 +603,10 @@ class RangeEmitter {
 
     /// Merges go by turns to one merger of lanes and another one.
     bool is_sum_of_lanes() const {
-        return type_->is_builder(BuilderKind::Merger) && type_->holds_simd && has_copies();
+        return type_->is_builder() && is_value(info(type_)) && type_->holds_simd && has_copies();
     }
     /// Or to a vector and copies of it.
-    bool is_spread() const { return type_->is_builder(BuilderKind::VecMerger) && has_copies(); }
+    bool is_spread() const { return type_->is_builder() && info(type_).indexed && has_copies(); }
     bool has_copies() const { return plan_.step == 1 && chosen(plan_.f, AttrKey::Accumulators, 1) > 1; }
 
     /// Iterations in pairs, the second of each on a merger of its own, so that merges do not wait for each
@@ -713,7 +711,7 @@ static Leaves reserve(Emitter& e, const Plan& plan, Leaves state) {
         auto* at = &state[std::size_t(first)];
         llvm::Value* need = plan.given[std::size_t(k)] ? room_for(e, plan.count, plan.given[std::size_t(k)])
                                                        : e.ir.CreateMul(plan.count, e.c64(each));
-        if (b->is_builder(BuilderKind::GroupMerger) && !e.lanes.arrays) {
+        if (e.num_leaves(b) == 1) {  // a pointer at its array
             e.call_checked("weld_rt_appender_grow",
                            {e.task, at[0], need, e.c64(size_of(elem)), e.at(plan.f.node->loc)});
             return;

@@ -46,7 +46,7 @@ typedef struct WeldRowBuffer {
     char* end;
 } WeldRowBuffer;
 
-// What a loop over lanes holds of a dictmerger with few keys (codegen/groups.h), beside values in registers.
+// What a loop over lanes holds of a dictmerger with few keys (codegen/builders/groups.h), beside values in registers.
 // The keys follow, a word of 1, 2, 4 or 8 bytes each.
 typedef struct WeldHeldKeys {
     int64_t held;  // above `most`: a key was met that there was no place for

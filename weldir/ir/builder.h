@@ -49,6 +49,16 @@ struct BuilderInfo {
 const BuilderInfo& info(BuilderKind kind);
 inline const BuilderInfo& info(const Type* builder) { return info(builder->builder); }
 
+/// One of the builders in `t`, a builder or a struct of them, is such.
+template <class Fn>
+bool any_builder(const Type* t, Fn&& is_such) {
+    if (t->is_builder()) return is_such(info(t));
+    if (t->is_struct())
+        for (const Type* f : t->args)
+            if (any_builder(f, is_such)) return true;
+    return false;
+}
+
 /// The state is one value, and the result is that.
 inline bool is_value(const BuilderInfo& builder) { return builder.words == 0; }
 

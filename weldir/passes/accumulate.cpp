@@ -17,6 +17,7 @@
 // Large bodies have enough to do in between; code grows with each copy.
 #include <algorithm>
 
+#include "weldir/ir/builder.h"
 #include "weldir/ir/call_graph.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
@@ -28,15 +29,9 @@ namespace {
 constexpr std::uint32_t kLargestBody = 40;  // nodes
 constexpr std::ptrdiff_t kMostVectorsApart = 2;
 
-bool holds(const Type* t, BuilderKind kind) {
-    if (t->is_struct()) return std::ranges::any_of(t->args, [&](const Type* f) { return holds(f, kind); });
-    return t->is_builder(kind);
-}
-
-bool is_only_mergers(const Type* t) {
-    return t->is_struct() ? std::ranges::all_of(t->args, is_only_mergers)
-                          : t->is_builder(BuilderKind::Merger);
-}
+bool is_merger(const BuilderInfo& b) { return is_value(b); }
+bool is_other(const BuilderInfo& b) { return !is_value(b); }
+bool is_table(const BuilderInfo& b) { return b.probes; }
 
 IterKind kind_of(For loop) {
     const Iter it = loop.data()[0]->as<Iter>();
@@ -50,13 +45,13 @@ int copies(For loop, Facts& facts) {
     if (facts.traits(body).size > kLargestBody) return 1;
     switch (kind_of(loop)) {
         case IterKind::Fringe: return 1;
-        case IterKind::Simd:
-            return holds(t, BuilderKind::Merger) && !holds(t, BuilderKind::DictMerger) ? 4 : 1;
+        case IterKind::Simd: return any_builder(t, is_merger) && !any_builder(t, is_table) ? 4 : 1;
         case IterKind::Scalar: break;
     }
-    if (t->is_builder(BuilderKind::Merger)) return t->holds_simd ? 2 : 1;
-    const bool is_histogram = t->is_builder(BuilderKind::VecMerger) && t->elem()->is_scalar() &&
-                              !has_loop(body) && !may_allocate(body);
+    if (!t->is_builder()) return 1;
+    if (is_value(info(t))) return t->holds_simd ? 2 : 1;
+    const bool is_histogram =
+        info(t).indexed && t->elem()->is_scalar() && !has_loop(body) && !may_allocate(body);
     return is_histogram ? 4 : 1;
 }
 
@@ -65,7 +60,7 @@ bool reads_apart(For loop) {
         const Iter it = datum->as<Iter>();
         return !it || !it.shape().range;
     };
-    return kind_of(loop) == IterKind::Simd && is_only_mergers(loop.node->type) &&
+    return kind_of(loop) == IterKind::Simd && !any_builder(loop.node->type, is_other) &&
            std::ranges::count_if(loop.data(), is_vector) <= kMostVectorsApart &&
            !can_fail(loop.body().body());
 }

@@ -11,6 +11,7 @@
 // depends on the type of the values alone, and not on the machine: it decides the order of float sums.
 #include <algorithm>
 
+#include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
 
@@ -31,7 +32,7 @@ std::uint32_t scalars_in(const Type* t) {
 
 /// As many as all dictmergers in `t` can hold; 0 if there is none.
 std::uint32_t groups_of(const Type* t) {
-    if (t->is_builder(BuilderKind::DictMerger)) {
+    if (t->is_builder() && info(t).probes) {
         const std::uint32_t most = std::min(kMostGroups, kRegisters / std::max(1u, scalars_in(t->value())));
         return most < kGroupsAtOnce ? most : most / kGroupsAtOnce * kGroupsAtOnce;
     }

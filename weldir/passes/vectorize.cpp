@@ -17,7 +17,7 @@
 // `merge(b, {i * 8L, lanes})`: lanes for consecutive elements.
 //
 // Of a dictmerger that takes lanes both loops are needed: lanes hold a few groups, and the scalar loop goes
-// on where keys turn out to be more (codegen/groups.h).
+// on where keys turn out to be more (codegen/builders/groups.h).
 //
 // Not done where the body cannot be translated (lane_body.h); over vectors of anything but scalars, or with a
 // stride other than 1; for `@(vectorize:false)`; where the trip count is known to be less than the lanes.

@@ -1,6 +1,6 @@
 // The code of a round: keys compared with those held, values merged under masks, new keys told to the
 // runtime.
-#include "codegen/groups.h"
+#include "codegen/builders/groups.h"
 
 #include <algorithm>
 #include <cstddef>

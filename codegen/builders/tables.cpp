@@ -1,6 +1,6 @@
 // Hash, equality and probing in emitted code: the same as runtime/keys.cpp and runtime/hash_table.h do, for
 // keys whose parts are in registers.
-#include "codegen/tables.h"
+#include "codegen/builders/tables.h"
 
 #include <llvm/IR/MDBuilder.h>
 

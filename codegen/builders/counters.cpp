@@ -1,5 +1,5 @@
 // Which vecmergers count, and counting in either width.
-#include "codegen/counters.h"
+#include "codegen/builders/counters.h"
 
 #include <limits>
 

@@ -1,0 +1,110 @@
+// Growing arrays and writing to their ends.
+#include "codegen/builders/arrays.h"
+
+#include <llvm/IR/MDBuilder.h>
+
+#include "codegen/lanes.h"
+
+namespace weld::codegen {
+
+Leaves opened_array(Emitter& e, llvm::Value* array) {
+    const auto word = [&](llvm::Type* type, std::int64_t k) {
+        return e.ir.CreateAlignedLoad(type, e.address(array, 8 * k), llvm::Align(8));
+    };
+    return {word(e.unit.ptr, 0), word(e.unit.i64, 1), word(e.unit.i64, 2), array};
+}
+
+Leaves closed_array(Emitter& e, const Leaves& open) {
+    for (int k = 0; k < 3; ++k)
+        e.ir.CreateAlignedStore(open[std::size_t(k)], e.address(open[3], 8 * k), llvm::Align(8));
+    return {open[3]};
+}
+
+Leaves Emitter::grow_array(const Type* t, Leaves array, llvm::Value* extra, Loc loc) {
+    const bool points = array.size() == 4;
+    if (!points) array.push_back(slot(24, 8));
+    llvm::Value* room = closed_array(*this, array)[0];
+    call_checked("weld_rt_appender_grow", {task, room, extra, c64(size_of(kept_merges(t))), at(loc)});
+    array = opened_array(*this, room);
+    if (!points) array.pop_back();
+    return array;
+}
+
+/// Makes room for `extra` more values.
+static Leaves grown(Emitter& e, const Type* t, Leaves s, std::int64_t extra, Loc loc) {
+    if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(s[2]); known && known->isMaxValue(true)) return s;
+    auto *grow = e.block("grow"), *on = e.block("append");
+    llvm::Value* full = e.ir.CreateICmpSLT(e.ir.CreateSub(s[2], s[1]), e.c64(extra));
+    auto* before = e.ir.GetInsertBlock();
+    e.ir.CreateCondBr(full, grow, on, llvm::MDBuilder(e.unit.ctx).createBranchWeights(1, 1 << 20));
+    e.ir.SetInsertPoint(grow);
+    const Leaves after = e.grow_array(t, s, e.c64(extra), loc);
+    grow = e.ir.GetInsertBlock();
+    e.ir.CreateBr(on);
+    e.ir.SetInsertPoint(on);
+    for (int k : {0, 2}) {  // the size stays
+        llvm::PHINode* phi = e.ir.CreatePHI(s[std::size_t(k)]->getType(), 2);
+        phi->addIncoming(s[std::size_t(k)], before);
+        phi->addIncoming(after[std::size_t(k)], grow);
+        s[std::size_t(k)] = phi;
+    }
+    return s;
+}
+
+static bool is_closed(const Leaves& s) { return s.size() == 1; }
+static Leaves array_in(Emitter& e, const Leaves& s) { return is_closed(s) ? opened_array(e, s[0]) : s; }
+/// `array` in the form of `s`.
+static Leaves state_like(Emitter& e, const Leaves& s, const Leaves& array) {
+    return is_closed(s) ? closed_array(e, array) : array;
+}
+
+Leaves append_if(Emitter& e, Merge g, llvm::Value* counts, const Leaves& s, const Leaves& v) {
+    const Type* t = g.node->type;
+    const Type* elem = kept_merges(t);
+    Leaves array = grown(e, t, array_in(e, s), 1, g.node->loc);
+    e.store(elem, v, e.element(array[0], elem, array[1]));
+    array[1] = e.ir.CreateAdd(array[1], e.ir.CreateZExt(counts, e.unit.i64), "", true, true);
+    return state_like(e, s, array);
+}
+
+Leaves append(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {
+    return append_if(e, g, e.ir.getTrue(), s, v);
+}
+
+/// Lanes in order, all or those of `mask`.
+static Leaves with_lanes(Emitter& e, const Type* t, Leaves s, const Leaves& v, std::uint32_t n,
+                         llvm::Value* mask, Loc loc) {
+    const Type* elem = kept_merges(t);
+    s = grown(e, t, s, n, loc);
+    auto& ir = e.ir;
+    const bool plain = elem->is_scalar();
+    if (mask == e.tail.mask &&
+        (plain || mask)) {  // all lanes, or the first ones: there may be room for no more
+        llvm::Value* to = e.element(s[0], elem, s[1]);
+        if (!plain) store_first(e, elem, v, e.tail.count, to);
+        else if (mask) e.store_tail(elem->scalar, v[0], to);
+        else e.store(new_type(e.m, [&](Types& types) { return types.simd(elem->scalar, n); }), v, to);
+        s[1] = ir.CreateAdd(s[1], mask ? e.tail.count : e.c64(n), "", true, true);
+        return s;
+    }
+    if (llvm::Value* packed = plain && mask && !elem->is_bool() ? compressed(e, v[0], mask) : nullptr) {
+        ir.CreateAlignedStore(packed, e.element(s[0], elem, s[1]), llvm::Align(std::uint64_t(size_of(elem))));
+        llvm::Value* bits = ir.CreateBitCast(mask, llvm::IntegerType::get(e.unit.ctx, n));
+        llvm::Value* count = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, bits);
+        s[1] = ir.CreateAdd(s[1], ir.CreateZExtOrTrunc(count, e.unit.i64), "", true, true);
+        return s;
+    }
+    for (std::uint32_t k = 0; k < n; ++k) {  // every lane is written, the place moves on if it counts
+        e.store(elem, lane(e, v, k), e.element(s[0], elem, s[1]));
+        llvm::Value* step = mask ? ir.CreateZExt(ir.CreateExtractElement(mask, k), e.unit.i64) : e.c64(1);
+        s[1] = ir.CreateAdd(s[1], step, "", true, true);
+    }
+    return s;
+}
+
+std::optional<Leaves> append_lanes(Emitter& e, Merge g, const Leaves& s, const Leaves& v, std::uint32_t n,
+                                   llvm::Value* mask) {
+    return state_like(e, s, with_lanes(e, g.node->type, array_in(e, s), v, n, mask, g.node->loc));
+}
+
+}  // namespace weld::codegen

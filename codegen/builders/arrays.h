@@ -1,0 +1,22 @@
+// Builders that keep what is merged have an array: {data, size, capacity}. An appender is these three; a
+// groupmerger points at them, and has them in registers inside of loops: {data, size, capacity, pointer}.
+#pragma once
+
+#include "codegen/emit.h"
+
+namespace weld::codegen {
+
+/// The words at a pointer, and the pointer.
+Leaves opened_array(Emitter& e, llvm::Value* array);
+/// The words are written back.
+Leaves closed_array(Emitter& e, const Leaves& open);
+
+/// Appends a value to the state `s` of such a builder, which points at its array or has it in registers.
+Leaves append(Emitter& e, Merge g, const Leaves& s, const Leaves& v);
+/// Writes a value behind the last one; it is there if `counts`.
+Leaves append_if(Emitter& e, Merge g, llvm::Value* counts, const Leaves& s, const Leaves& v);
+/// Appends lanes in order, all or those of `mask`.
+std::optional<Leaves> append_lanes(Emitter& e, Merge g, const Leaves& s, const Leaves& v, std::uint32_t n,
+                                   llvm::Value* mask);
+
+}  // namespace weld::codegen

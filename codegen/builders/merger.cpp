@@ -1,0 +1,90 @@
+// `merger[T,op]`: the scalars of its value; in loops over lanes also, for each of these, as many vectors as
+// the loop has accumulators, which collect lanes.
+#include "codegen/builders/code.h"
+#include "codegen/lanes.h"
+
+namespace weld::codegen {
+
+static int leaves(const Emitter& e, const Type* t, Lanes form) {
+    return e.num_leaves(t->elem(), form) * int(t->holds_simd ? 1 : 1 + form.accumulators);
+}
+
+static Leaves begin(Emitter& e, NewBuilder b, const Leaves& arg) {
+    const Type* t = b.node->type;
+    if (b.arg()) return arg;
+    Leaves start;
+    for_each_scalar(t->elem(), [&](Scalar s) { start.push_back(e.initial(t->op, s)); });
+    if (t->holds_simd) start[0] = e.ir.CreateVectorSplat(t->elem()->lanes, start[0]);
+    return start;
+}
+
+/// All accumulators combined.
+static llvm::Value* joined(Emitter& e, MergeOp op, Scalar s, Leaves vectors) {
+    for (std::size_t n = vectors.size(); n > 1; n /= 2)
+        for (std::size_t i = 0; i < n / 2; ++i)
+            vectors[i] = e.merge_op(op, s, vectors[i], vectors[i + n / 2]);
+    return vectors[0];
+}
+
+static Leaves reform(Emitter& e, const Type* t, const Leaves& state, Lanes from, Lanes to, Loc) {
+    std::vector<Scalar> scalars;
+    for_each_scalar(t->elem(), [&](Scalar s) { scalars.push_back(s); });
+    const bool same_lanes = from.lanes == to.lanes && from.accumulators && to.accumulators;
+    Leaves out(state.begin(), state.begin() + scalars.size()), vectors;
+    std::size_t at = scalars.size();
+    for (std::size_t k = 0; k < scalars.size(); ++k, at += from.accumulators) {
+        llvm::Value* first = nullptr;
+        if (from.accumulators)
+            first = joined(e, t->op, scalars[k],
+                           Leaves(state.begin() + at, state.begin() + at + from.accumulators));
+        if (first && !same_lanes) {
+            out[k] = e.merge_op(t->op, scalars[k], out[k], fold_lanes(e, t->op, scalars[k], first));
+            first = nullptr;
+        }
+        for (std::uint32_t a = 0; a < to.accumulators; ++a, first = nullptr)
+            vectors.push_back(first ? first : e.ir.CreateVectorSplat(to.lanes, e.neutral(t->op, scalars[k])));
+    }
+    out.append(vectors);
+    return out;
+}
+
+static Leaves merge(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {
+    const Type* t = g.node->type;
+    Leaves after = s;
+    std::size_t k = 0;
+    for_each_scalar(t->elem(), [&](Scalar x) {
+        after[k] = e.merge_op(t->op, x, s[k], v[k]);
+        ++k;
+    });
+    return after;
+}
+
+/// Parts of the value are scalars or lanes.
+static std::optional<Leaves> merge_lanes(Emitter& e, Merge g, const Leaves& state, const Leaves& v,
+                                         std::uint32_t n, llvm::Value* mask) {
+    const Type* t = g.node->type;
+    Leaves s = state;
+    std::vector<Scalar> scalars;
+    for_each_scalar(t->elem(), [&](Scalar x) { scalars.push_back(x); });
+    const bool here = n == e.lanes.lanes;  // the accumulators of this loop have as many lanes
+    for (std::size_t k = 0; k < scalars.size(); ++k) {
+        llvm::Value* x = v[k]->getType()->isVectorTy() ? v[k] : e.ir.CreateVectorSplat(n, v[k]);
+        llvm::Value*& into = here ? s[scalars.size() + k * e.lanes.accumulators + e.accumulator] : s[k];
+        if (here) {
+            llvm::Value* after = e.merge_op(t->op, scalars[k], into, x);
+            into = mask ? e.ir.CreateSelect(mask, after, into) : after;
+            continue;
+        }
+        if (mask) x = e.ir.CreateSelect(mask, x, e.ir.CreateVectorSplat(n, e.neutral(t->op, scalars[k])));
+        into = e.merge_op(t->op, scalars[k], into, fold_lanes(e, t->op, scalars[k], x));
+    }
+    return s;
+}
+
+static Leaves result(Emitter& e, Result r, const Leaves& s) {
+    return e.reform(r.builder()->type, s, e.lanes, {});
+}
+
+const BuilderCode kMergerCode = {leaves, begin, reform, merge, merge_lanes, result};
+
+}  // namespace weld::codegen
