@@ -297,7 +297,7 @@ std::vector<Value*> Checker::call_builtin(const Node* n, const Builtin& builtin)
         if (!c.nodes[i] && !params[i].ends_with('?'))
             return {
                 error(n->start, "`{}` needs `{}`; it takes ({})", builtin.name, c.param(i), builtin.params)};
-        if (c.nodes[i] && hole && builtin.name != "print")
+        if (c.nodes[i] && hole && builtin.name != "print" && builtin.name != "ctable")
             return {error(n->start, "`{}` needs `{}` before `{}`", builtin.name, c.param(i - 1), c.param(i))};
     }
     if (!good || !builtin.rule(c)) return {nullptr};

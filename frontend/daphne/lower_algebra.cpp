@@ -93,18 +93,21 @@ void lower_ctable(Lowering& l, const GraphNode& n) {
     l.demand("x.$1 == y.$1 && x.$2 == 1L && y.$2 == 1L", args,
              "`ctable` takes two columns of equally many rows", n.loc);
     std::string shape =
-        "let n = result(for(x.$0, merger[i64,max](-1L), |o, k, a| merge(o, a))) + 1L; let m = "
-        "result(for(y.$0, merger[i64,max](-1L), |o, k, a| merge(o, a))) + 1L; ";
+        "let n = result(for(x.$0, merger[i64,max](-1L), |o, k, a| merge(o, i64(a)))) + 1L; let m = "
+        "result(for(y.$0, merger[i64,max](-1L), |o, k, a| merge(o, i64(a)))) + 1L; ";
     if (n.args.size() > 3) args.push_back({"n", n.args[3]}), args.push_back({"m", n.args[4]}), shape.clear();
     l.demand(
-        "result(for(zip(x.$0, y.$0), merger[i64,+], |o, k, e| if(e.$0 < 0L || e.$1 < 0L, merge(o, 1L), o))) "
-        "== 0L",
-        args, "positions of `ctable` are not negative", n.loc);
-    l.define(n.results[0],
-             fmt::format("{0}{{result(for(zip(x.$0, y.$0), vecmerger[{1},+](filled(n * m, {1}(0))), |o, k, "
-                         "e| if(e.$0 < n && e.$1 < m, merge(o, {{e.$0 * m + e.$1, w}}), o))), n, m}}",
-                         shape, cell(w)),
-             args, n.loc);
+        "result(for(zip(x.$0, y.$0), merger[i64,+], |o, k, e| if(i64(e.$0) < 0L || i64(e.$1) < 0L || e.$0 != "
+        "e.$0 || "
+        "e.$1 != e.$1, merge(o, 1L), o))) == 0L",
+        args, "positions of `ctable` are numbers from 0 on", n.loc);
+    l.define(
+        n.results[0],
+        fmt::format("{0}{{result(for(zip(x.$0, y.$0), vecmerger[{1},+](filled(n * m, {1}(0))), |o, k, "
+                    "e| let r = i64(e.$0); let c = i64(e.$1); if(r < n && c < m, merge(o, {{r * m + c, w}}), "
+                    "o))), n, m}}",
+                    shape, cell(w)),
+        args, n.loc);
 }
 
 void lower_matrix_code(Lowering& l, const GraphNode& n) {

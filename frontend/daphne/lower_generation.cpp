@@ -63,6 +63,13 @@ void lower_sequence(Lowering& l, const GraphNode& n) {
 void lower_type_of(Lowering& l, const GraphNode& n) {
     const Value *x = n.args[0], *out = n.results[0];
     if (out->constant) return;
+    if (x->type.is_list())
+        return l.define(
+            out,
+            fmt::format("cudf[weld_concat,vec[i8]](\"List(\", cudf[weld_to_text,vec[i8]](len(x)), \", "
+                        "DenseMatrix, {})\")",
+                        printed_name(x->type.value)),
+            {{"x", x}}, n.loc);
     std::string tail;
     if (x->type.is_matrix()) tail = fmt::format(", {})", printed_name(x->type.value));
     else {

@@ -37,7 +37,8 @@ void lower_one_hot(Lowering& l, const GraphNode& n) {
         return;
     }
     l.demand(
-        "result(for(x.$0, merger[i64,+], |o, k, v| let d = lookup(info.$0, k % x.$2); if(d > 0L && (i64(v) < "
+        "result(for(x.$0, merger[i64,+], |o, k, v| let d = lookup(info.$0, k % x.$2); if(d > 0L && (v != v "
+        "|| i64(v) < "
         "0L || i64(v) >= d), merge(o, 1L), o))) == 0L",
         args, "a code of `oneHot` lies outside", n.loc);
     l.define(n.results[0],

@@ -78,9 +78,15 @@ void lower_order(Lowering& l, const GraphNode& n) {
                        ? fmt::format("lookup(x.$0.${}, {})", c, p)
                        : fmt::format("lookup(x.$0, {} * {} + {}L)", p, Lowering::columns("x", x), c);
         };
+        // NaN comes after all numbers
+        const ValueType value = x->type.is_frame() ? x->type.columns[std::size_t(c)].value : x->type.value;
+        auto less = [&](const char* p, const char* q) {
+            if (!is_float(value)) return fmt::format("{0}{2} < {1}{2}", p, q, i);
+            return fmt::format("({0}{2} < {1}{2} || ({0}{2} == {0}{2} && {1}{2} != {1}{2}))", p, q, i);
+        };
         compare =
-            fmt::format("(let a{0} = {1}; let b{0} = {2}; if(a{0} < b{0}, {3}, if(a{0} > b{0}, {4}, {5})))",
-                        i, at("p"), at("q"), up ? "-1" : "1", up ? "1" : "-1", compare);
+            fmt::format("(let a{0} = {1}; let b{0} = {2}; if({6}, {3}, if({7}, {4}, {5})))", i, at("p"),
+                        at("q"), up ? "-1" : "1", up ? "1" : "-1", compare, less("a", "b"), less("b", "a"));
     }
     const std::string rows = Lowering::rows("x", x);
     const std::string places = fmt::format("let at = sort(counted({}), |p, q| {}); ", rows, compare);

@@ -102,7 +102,6 @@ bool rule_sequence(Call& c) {
 }
 
 bool rule_type_of(Call& c) {
-    if (c[0]->type.is_list()) return c.wrong(0, "`typeOf` takes scalars, matrices and frames");
     Value* out = c.give(Type::scalar(ValueType::Str));
     if (c[0]->type.is_scalar())
         out->constant = Constant{.value = ValueType::Str,
@@ -447,26 +446,30 @@ bool rule_replace(Call& c) {
     return true;
 }
 bool rule_ctable(Call& c) {
-    std::size_t given = 2;
-    while (given < 5 && c.has(given)) ++given;
     if (!c.want_numbers(0) || !c.want_numbers(1)) return false;
-    const bool weighted = given == 3 || given == 5, shaped = given >= 4;
+    if (c.has(2) && c.has(3) && !c.has(4)) {  // four arguments: no weight, but a shape
+        for (std::size_t i = 4; i > 2; --i) c.args[i] = c[i - 1], c.places[i] = c.places[i - 1];
+        c.args[2] = nullptr;
+    }
+    const bool weighted = c.has(2), shaped = c.has(3);
+    if (c.has(4) != shaped)
+        return c.wrong(shaped ? 3 : 4, "`ctable` takes both numbers of its shape or none");
     Value* weight = weighted ? c[2]
                              : c.checker.constant(
                                    {.value = ValueType::F64, .integer = 0, .number = 1, .text = {}}, c.loc);
     if (!weight->type.is_scalar() || weight->type.value == ValueType::Str)
         return c.wrong(2, "`weight` of `ctable` is a number");
-    std::vector<Value*> args = {c.checker.to_value_type(c[0], ValueType::Si64, c.places[0]),
-                                c.checker.to_value_type(c[1], ValueType::Si64, c.places[1]),
-                                c.checker.to_scalar(weight, as_number(weight->type.value), c.loc)};
+    std::vector<Value*> args;
+    for (std::size_t i = 0; i < 2; ++i)
+        args.push_back(c.checker.to_value_type(c[i], as_number(c[i]->type.value), c.places[i]));
+    args.push_back(c.checker.to_scalar(weight, as_number(weight->type.value), c.loc));
     if (differ(c[0]->columns, kOne) || differ(c[1]->columns, kOne) || differ(c[0]->rows, c[1]->rows))
         c.violated(1, "`ctable` takes two columns of equally many rows");
     Dim rows = c.checker.graph().fresh_dim(), columns = c.checker.graph().fresh_dim();
     if (shaped) {
-        const std::size_t at = weighted ? 3 : 2;
-        if (!c.want_integer(at) || !c.want_integer(at + 1)) return false;
-        args.push_back(c[at]), args.push_back(c[at + 1]);
-        rows = c.checker.dim_of(c[at]), columns = c.checker.dim_of(c[at + 1]);
+        if (!c.want_integer(3) || !c.want_integer(4)) return false;
+        args.push_back(c[3]), args.push_back(c[4]);
+        rows = c.checker.dim_of(c[3]), columns = c.checker.dim_of(c[4]);
     }
     c.args = args;
     c.give(Type::matrix(args[2]->type.value), rows, columns);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs scripts of DaphneDSL: each NAME.daphne below this folder that has a NAME.out must print exactly that and
+"""Runs scripts of DaphneDSL: each NAME.daphne below this folder, and each example, that has a NAME.out must print exactly that and
 exit with 0; one that has a NAME.fails must exit with the code in its first line, having printed the rest of it
 and said why. All at every level, on one thread and several, cold and from a cache.
 
@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).parent
+HERE = pathlib.Path(__file__).resolve().parent
+FOLDERS = [HERE, HERE.parents[1] / "examples" / "daphne"]
 WAYS = [["-O0"], ["-O1", "--threads", "4"], ["-O2", "--threads", "1"], ["-O3", "--threads", "4"],
         ["--verify"], ["--cache", "CACHE"], ["--cache", "CACHE"]]
 
@@ -45,7 +46,7 @@ def expected(script):
 
 def main():
     cli, part = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2] if len(sys.argv) > 2 else ""
-    scripts = [s for s in sorted(HERE.rglob("*.daphne"))
+    scripts = [s for folder in FOLDERS for s in sorted(folder.rglob("*.daphne"))
                if part in str(s) and (s.with_suffix(".out").exists() or s.with_suffix(".fails").exists())]
     failures = 0
     for script in scripts:

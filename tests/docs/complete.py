@@ -17,6 +17,7 @@ TABLES = [
     ('frontend/weld/standard.weld', r'macro (\w+)', 'docs/language.md'),
     ('weldir/passes/passes.def', r'WELD_(?:MODULE_)?PASS\(\w+, *"([^"]+)"', 'docs/explain.md'),
     ('runtime/abi/kernels.def', r'WELD_KERNEL\(\w+, *"([^"]+)"', 'docs/kernels.md'),
+    ('frontend/daphne/builtins.def', r'DAPHNE_BUILTIN\((\w+),', 'docs/daphnedsl-builtins.md'),
     ('frontend/api/config.def', r'WELD_CONFIG\([^"]*"([^"]+)"', 'docs/c-api.md'),
     ('frontend/cli/options.cpp', r'\{"(--?[a-zA-Z0-9-]+)", "[^"]*", Takes::\w+, "[^"]*",\s*"', 'docs/cli.md'),
 ]

@@ -23,6 +23,12 @@ A block fenced as `console` is a session: lines after `$ ` are run by a shell, t
 print (standard error included). `…` stands for any lines. With `console numbers-vary` numbers and spacing may
 differ, for measured times. `--bless` writes the sessions anew from what was printed.
 
+A block fenced as `daphne` is a script of DaphneDSL. `#> TEXT` at the end of a line or in a line of its own is a line that
+it prints; without any it has just to run.
+
+A table whose last columns are called `script` and `prints` has a script of DaphneDSL in each row, statements or one
+expression to be printed, and what it prints: lines cut by ` / `, the first lines of matrices left out.
+
 A block fenced as `LANGUAGE file=NAME` is only saved under that name, for the sessions below it.
 
 A `.weld` file is one program with such comment lines. With `--reference`, the script computes what is expected
@@ -165,6 +171,42 @@ def programs(text, path, session):
         yield 0, 'an expectation such as `# => 3`', 'the program has none'
 
 
+def run_script(text, name, session):
+    """What a script of DaphneDSL prints, and what is wrong or None."""
+    with open(os.path.join(session.directory, name), 'w', encoding='utf-8') as f:
+        f.write(text)
+    p = session.run([session.tool(), name], stderr=subprocess.PIPE)
+    return p.stdout, None if p.returncode == 0 and not p.stderr else 'exit code %d\n%s' % (p.returncode, p.stderr)
+
+
+def run_daphne(block, name, session):
+    """Yields as `programs` does."""
+    expected = ''.join(m[1] + '\n' for m in (re.search(r'#>(?: (.*))?$', line) for line in block.text) if m)
+    found, wrong = run_script('\n'.join(block.text) + '\n', name, session)
+    yield 0, expected, wrong or (None if found == expected else 'found\n' + found)
+
+
+def cells_of(line):
+    return [c.strip() for c in re.split(r'(?<!\\)\|', line)[1:-1]] if line.startswith('|') else []
+
+
+def run_tables(lines, session):
+    """Yields as `programs` does; what was printed is left in `lines`, for `--bless`."""
+    is_scripts = False
+    for i, line in enumerate(lines):
+        cells = cells_of(line)
+        if not cells or lines[i - 1] == '':
+            is_scripts = cells[-2:] == ['script', 'prints']
+        if not is_scripts or not cells or set(line) <= set('| -') or cells[-1] == 'prints':
+            continue
+        script = cells[-2].strip('`').replace('\\|', '|')
+        found, wrong = run_script(script if script.endswith(';') else 'print(%s);' % script, 'row.daphne', session)
+        found = ' / '.join(l for l in found.splitlines() if not l.startswith('DenseMatrix('))
+        found = '`%s`' % found if found else ''
+        lines[i] = '| %s |' % ' | '.join(cells[:-1] + [found])
+        yield i, script + ' prints ' + cells[-1], wrong or (None if found == cells[-1] else 'found ' + found)
+
+
 def matches(expected, found, numbers_vary):
     """Whether lines are equal, where `…` among the expected stands for any lines."""
     if numbers_vary:
@@ -200,6 +242,8 @@ def run_console(block, session):
 def run_markdown(path, lines, session):
     """Yields (line, expected, wrong)."""
     blessed = []
+    for offset, expected, wrong in run_tables(lines, session):
+        yield offset + 1, expected, wrong
     for block in blocks_of(lines):
         saved = [w[5:] for w in block.words[1:] if w.startswith('file=')]
         language = block.words[0] if block.words else ''
@@ -213,6 +257,8 @@ def run_markdown(path, lines, session):
             results = run_console(block, session)
         elif language == 'weld' and (not saved or any(DIRECTIVE.match(l) for l in block.text)):
             results = programs(block.text, os.path.join(session.directory, name), session)
+        elif language == 'daphne' and not saved:
+            results = run_daphne(block, 'block%d.daphne' % block.line, session)
         else:
             continue
         for offset, expected, wrong in results:
