@@ -223,7 +223,8 @@ WELD_KERNEL_BODY(weld_kernel_read_open) {
     const std::string path(text_of(argument<WeldVec>(call, 0)));
     if (check_path(task, call, path)) return kFailed;
     const OpenFile open(path);
-    return open.fd() >= 0 ? kOk : fail_call(task, call, "`{}`: {}", weld::visible(path), std::strerror(errno));
+    return open.fd() >= 0 ? kOk
+                          : fail_call(task, call, "`{}`: {}", weld::visible(path), std::strerror(errno));
 }
 
 WELD_KERNEL_BODY(weld_kernel_read_frame) { return read_frame(task, call, static_cast<char*>(result)); }
