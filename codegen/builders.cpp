@@ -13,7 +13,7 @@ namespace weld::codegen {
 const BuilderCode& code_of(const Type* builder) {
     static const BuilderCode* const all[] = {
 #define WELD_BUILDER(name, ...) &k##name##Code,
-#include "weldir/ir/builders.def"
+#include "runtime/abi/builders.def"
     };
     return *all[int(builder->builder)];
 }

@@ -60,7 +60,7 @@ static int kind_of(const Type* t) {
         case TypeKind::Vec: return kWeldVec;
         case TypeKind::Dict: return kWeldDict;
         case TypeKind::Struct: return kWeldStruct;
-        case TypeKind::Builder: return kWeldAppender + int(t->builder);
+        case TypeKind::Builder: return kWeldFirstBuilder + int(t->builder);
         case TypeKind::Function: break;
     }
     return -1;

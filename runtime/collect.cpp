@@ -6,71 +6,17 @@
 // A block whose elements hold pointers remembers which of its bytes have been looked at, so that many slices
 // of one vector cost one pass.
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "runtime/builders/parts.h"
 #include "runtime/describe.h"
 #include "runtime/hash_table.h"
 #include "runtime/partitions.h"
-#include "runtime/task.h"
+#include "runtime/tracer.h"
 
 namespace weld::runtime {
 
-namespace {
-
-class Tracer {
-  public:
-    explicit Tracer(Task* task)
-        : task_(task), account_(task->account()), region_(task->region), outside_(task->outside) {}
-
-    void value(const WeldType* t, const void* at);
-    std::int64_t scanned() const { return scanned_; }
-    /// The run is to stop, and not all was looked at.
-    bool gave_up() const { return gave_up_; }
-
-  private:
-    /// Calls f(0)...f(n - 1), as long as the run is not to stop.
-    template <class F>
-    void in_strips(std::int64_t n, const F& f) {
-        constexpr std::int64_t strip = 1 << 14;
-        for (std::int64_t begin = 0; begin < n; begin += strip) {
-            gave_up_ |= task_->should_stop();
-            if (gave_up_) return;
-            for (std::int64_t i = begin, end = std::min(n, begin + strip); i < end; ++i) f(i);
-        }
-    }
-
-    struct Seen {
-        const char* begin;
-        const char* end;
-    };
-
-    Block mark(const void* p, bool* fresh = nullptr);
-    bool is_own(const Block& block) const { return block.page && owns(region_, block.page, block.begin); }
-    void elements(const WeldType* elem, const void* data, std::int64_t count);
-    void unseen(const WeldType* elem, Seen* seen, const char* begin, const char* end);
-    void run(const WeldType* elem, const char* begin, const char* end);
-    template <class Work>
-    void inside(const Block& block, const Work& work);
-    void array(const WeldType* elem, const WeldAppender* a);
-    void dict(const WeldType* t, const WeldDict* d);
-    void partitions(const Partitions* p);
-    void own_type(const WeldType* t);
-
-    Task* task_;
-    MemoryAccount& account_;
-    Region* region_;
-    Outside* outside_;
-    bool in_own_ = false;   ///< what is looked at lies in a block of the region
-    Page* last_ = nullptr;  ///< that was found; what lies together was often made together
-    std::int64_t scanned_ = 0;
-    bool gave_up_ = false;
-    std::unordered_map<const void*, Seen> seen_;  // by the beginning of blocks
-};
-
-/// The block that `p` points into; its page is null if it is none of ours. If it is the region's it is
-/// marked, which is `fresh` the first time.
 Block Tracer::mark(const void* p, bool* fresh) {
     if (!(last_ && p >= last_->begin && p < last_->end)) {
         Page* page = account_.find(p);
@@ -132,23 +78,16 @@ void Tracer::elements(const WeldType* elem, const void* data, std::int64_t count
 void Tracer::value(const WeldType* t, const void* at) {
     if (!t->holds_pointer) return;
     switch (t->kind) {
-        case kWeldVec:
-        case kWeldVecMerger: {
+        case kWeldVec: {
             const WeldVec* v = static_cast<const WeldVec*>(at);
             return elements(t->args[0], v->data, v->len);
         }
-        case kWeldAppender: return array(t->args[0], static_cast<const WeldAppender*>(at));
-        case kWeldGroupMerger: {
-            const WeldAppender* rows = *static_cast<WeldAppender* const*>(at);
-            mark(rows);
-            return array(t->args[0], rows);
-        }
-        case kWeldDict:
-        case kWeldDictMerger: return dict(t, *static_cast<WeldDict* const*>(at));
+        case kWeldDict: return dict(t, *static_cast<WeldDict* const*>(at));
         case kWeldStruct:
             for (std::uint32_t i = 0; i < t->num_args; ++i)
                 value(t->args[i], static_cast<const char*>(at) + t->offsets[i]);
             return;
+        default: return parts_of(t).reach(*this, t, at);
     }
 }
 
@@ -199,8 +138,6 @@ void Tracer::dict(const WeldType* t, const WeldDict* d) {
         });
     });
 }
-
-}  // namespace
 
 }  // namespace weld::runtime
 

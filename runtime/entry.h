@@ -48,6 +48,11 @@ std::int32_t weld_rt_dict_next_buffer(WeldTask* task, WeldDict* dict, WeldRowBuf
 WeldDict* weld_rt_dict_result(WeldTask* task, WeldDict* dict, std::int32_t loc);
 WeldAppender* weld_rt_group_new(WeldTask* task, std::int32_t loc);
 WeldDict* weld_rt_group_result(WeldTask* task, WeldAppender* rows, const WeldType* row, std::int32_t loc);
+WeldTopK* weld_rt_topk_new(WeldTask* task, std::int64_t most, std::int32_t loc);
+std::int32_t weld_rt_topk_merge(WeldTask* task, WeldTopK* k, const WeldType* elem, const void* value,
+                                std::int32_t loc);
+std::int32_t weld_rt_topk_result(WeldTask* task, WeldTopK* k, const WeldType* elem, WeldVec* out,
+                                 std::int32_t loc);
 
 const void* weld_rt_dict_find(WeldTask* task, const WeldDict* dict, const void* key) noexcept;
 std::uint64_t weld_rt_hash_bytes(const void* data, std::int64_t bytes) noexcept;

@@ -25,7 +25,7 @@ constexpr std::int64_t kGarbage = 64 << 10;  // bytes that are worth a collectio
 /// Calls f(builder type, offset) for the builders in a state.
 template <class F>
 void each_builder(const WeldType* state, std::int64_t offset, const F& f) {
-    if (state->kind >= kWeldAppender) return f(state, offset);
+    if (state->kind >= kWeldFirstBuilder) return f(state, offset);
     for (std::uint32_t i = 0; state->kind == kWeldStruct && i < state->num_args; ++i)
         each_builder(state->args[i], offset + state->offsets[i], f);
 }
@@ -182,7 +182,7 @@ void ChunkedLoop::plan() {
         Part part{type, &parts_of(type), offset, 0, Cut::Chunk, false};
         part.cut = part.builder->cut(type, state_ + offset, &question);
         if (keeps_merges(type) && appends && (part.appends = *appends++) >= 0) part.cut = Cut::Placed;
-        if (type->kind == kWeldVecMerger && counts) part.counts = *counts++;
+        if (part.builder->counts && counts) part.counts = *counts++;
         whole |= part.cut == Cut::Whole;
         parts_.push_back(part);
     });
@@ -330,8 +330,8 @@ std::int32_t ChunkedLoop::combine_up_to(Part& part, std::int64_t chunk) {
     std::vector<void*> waiting;
     for (std::int64_t i = part.combined; i < chunk; ++i) waiting.push_back(piece(i) + part.offset);
     char* const whole = state_ + part.offset;
-    if (part.type->kind == kWeldDictMerger && chunk < chunks_ && !should_combine(task_, whole, waiting))
-        return kOk;
+    const auto now = part.builder->should_combine;
+    if (now && chunk < chunks_ && !now(task_, whole, waiting)) return kOk;
     part.combined = chunk;
     return part.builder->combine(task_, part.type, whole, waiting, loop_->loc);
 }

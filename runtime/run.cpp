@@ -102,7 +102,7 @@ class BlocksAccess {
     }
 };
 
-static bool is_builder(const WeldType* t) { return t->kind >= kWeldAppender; }
+static bool is_builder(const WeldType* t) { return t->kind >= kWeldFirstBuilder; }
 
 bool execute(EntryFn entry, const void* args, void* result, const WeldType* result_type,
              const RunOptions& options, Blocks* blocks, Failure* failure) {

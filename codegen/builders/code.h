@@ -26,7 +26,7 @@ struct BuilderCode {
 const BuilderCode& code_of(const Type* builder);
 
 #define WELD_BUILDER(name, ...) extern const BuilderCode k##name##Code;
-#include "weldir/ir/builders.def"
+#include "runtime/abi/builders.def"
 
 /// The same in every form.
 inline Leaves same_form(Emitter&, const Type*, const Leaves& state, Lanes, Lanes, Loc) { return state; }

@@ -129,7 +129,7 @@ class Walk {
 };
 
 void add_builders(const WeldType* t, const void* at, std::vector<BuilderState>* all) {
-    if (t->kind >= kWeldAppender) return all->push_back({t, at, {}});
+    if (t->kind >= kWeldFirstBuilder) return all->push_back({t, at, {}});
     for (std::uint32_t i = 0; t->kind == kWeldStruct && i < t->num_args; ++i) {
         const std::size_t before = all->size();
         add_builders(t->args[i], static_cast<const char*>(at) + t->offsets[i], all);
@@ -150,9 +150,8 @@ const void* BuilderState::memory() const {
             const auto* v = static_cast<const WeldVec*>(at);
             return v->len ? v->data : nullptr;
         }
-        case kWeldDictMerger: return *static_cast<WeldDict* const*>(at);
-        case kWeldGroupMerger: return *static_cast<WeldAppender* const*>(at);
-        default: return nullptr;  // a merger is its value
+        case kWeldMerger: return nullptr;  // is its value
+        default: return *static_cast<void* const*>(at);
     }
 }
 
@@ -171,7 +170,7 @@ bool BuilderState::is_new() const {
             return !v->len && is_nowhere(v->data);
         }
         case kWeldMerger: return true;
-        default: return false;  // has a table, or rows
+        default: return false;  // points at what it has
     }
 }
 

@@ -191,7 +191,7 @@ const char* weld_value_type(weld_value_t value) {
 void weld_value_free(weld_value_t value) { Handles::all().remove<WeldValue>(value); }
 
 static bool holds_builder(const WeldType* t) {
-    if (t->kind >= kWeldAppender) return true;
+    if (t->kind >= kWeldFirstBuilder) return true;
     for (std::uint32_t i = 0; i < t->num_args; ++i)
         if (holds_builder(t->args[i])) return true;
     return false;

@@ -19,7 +19,7 @@ static std::uint8_t kind_of(const Type* t) {
         case TypeKind::Dict: return kWeldDict;
         case TypeKind::Struct: return kWeldStruct;
         case TypeKind::Function: break;
-        case TypeKind::Builder: return std::uint8_t(kWeldAppender) + std::uint8_t(t->builder);
+        case TypeKind::Builder: return std::uint8_t(kWeldFirstBuilder) + std::uint8_t(t->builder);
     }
     return kWeldStruct;  // unreachable: functions are not values
 }
@@ -74,13 +74,13 @@ bool is_same_type(const WeldType* a, const WeldType* b) {
            std::equal(a->args, a->args + a->num_args, b->args, b->args + b->num_args, is_same_type);
 }
 
-#define WELD_BUILDER(name, ...) static_assert(kWeld##name == kWeldAppender + int(BuilderKind::name));
-#include "weldir/ir/builders.def"
+#define WELD_BUILDER(name, ...) static_assert(kWeld##name == kWeldFirstBuilder + int(BuilderKind::name));
+#include "runtime/abi/builders.def"
 
 /// The builder that a description is of.
 static std::optional<BuilderKind> builder_kind(const WeldType* t) {
-    if (t->kind < kWeldAppender) return {};
-    return BuilderKind(t->kind - kWeldAppender);
+    if (t->kind < kWeldFirstBuilder) return {};
+    return BuilderKind(t->kind - kWeldFirstBuilder);
 }
 
 /// The type arguments of a builder, as programs write them.

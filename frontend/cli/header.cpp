@@ -126,6 +126,7 @@ class HeaderWriter {
             case kWeldGroupMerger:
                 return fmt::format("dict<{}, {}>", name_of(type->args[0]->args[0]),
                                    name_of(type->args[0]->args[1]));
+            case kWeldTopK: return "void*";
             case kWeldStruct: return struct_name(type);
             default: break;
         }

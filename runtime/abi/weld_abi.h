@@ -58,6 +58,7 @@ typedef struct WeldHeldKeys {
 //   merger[T,op]      T
 //   dictmerger        WeldDict*
 //   groupmerger       WeldAppender* (of rows {key, value}, until result)
+//   topk[T]           WeldTopK*
 //   vecmerger[T,op]   WeldVec       (its own copy of the initial vector; in a loop with `counts`, an odd `data` stands
 //                                    for 32-bit counters at `data` - 1)
 typedef struct WeldAppender {
@@ -65,6 +66,15 @@ typedef struct WeldAppender {
     int64_t size;
     int64_t capacity;
 } WeldAppender;
+
+// The state of a topk. As many elements as it gives are known once `is_full`; what comes later has to be less
+// than the last of them, which begins with `bound` (its first scalar). The rest is the runtime's.
+typedef struct WeldTopK {
+    int64_t is_full;
+    char bound[8];
+    WeldAppender elements;
+    int64_t most;  // that it gives
+} WeldTopK;
 
 // ---- descriptions of types -------------------------------------------------------------------------------
 
@@ -74,11 +84,10 @@ enum WeldKind {  // kBool...kF64 in the order of weld::Scalar
     kWeldVec,          // args: {elem}
     kWeldDict,         // args: {key, value}
     kWeldStruct,       // args: fields, at `offsets`
-    kWeldAppender,     // args: {elem}
-    kWeldMerger,       // args: {value}, op
-    kWeldDictMerger,   // args: {key, value}, op
-    kWeldGroupMerger,  // args: {{key, value}}
-    kWeldVecMerger     // args: {elem}, op
+    // Builders. args: those of the builder; of one that keeps what is merged, the type of that. op
+#define WELD_BUILDER(name, ...) kWeld##name,
+#include "runtime/abi/builders.def"
+    kWeldFirstBuilder = kWeldAppender
 };
 enum WeldMergeOp { kWeldAdd, kWeldMul, kWeldMin, kWeldMax };  // in the order of weld::MergeOp
 

@@ -49,8 +49,26 @@ static std::int32_t combine(Task* task, const WeldType* type, void* state, std::
 
 static bool seamless(const WeldType*) { return true; }
 
-const BuilderParts appender_parts{cut, start, combine, seamless};
-const BuilderParts groupmerger_parts{cut, start_group, combine, seamless};
+static WeldAppender* kept(void* state) { return static_cast<WeldAppender*>(state); }
+static WeldAppender* kept_group(void* state) { return *static_cast<WeldAppender**>(state); }
+
+static void reach(Tracer& tracer, const WeldType* type, const void* state) {
+    tracer.array(type->args[0], static_cast<const WeldAppender*>(state));
+}
+static void reach_group(Tracer& tracer, const WeldType* type, const void* state) {
+    const WeldAppender* rows = *static_cast<WeldAppender* const*>(state);
+    tracer.mark(rows);
+    tracer.array(type->args[0], rows);
+}
+
+const BuilderParts kAppenderParts{
+    .cut = cut, .start = start, .combine = combine, .seamless = seamless, .reach = reach, .kept = kept};
+const BuilderParts kGroupMergerParts{.cut = cut,
+                                     .start = start_group,
+                                     .combine = combine,
+                                     .seamless = seamless,
+                                     .reach = reach_group,
+                                     .kept = kept_group};
 
 }  // namespace weld::runtime
 

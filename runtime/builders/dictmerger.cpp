@@ -45,13 +45,22 @@ static std::int32_t combine(Task* task, const WeldType* type, void* state, std::
     return whole ? kOk : kFailed;
 }
 
-bool should_combine(const Task* task, const void* whole, std::span<void* const> pieces) {
+static bool should_combine(const Task* task, const void* whole, std::span<void* const> pieces) {
     std::vector<WeldDict*> tables;
     for (void* piece : pieces) tables.push_back(*static_cast<WeldDict**>(piece));
     return should_merge(task, *static_cast<WeldDict* const*>(whole), tables);
 }
 
-const BuilderParts dictmerger_parts{cut, start, combine, seamless};
+static void reach(Tracer& tracer, const WeldType* type, const void* state) {
+    tracer.dict(type, *static_cast<WeldDict* const*>(state));
+}
+
+const BuilderParts kDictMergerParts{.cut = cut,
+                                    .start = start,
+                                    .combine = combine,
+                                    .seamless = seamless,
+                                    .reach = reach,
+                                    .should_combine = should_combine};
 
 template <KeyKind K>
 static std::int32_t merge(Task* task, WeldDict* d, const void* key, const void* value, std::int32_t op,

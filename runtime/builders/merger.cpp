@@ -20,6 +20,6 @@ static std::int32_t combine(Task*, const WeldType* type, void* whole, std::span<
 
 static bool seamless(const WeldType* type) { return merges_exactly(type->args[0], WeldMergeOp(type->op)); }
 
-const BuilderParts merger_parts{cut, start, combine, seamless};
+const BuilderParts kMergerParts{cut, start, combine, seamless};
 
 }  // namespace weld::runtime

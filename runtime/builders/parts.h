@@ -1,12 +1,12 @@
 // What a loop that is cut into chunks asks of a builder: how its state may be cut, new states for the pieces,
-// and how they become one again. One file per builder defines the three for it.
+// how they become one again, and what a state refers to. One file per builder says it.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <span>
 
-#include "runtime/task.h"
+#include "runtime/tracer.h"
 
 namespace weld::runtime {
 
@@ -34,15 +34,6 @@ inline std::int64_t table_chunks(const CutQuestion& question, std::int64_t work_
     return std::clamp<std::int64_t>(question.work / work_of_each, 1, std::min(question.chunks, kFewChunks));
 }
 
-inline bool keeps_merges(const WeldType* builder) {
-    return builder->kind == kWeldAppender || builder->kind == kWeldGroupMerger;
-}
-/// The array of what has been merged, where a builder keeps that. `state` is the builder's.
-inline WeldAppender* kept_merges(const WeldType* builder, void* state) {
-    return builder->kind == kWeldAppender ? static_cast<WeldAppender*>(state)
-                                          : *static_cast<WeldAppender**>(state);
-}
-
 struct BuilderParts {
     Cut (*cut)(const WeldType* type, const void* state, CutQuestion* question);
     /// Makes the neutral state `piece` for a loop that began with `whole`. Status.
@@ -52,12 +43,18 @@ struct BuilderParts {
                             std::int32_t loc);
     /// Combining pieces gives the same bits as merging into one state throughout.
     bool (*seamless)(const WeldType* type);
+    /// Marks what a state refers to; null if it is a value.
+    void (*reach)(Tracer& tracer, const WeldType* type, const void* state) = nullptr;
+    /// The array of what has been merged, where a builder keeps that.
+    WeldAppender* (*kept)(void* state) = nullptr;
+    /// Whether pieces of a serial loop should be combined now; null: at once.
+    bool (*should_combine)(const Task* task, const void* whole, std::span<void* const> pieces) = nullptr;
+    /// It may count narrowly: WeldLoop::counts has a number for it.
+    bool counts = false;
 };
 
-extern const BuilderParts appender_parts, merger_parts, dictmerger_parts, groupmerger_parts, vecmerger_parts;
-
-/// Whether pieces of a dictmerger, which are combined one after the other, should be now.
-bool should_combine(const Task* task, const void* whole, std::span<void* const> pieces);
+#define WELD_BUILDER(name, ...) extern const BuilderParts k##name##Parts;
+#include "runtime/abi/builders.def"
 
 /// Whether a vecmerger of 64-bit sums should have narrow counters in a loop of `n` iterations, each of which
 /// adds at most `most` to an element. What follows gives it such, and adds them to the vector that it was
@@ -67,13 +64,16 @@ std::int32_t narrow(Task* task, WeldVec* state, std::int32_t loc);
 std::int32_t widen(Task* task, WeldVec* state, const WeldVec& wide, std::int32_t loc);
 
 inline const BuilderParts& parts_of(const WeldType* builder) {
-    switch (builder->kind) {
-        case kWeldAppender: return appender_parts;
-        case kWeldDictMerger: return dictmerger_parts;
-        case kWeldGroupMerger: return groupmerger_parts;
-        case kWeldVecMerger: return vecmerger_parts;
-        default: return merger_parts;
-    }
+    static constexpr const BuilderParts* all[] = {
+#define WELD_BUILDER(name, ...) &k##name##Parts,
+#include "runtime/abi/builders.def"
+    };
+    return *all[builder->kind - kWeldFirstBuilder];
+}
+
+inline bool keeps_merges(const WeldType* builder) { return parts_of(builder).kept; }
+inline WeldAppender* kept_merges(const WeldType* builder, void* state) {
+    return parts_of(builder).kept(state);
 }
 
 }  // namespace weld::runtime

@@ -144,6 +144,12 @@ static std::int32_t combine(Task* task, const WeldType* type, void* whole, std::
     return kOk;
 }
 
-const BuilderParts vecmerger_parts{cut, start, combine, seamless};
+static void reach(Tracer& tracer, const WeldType* type, const void* state) {
+    const auto* v = static_cast<const WeldVec*>(state);
+    tracer.elements(type->args[0], v->data, v->len);
+}
+
+const BuilderParts kVecMergerParts{
+    .cut = cut, .start = start, .combine = combine, .seamless = seamless, .reach = reach, .counts = true};
 
 }  // namespace weld::runtime

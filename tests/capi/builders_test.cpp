@@ -121,6 +121,16 @@ TEST_CASE("mergers, dictionaries, groups and vectors go on") {
             c, as<void*>(b));
         CHECK(json(out) == "[[0, 2, 4], [1, 3, 5]]");
     }
+    SUBCASE("topk") {
+        const Module more = compile("|b: topk[{i64,vec[i8]}], n: i64| merge(b, {n * 7L % 10L, \"s\"})");
+        Value b = run(compile("topk[{i64,vec[i8]}](3L)"), c);
+        for (std::int64_t n = 0; n < 2000; ++n) b = run(more, c, With<void*>{as<void*>(b), n});
+        const Value out = run(compile("|b: topk[{i64,vec[i8]}]| {result(b), 1L}"), c, as<void*>(b));
+        b.reset();
+        CHECK(json(out) == "[[[0, [115]], [0, [115]], [0, [115]]], 1]");
+        const Module wrong = compile("|b: topk[i64]| result(b)");
+        CHECK(failure(wrong, c, as<void*>(run(compile("topk[i32](3L)"), c))) == WELD_INVALID_ARGUMENT);
+    }
     SUBCASE("vecmerger") {
         const Module more = compile("|b: vecmerger[i64,+], n: i64| merge(b, {n, 10L * n})");
         Value b = run(compile("vecmerger[i64,+]([1L, 2L, 3L])"), c);

@@ -241,6 +241,7 @@ TEST_CASE("whatever goes on for long can be stopped") {
          1'000'000'000'000},
         {"|n: i64| result(" + range + "dictmerger[i64,f64,+], |b, i, x| merge(b, {x & 3L, f64(x)})))",
          1'000'000'000'000},
+        {"|n: i64| result(" + range + "topk[i64](1000L), |b, i, x| merge(b, n - x)))", 1'000'000'000'000},
         {"|n: i64| result(for([1L, 2L, 3L], merger[i64,+], |b, i, x| merge(b, result(" + range +
              "merger[i64,+], |c, j, y| merge(c, x ^ y))))))",
          100'000'000'000'000},

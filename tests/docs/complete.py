@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # table, what a row begins with, page
 TABLES = [
     ('weldir/ir/ops.def', r'WELD_SCALAR_OP\(\w+, *"([^"]+)"', 'docs/language.md'),
-    ('weldir/ir/builders.def', r'WELD_BUILDER\(\w+, *"([^"]+)"', 'docs/language.md'),
+    ('runtime/abi/builders.def', r'WELD_BUILDER\(\w+, *"([^"]+)"', 'docs/language.md'),
     ('weldir/ir/attrs.def', r'WELD_ATTR\(\w+, *"([^"]+)"', 'docs/language.md'),
     ('frontend/weld/tokens.def', r'WELD_WORD\(\w+, *"([^"]+)"', 'docs/language.md'),
     ('frontend/weld/tokens.def', r'WELD_CALL\(\w+, *"([^"]+)"', 'docs/language.md'),

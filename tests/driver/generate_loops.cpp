@@ -185,6 +185,7 @@ const Expr* Generator::merged(const Expr* b) {
     const Type* t = b->type;
     switch (t->builder) {
         case BuilderKind::Appender:
+        case BuilderKind::TopK:
         case BuilderKind::Merger: return merge(m_, b, expr(t->elem()));
         case BuilderKind::DictMerger:
         case BuilderKind::GroupMerger:
@@ -303,6 +304,9 @@ const Expr* Generator::reduction(const Type* t) {
 }
 
 const Expr* Generator::collected(const Type* t) {
+    if (!t->elem()->holds_dict && !t->elem()->holds_simd && r_.percent(10))
+        return result(
+            m_, filled(new_builder(m_, builder_of(BuilderKind::TopK, {t->elem()}), i64(r_.between(-1, 9)))));
     const Type* b = builder_of(BuilderKind::Appender, {t->elem()});
     const Expr* e = new_builder(m_, b, r_.percent(10) ? i64(r_.between(0, 20)) : nullptr);
     if (r_.percent(3)) e = annotate(m_, e, AttrKey::Size, "3");  // no promise, whatever it says

@@ -1,6 +1,7 @@
 // What each builder does with what is merged into it.
 #include "tests/interp/builders.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -88,6 +89,7 @@ Value make_builder(const Type* type, const Value* arg) {
     b->type = type;
     switch (type->builder) {
         case BuilderKind::Appender: break;
+        case BuilderKind::TopK: b->most = std::max<std::int64_t>(0, as_i64(*arg)); break;
         case BuilderKind::Merger:
             b->value = arg ? *arg : identity(type->elem(), type->op);
             if (arg) note_start(type->elem(), type->op, *arg, b->sums);
@@ -125,6 +127,10 @@ bool merge_into(Builder& b, const Value& value, Slack& slack) {
     const Type* t = b.type;
     switch (t->builder) {
         case BuilderKind::Appender: b.items.push_back(value); return true;
+        case BuilderKind::TopK:
+            note_key(t->elem(), value, slack);
+            b.items.push_back(value);
+            return true;
         case BuilderKind::Merger:
             b.value = combine(t->op, t->elem(), b.value, value, b.sums, slack);
             return true;
@@ -155,11 +161,23 @@ bool merge_into(Builder& b, const Value& value, Slack& slack) {
     return true;
 }
 
+static Values least(const Builder& b) {
+    const KeyLess less{b.type->elem()};
+    std::vector<const Value*> all;
+    for (const Value& v : b.items) all.push_back(&v);
+    std::ranges::stable_sort(all, [&](const Value* x, const Value* y) { return less(*x, *y); });
+    Values first;
+    for (const Value* v : all)
+        if (first.size() < std::size_t(b.most)) first.push_back(*v);
+    return first;
+}
+
 Value result_of(const Builder& b) {
     switch (b.type->builder) {
         case BuilderKind::Appender:
         case BuilderKind::VecMerger: return list_value(b.items);
         case BuilderKind::Merger: return b.value;
+        case BuilderKind::TopK: return list_value(least(b));
         case BuilderKind::DictMerger: return dict_value(b.dict);
         case BuilderKind::GroupMerger: break;
     }

@@ -11,7 +11,8 @@ namespace weld::interp {
 /// The state of a builder. Merges change it in place.
 struct Builder {
     const Type* type;
-    Values items;                                               // appender, vecmerger
+    Values items;                                               // appender, vecmerger, topk
+    std::int64_t most = 0;                                      // topk
     Value value;                                                // merger
     Dict dict;                                                  // dictmerger
     std::map<Value, Values, KeyLess> groups{KeyLess{nullptr}};  // groupmerger

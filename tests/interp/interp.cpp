@@ -317,8 +317,7 @@ class Interpreter {
 
     /// The value has more lanes than the builder takes at once.
     static bool is_widened(const Type* builder, const Type* value) {
-        if (builder->is_builder(BuilderKind::Appender) || builder->is_builder(BuilderKind::Merger))
-            return value != builder->elem();
+        if (builder->takes == builder->elem()) return value != builder->elem();
         const Type* last = builder->is_builder(BuilderKind::VecMerger) ? builder->elem() : builder->value();
         return value->args[1] != last;
     }

@@ -8,7 +8,7 @@
 namespace weld {
 
 #define WELD_BUILDER(name, ...) extern const BuilderInfo k##name;
-#include "weldir/ir/builders.def"
+#include "runtime/abi/builders.def"
 
 inline bool always(const Type*) { return true; }
 inline bool never(const Type*) { return false; }

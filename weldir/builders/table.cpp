@@ -7,13 +7,15 @@ namespace weld {
 
 static const BuilderInfo* const kBuilders[] = {
 #define WELD_BUILDER(name, ...) &k##name,
-#include "weldir/ir/builders.def"
+#include "runtime/abi/builders.def"
 };
 
 const BuilderInfo& info(BuilderKind kind) { return *kBuilders[int(kind)]; }
 
 std::string ill_formed_builder(const Type* b) {
     if (info(b).keyed && !is_key(b->key())) return fmt::format("`{}` cannot be a key", b->key()->str());
+    if (info(b).keyed && !info(b).probes && b->key()->holds_simd)
+        return fmt::format("`{}` cannot be put in order", b->key()->str());
     if (has_operator(b->builder) && !is_combined(b->args.back(), b->builder))
         return fmt::format("`{}` cannot be merged by an operator", b->args.back()->str());
     return {};

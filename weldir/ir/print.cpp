@@ -39,7 +39,7 @@ bool is_reserved(std::string_view word) {
             if (op.scalar) w.insert(op.text);
         for (int s = 0; s < kNumScalars; ++s) w.insert(name_of(Scalar(s)));
 #define WELD_BUILDER(name, text, ...) w.insert(text);
-#include "weldir/ir/builders.def"
+#include "runtime/abi/builders.def"
         return w;
     }();
     return words.count(word) != 0;

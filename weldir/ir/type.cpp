@@ -16,7 +16,7 @@ const char* name_of(Scalar s) {
 const char* name_of(BuilderKind k) {
     constexpr const char* names[] = {
 #define WELD_BUILDER(name, text, ...) text,
-#include "weldir/ir/builders.def"
+#include "runtime/abi/builders.def"
     };
     return names[int(k)];
 }
@@ -29,7 +29,7 @@ const char* name_of(MergeOp op) {
 bool has_operator(BuilderKind k) {
     constexpr bool with[] = {
 #define WELD_BUILDER(name, text, types, op) op,
-#include "weldir/ir/builders.def"
+#include "runtime/abi/builders.def"
     };
     return with[int(k)];
 }
@@ -37,7 +37,7 @@ bool has_operator(BuilderKind k) {
 std::size_t num_type_args(BuilderKind k) {
     constexpr std::size_t numbers[] = {
 #define WELD_BUILDER(name, text, types, op) types,
-#include "weldir/ir/builders.def"
+#include "runtime/abi/builders.def"
     };
     return numbers[int(k)];
 }

@@ -16,7 +16,7 @@ inline constexpr int kNumScalars = 11;
 
 enum class BuilderKind : std::uint8_t {
 #define WELD_BUILDER(name, ...) name,
-#include "weldir/ir/builders.def"
+#include "runtime/abi/builders.def"
 };
 
 /// The operators that builders combine with.

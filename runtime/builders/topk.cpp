@@ -1,0 +1,132 @@
+// topk[T](n): the n least of what is merged, in order; of equal ones the first. A negative n is none. An
+// array takes what is less than the greatest of the n least so far; when it is full it is sorted, and the n
+// least stay. Pieces are such arrays, merged in their order, so equal elements keep theirs.
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/builders/parts.h"
+#include "runtime/entry.h"
+#include "runtime/order.h"
+#include "runtime/parallel.h"
+
+namespace weld::runtime {
+
+constexpr std::int64_t kLeastRoom = 256;  // for elements besides those that stay
+
+static std::int64_t all_room(const WeldTopK* k) {
+    const std::int64_t more = std::max(k->most, kLeastRoom);
+    return k->most > INT64_MAX - more ? INT64_MAX : k->most + more;
+}
+
+static char* element(const WeldTopK* k, const WeldType* elem, std::int64_t i) {
+    return static_cast<char*>(k->elements.data) + i * elem->size;
+}
+
+/// The first of the elements in order stay, at most `most`. Status.
+static std::int32_t settle(Task* task, WeldTopK* k, const WeldType* elem, std::int32_t loc) {
+    WeldAppender& a = k->elements;
+    std::uint64_t* order =
+        stable_order(task, elem, static_cast<const char*>(a.data), elem->size, a.size, loc);
+    if (!order) return kFailed;
+    const std::int64_t kept = std::min(a.size, k->most);
+    char* sorted = static_cast<char*>(allocate_array(task, a.capacity, elem->size, loc));
+    if (!sorted) return kFailed;
+    const std::int32_t status =
+        gather(task, sorted, static_cast<const char*>(a.data), order, kept, elem->size, loc);
+    release(task, order);
+    if (status) return status;
+    release(task, a.data);
+    a.data = sorted;
+    a.size = kept;
+    k->is_full = kept == k->most;
+    if (k->is_full)
+        std::memcpy(k->bound, element(k, elem, kept - 1), std::size_t(std::min<std::int64_t>(8, elem->size)));
+    return kOk;
+}
+
+static std::int32_t make_room(Task* task, WeldTopK* k, const WeldType* elem, std::int32_t loc) {
+    WeldAppender& a = k->elements;
+    const std::int64_t most = all_room(k);
+    if (a.capacity >= most) return settle(task, k, elem, loc);
+    if (weld_rt_appender_grow(task, &a, 1, elem->size, loc)) return kFailed;
+    a.capacity = std::min(a.capacity, most);
+    return kOk;
+}
+
+static std::int32_t add(Task* task, WeldTopK* k, const WeldType* elem, const void* value, std::int32_t loc) {
+    if (k->most == 0) return kOk;
+    if (k->is_full && compare_totally(task, elem, value, element(k, elem, k->most - 1)) >= 0) return kOk;
+    if (k->elements.size == k->elements.capacity && make_room(task, k, elem, loc)) return kFailed;
+    std::memcpy(element(k, elem, k->elements.size++), value, std::size_t(elem->size));
+    return kOk;
+}
+
+static WeldTopK* new_state(Task* task, std::int64_t most, std::int32_t loc) {
+    WeldTopK* k = allocate_array<WeldTopK>(task, 1, loc);
+    if (k) *k = {0, {}, {nullptr, 0, 0}, most};
+    return k;
+}
+
+// ---- in parallel loops
+
+static Cut cut(const WeldType*, const void*, CutQuestion* question) {
+    question->chunks = std::min(question->chunks, kFewChunks);  // each begins without a bound
+    return Cut::Chunk;
+}
+
+static std::int32_t start(Task* task, const WeldType*, const void* whole, void* piece, std::int32_t loc) {
+    WeldTopK* k = new_state(task, (*static_cast<WeldTopK* const*>(whole))->most, loc);
+    *static_cast<WeldTopK**>(piece) = k;
+    return k ? kOk : kFailed;
+}
+
+static std::int32_t combine(Task* task, const WeldType* type, void* whole, std::span<void* const> pieces,
+                            std::int32_t loc) {
+    const WeldType* elem = type->args[0];
+    WeldTopK* all = *static_cast<WeldTopK**>(whole);
+    for (void* state : pieces) {
+        WeldTopK* piece = *static_cast<WeldTopK**>(state);
+        const auto strip = [&](std::int64_t lo, std::int64_t hi) -> std::int32_t {
+            for (std::int64_t i = lo; i < hi; ++i)
+                if (add(task, all, elem, element(piece, elem, i), loc)) return kFailed;
+            return kOk;
+        };
+        if (in_strips(task, 0, piece->elements.size, loc, strip)) return kFailed;
+        release(task, piece->elements.data);
+        release(task, piece);
+    }
+    return kOk;
+}
+
+static bool seamless(const WeldType*) { return true; }
+
+static void reach(Tracer& tracer, const WeldType* type, const void* state) {
+    const WeldTopK* k = *static_cast<WeldTopK* const*>(state);
+    tracer.mark(k);
+    tracer.array(type->args[0], &k->elements);
+}
+
+const BuilderParts kTopKParts{
+    .cut = cut, .start = start, .combine = combine, .seamless = seamless, .reach = reach};
+
+}  // namespace weld::runtime
+
+using namespace weld::runtime;
+
+extern "C" WeldTopK* weld_rt_topk_new(WeldTask* t, std::int64_t most, std::int32_t loc) {
+    return new_state(task_of(t), std::max<std::int64_t>(0, most), loc);
+}
+
+extern "C" std::int32_t weld_rt_topk_merge(WeldTask* t, WeldTopK* k, const WeldType* elem, const void* value,
+                                           std::int32_t loc) {
+    return add(task_of(t), k, elem, value, loc);
+}
+
+extern "C" std::int32_t weld_rt_topk_result(WeldTask* t, WeldTopK* k, const WeldType* elem, WeldVec* out,
+                                            std::int32_t loc) {
+    Task* task = task_of(t);
+    if (k->elements.size && settle(task, k, elem, loc)) return kFailed;
+    *out = {k->elements.data, k->elements.size};
+    release(task, k);
+    return kOk;
+}
