@@ -255,7 +255,7 @@ class AtWork {
     }
     AtWork(const AtWork&) = delete;
     bool may_begin() const { return may_begin_; }
-    /// To be called when all that LLVM keeps for the process is there.
+    /// What LLVM made when it was loaded goes later; what it makes while it works stays (heap.h).
     static void wait_at_end() {
         static const struct Wait {
             ~Wait() {
@@ -296,7 +296,6 @@ GenerateEnd optimize_loops(std::string_view bitcode, std::span<const std::string
     try {
         const AtWork here;
         if (!here.may_begin()) return GenerateEnd::Failed;
-        AtWork::wait_at_end();
         Outcome outcome{.objects = {{}}};
         outcome.run(options, [&](std::string* why) {
             llvm::LLVMContext context;
@@ -312,6 +311,8 @@ GenerateEnd optimize_loops(std::string_view bitcode, std::span<const std::string
     }
 }
 
-extern "C" const Codegen weld_codegen = {&generate, &optimize_loops};
+void wait_for_optimize_loops() noexcept { AtWork::wait_at_end(); }
+
+extern "C" const Codegen weld_codegen = {&generate, &optimize_loops, &wait_for_optimize_loops};
 
 }  // namespace weld

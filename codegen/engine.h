@@ -115,6 +115,10 @@ GenerateEnd generate(const Module& m, const CodeOptions& options, MachineCode* c
 GenerateEnd optimize_loops(std::string_view bitcode, std::span<const std::string> functions,
                            const CodeOptions& options, std::string* object, std::string* error) noexcept;
 
+/// Has the process wait at its end for threads in `optimize_loops`. To be called before there is one, by a
+/// thread that the process does not end without.
+void wait_for_optimize_loops() noexcept;
+
 /// Brings machine code to memory. Null with `*error` set if a function is unknown. Throws std::bad_alloc.
 std::shared_ptr<Code> load(const MachineCode& code, const LoadOptions& options, const Resolve& resolve,
                            std::string* error);
@@ -123,6 +127,7 @@ std::shared_ptr<Code> load(const MachineCode& code, const LoadOptions& options, 
 struct Codegen {
     decltype(&weld::generate) generate;
     decltype(&weld::optimize_loops) optimize_loops;
+    decltype(&weld::wait_for_optimize_loops) wait_for_optimize_loops;
 };
 extern "C" const Codegen weld_codegen;
 

@@ -22,6 +22,7 @@ namespace {
 
 /// In static memory of the thread, not made when first used: there may be none for it then.
 [[gnu::tls_model("initial-exec")]] thread_local Heap* current = nullptr;
+[[gnu::tls_model("initial-exec")]] thread_local bool is_at_work = false;
 
 /// The first work has begun, so the library has been loaded.
 std::atomic<bool> loaded{false};
@@ -39,6 +40,10 @@ WorkEnd Heap::run(const std::function<void()>& work) {
     static std::once_flag once;
     std::call_once(once, [] { llvm::install_fatal_error_handler(on_fatal_error); });
     loaded = true;
+    const struct AtWork {
+        AtWork() { is_at_work = true; }
+        ~AtWork() { is_at_work = false; }
+    } here;
 #ifdef WELD_HEAPS
     if (_setjmp(exit_) == 0) {
         current = this;
@@ -81,6 +86,11 @@ void Heap::fail(const char* message) {
 }
 
 }  // namespace weld::codegen
+
+extern "C" int __real___cxa_atexit(void (*end)(void*), void* object, void* library);
+extern "C" int __wrap___cxa_atexit(void (*end)(void*), void* object, void* library) {
+    return weld::codegen::is_at_work ? 0 : __real___cxa_atexit(end, object, library);
+}
 
 #ifdef WELD_HEAPS
 

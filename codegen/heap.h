@@ -10,7 +10,8 @@
 // `outside`. What LLVM itself keeps for the process (tables that it makes when first needed, passes that it
 // knows) is made under locks, because LLVM works in several threads: while one is held, memory is the
 // process's, and the work is left only later. Should a block be in use after work that ended well, its heap
-// is not given back; where programs are verified, as in tests, that is a failure.
+// is not given back; where programs are verified, as in tests, that is a failure. And what it keeps stays
+// until the process is gone: when that ends, other threads may still be at work.
 //
 // The linker directs what codegen and LLVM call of `malloc`, `operator new`, and locks to heap.cpp
 // (CMakeLists.txt); who works in no heap gets what those always were. With sanitizers there are no heaps.

@@ -81,6 +81,7 @@ class Tiers final : public WeldTiers {
         lock.unlock();
         std::optional<DeepThread> thread;
         try {
+            wait_for_optimize_loops();
             thread.emplace([this] { work(); });
         } catch (const std::bad_alloc&) {
             const std::lock_guard again(mutex_);

@@ -67,4 +67,10 @@ GenerateEnd optimize_loops(std::string_view bitcode, std::span<const std::string
     });
 }
 
+void wait_for_optimize_loops() noexcept {
+    const char* why = nullptr;
+    bool no_memory = false;
+    if (const Codegen* codegen = library.load(&why, &no_memory)) codegen->wait_for_optimize_loops();
+}
+
 }  // namespace weld

@@ -190,7 +190,7 @@ Value* Checker::literal_matrix(const Node* n) {
     else if (!dims[1])
         columns = rows.known() && rows.number ? Dim{count / rows.number, 0} : graph_.fresh_dim();
     if (const Dim all = product(rows, columns); all.known() && all.number != count)
-        violated(n->start, "{} elements cannot fill a matrix of {} x {}", count, rows.number, columns.number);
+        violated(n->start, "{} elements cannot fill a matrix of {} x {}", count, str(rows), str(columns));
     GraphNode* node = emit(GraphNode::Matrix, n->start, cells);
     node->rows.first = dims[0] ? int(node->args.size()) : -1;
     if (dims[0]) node->args.push_back(dims[0]);
@@ -231,6 +231,7 @@ Value* Checker::literal_frame(const Node* n) {
     std::vector<Value*> columns;
     std::vector<std::string> labels;
     bool good = true;
+    if (n->args.empty()) return error(n->start, "a frame has at least one column");
     for (std::size_t i = 0; i + 1 < n->args.size(); i += 2) {
         Value* label = expression(n->args[i]);
         Value* column = expression(n->args[i + 1]);

@@ -3,8 +3,16 @@
 #include <cmath>
 
 #include "frontend/daphne/check.h"
+#include "frontend/daphne/lower.h"
 
 namespace weld::daphne {
+
+/// A position that is no number is a failure, where conversions elsewhere give 0.
+static void lower_position(Lowering& l, const GraphNode& n) {
+    l.demand("a == a", {{"a", n.args[0]}}, "a position is no number", n.loc);
+    l.define(n.results[0], "i64(a)", {{"a", n.args[0]}}, n.loc);
+}
+static constexpr Builtin kPosition = {"(position)", "", nullptr, lower_position, ""};
 
 static std::optional<std::int64_t> known_position(const Value* v) {
     if (!v || !v->constant) return std::nullopt;
@@ -23,7 +31,13 @@ bool Checker::place(GraphNode* node, const Index& index, bool is_column, bool is
     auto scalar = [&](const Node* n, Value* v) -> Value* {
         if (v->type.is_frame() || v->type.is_list() || v->type.value == ValueType::Str)
             return error(n->start, "a position of a {} is a number, found {}", what, str(v->type));
-        return to_scalar(v, ValueType::Si64, n->start);
+        v = to_scalar(v, v->type.value, n->start);
+        if (!is_float(v->type.value) || (v->constant && !std::isnan(v->constant->number)))
+            return to_scalar(v, ValueType::Si64, n->start);
+        if (v->constant) violated(n->start, "a position is no number");
+        GraphNode* position = emit(GraphNode::Builtin, n->start, {v});
+        position->builtin = &kPosition;
+        return give(position, Type::scalar(ValueType::Si64));
     };
     if (index.kind == Index::All) return true;
     if (index.kind == Index::One) {

@@ -268,8 +268,11 @@ void Lowering::matrix(const GraphNode& n) {
     if (!out->rows.known() || !out->columns.known() || out->rows.number * out->columns.number != count) {
         const Expr* fits = scalar_op(m_, Op::Eq, {scalar_op(m_, Op::Mul, {dims[0], dims[1]}), all});
         const Expr* positive = scalar_op(m_, Op::Ge, {dims[0], int_literal(m_, m_.types.i64(), 0)});
+        const Symbol* why = m_.symbol("why", m_.types.vec(m_.types.scalar(Scalar::I8)));
+        lets_->emplace_back(
+            why, packed_vec(m_, why->type->elem(), "the elements cannot fill a matrix of this shape"));
         lets_->emplace_back(m_.symbol("fits", m_.types.boolean()),
-                            assert_(m_, scalar_op(m_, Op::And, {fits, positive}), n.loc));
+                            assert_(m_, scalar_op(m_, Op::And, {fits, positive}), n.loc, var(m_, why)));
     }
     bind(out, make_struct(m_, {var(m_, data), dims[0], dims[1]}, n.loc));
 }

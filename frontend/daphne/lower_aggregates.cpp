@@ -13,25 +13,20 @@ static std::string extreme(std::string_view op, std::string_view t) {
                        is_float ? fmt::format("({}({}) / {}(0))", t, op == "min" ? "1" : "-1", t) : "");
 }
 
-/// The first cell that is the least or greatest; a NaN is so only where it comes first.
-static std::string place_of_extreme(std::string_view op, std::string_view walk, std::string_view count,
-                                    std::string_view t) {
-    const std::string not_after_nan =
-        t.starts_with('f')
-            ? fmt::format(
-                  "let starts = result(for({}, merger[i64,min], |o, k, a| if(a == a, o, merge(o, k)))); ",
-                  walk)
-            : "let starts = 1L; ";
+/// The number of the first cell that is the least or greatest; a NaN is so only if it is the first of all.
+static std::string place_of_extreme(std::string_view op, std::string_view walk, std::string_view first,
+                                    std::string_view count, std::string_view t) {
     return fmt::format(
-        "u64(let best = result(for({0}, {1}, |o, k, a| merge(o, a))); {3}"
+        "u64(let best = result(for({0}, {1}, |o, k, a| merge(o, a))); "
         "let at = result(for({0}, merger[i64,min], |o, k, a| if(a == best, merge(o, k), o))); "
-        "if(at < {2} && starts > 0L, at, 0L))",
-        walk, extreme(op, t), count, not_after_nan);
+        "if(at < {2}{3}, at, 0L))",
+        walk, extreme(op, t), count, t.starts_with('f') ? fmt::format(" && {0} == {0}", first) : "");
 }
 
-/// What `kind` gives of the cells that `walk` (text after `for(`) goes through, of which there are `count`.
-static std::string folded(std::string_view kind, std::string_view walk, std::string_view count,
-                          std::string_view t) {
+/// What `kind` gives of the cells that `walk` (text after `for(`) goes through, of which there are `count`,
+/// the first one `first`.
+static std::string folded(std::string_view kind, std::string_view walk, std::string_view first,
+                          std::string_view count, std::string_view t) {
     const std::string sum = fmt::format("result(for({}, merger[{},+], |o, k, a| merge(o, a)))", walk, t);
     if (kind == "sum") return sum;
     if (kind == "min" || kind == "max")
@@ -44,7 +39,7 @@ static std::string folded(std::string_view kind, std::string_view walk, std::str
             "{3}(result(for({0}, merger[{1},+], |o, k, a| merge(o, (a - middle) * (a - middle)))) / "
             "{1}({2})))",
             walk, t, count, kind == "var" ? "" : "sqrt", sum);
-    return place_of_extreme(kind == "idxmin" ? "min" : "max", walk, count, t);
+    return place_of_extreme(kind == "idxmin" ? "min" : "max", walk, first, count, t);
 }
 
 /// Where cells go when columns are aggregated, or groups of rows: how many places there are, that of cell
@@ -108,25 +103,27 @@ void lower_aggregate(Lowering& l, const GraphNode& n) {
     const std::string rows = Lowering::rows("x", x), columns = Lowering::columns("x", x);
     const std::vector<Named> args = {{"x", x}};
     if (out->type.is_scalar())
-        return l.define(out, folded(kind, "x.$0", rows + " * " + columns, t), args, n.loc);
+        return l.define(out, folded(kind, "x.$0", "lookup(x.$0, 0L)", rows + " * " + columns, t), args,
+                        n.loc);
     const std::string lets = fmt::format("let n = {}; let m = {}; ", rows, columns);
     if (n.args[1]->constant->integer == 0)
         return l.define(
             out,
             fmt::format(
                 "{}{{result(for(rangeiter(0L, n, 1L), appender, |out, r, _| merge(out, {}))), n, 1L}}", lets,
-                folded(kind, "iter(x.$0, r * m, r * m + m, 1L)", "m", t)),
+                folded(kind, "iter(x.$0, r * m, r * m + m, 1L)", "lookup(x.$0, r * m)", "m", t)),
             args, n.loc);
-    if (kind == "sum" || kind == "mean" || kind == "var" || kind == "stddev")
-        return l.define(out, lets + into_places(kind, t, {"m", "k % m", "n"}) + "{cells, 1L, m}", args,
-                        n.loc);
     if (kind == "count") return l.define(out, lets + "{filled(m, n), 1L, m}", args, n.loc);
+    const Places places{"m", "k % m", "n"};
+    if (!kind.starts_with("idx"))
+        return l.define(out, lets + into_places(kind, t, places) + "{cells, 1L, m}", args, n.loc);
     l.define(
         out,
-        fmt::format(
-            "{}{{result(for(rangeiter(0L, m, 1L), appender, |out, c, _| let line = result(for(rangeiter(0L, "
-            "n, 1L), appender, |o, k, _2| merge(o, lookup(x.$0, k * m + c)))); merge(out, {}))), 1L, m}}",
-            lets, folded(kind, "line", "n", t)),
+        fmt::format("{}{}let firsts = result(for(x.$0, vecmerger[i64,min](filled(m, n)), |o, k, a| if(a == "
+                    "lookup(cells, k % m), merge(o, {{k % m, k / m}}), o))); "
+                    "{{result(for(firsts, appender, |o, c, r| merge(o, u64(if(r < n{}, r, 0L))))), 1L, m}}",
+                    lets, into_places(kind.substr(3), t, places),
+                    is_float(x->type.value) ? " && lookup(x.$0, c) == lookup(x.$0, c)" : ""),
         args, n.loc);
 }
 

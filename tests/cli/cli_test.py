@@ -816,6 +816,17 @@ class MemoryTest(Case):
             self.assertEqual(self.value(make + rest, "4"), expected)
 
 
+class EndTest(Case):
+    """A process may end while other threads optimise loops of a program that is through."""
+
+    def test_loops_are_being_optimised(self):
+        script = pathlib.Path(__file__).resolve().parents[2] / "examples" / "daphne" / "kmeans.daphne"
+        for number in range(20):
+            for options in ([], ["--cache", self.path(f"cache{number}")], ["--cache", self.path(f"cache{number}")]):
+                run = Run(*options, str(script))
+                self.assertEqual((run.code, run.err), (0, ""), options)
+
+
 class CacheTest(Case):
     """`--cache`: compiled code in a folder. What is measured as compiled took LLVM some time."""
 
