@@ -1,6 +1,8 @@
 // Making graphs, and showing them.
 #include "frontend/daphne/graph.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "frontend/daphne/builtins.h"
@@ -159,6 +161,46 @@ std::string print_graph(const Graph& graph) {
     for (const GraphFunction& f : graph.functions) p.function(f);
     p.region(graph.main, 0);
     return p.out;
+}
+
+static bool are_same(const GraphNode::Place& a, const GraphNode::Place& b) {
+    return a.kind == b.kind && a.first == b.first && a.last == b.last;
+}
+
+/// It gives the same for the same arguments.
+static bool is_pure(const GraphNode& n) {
+    switch (n.kind) {
+        case GraphNode::Operator:
+        case GraphNode::Convert:
+        case GraphNode::Matrix:
+        case GraphNode::Extract:
+        case GraphNode::Filter:
+        case GraphNode::Select: return true;
+        case GraphNode::Builtin: {
+            constexpr std::string_view others[] = {"rand",       "sample",    "now",
+                                                   "readMatrix", "readFrame", "readCsv"};
+            return std::ranges::find(others, n.builtin->name) == std::end(others) && n.text.empty();
+        }
+        default: return false;
+    }
+}
+
+bool are_same(const Value* a, const Value* b, int most_nodes) {
+    if (a == b) return true;
+    if (a->type != b->type) return false;
+    if (a->constant || b->constant) return a->constant == b->constant;
+    const GraphNode *m = a->maker, *n = b->maker;
+    if (!m || !n || most_nodes == 0 || m->kind != n->kind || !is_pure(*m) || !is_pure(*n)) return false;
+    if (m->builtin != n->builtin || m->op != n->op || m->args.size() != n->args.size() ||
+        m->cells != n->cells || m->is_outer != n->is_outer || m->columns_taken != n->columns_taken ||
+        !are_same(m->rows, n->rows) || !are_same(m->columns, n->columns))
+        return false;
+    if (std::ranges::find(m->results, a) - m->results.begin() !=
+        std::ranges::find(n->results, b) - n->results.begin())
+        return false;
+    for (std::size_t i = 0; i < m->args.size(); ++i)
+        if (!are_same(m->args[i], n->args[i], most_nodes / 2)) return false;
+    return true;
 }
 
 }  // namespace weld::daphne

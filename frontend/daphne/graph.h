@@ -147,6 +147,9 @@ class Graph {
     std::uint32_t dims_ = 0;
 };
 
+/// They are the same for certain: one value, or made by the same operations of the same values.
+bool are_same(const Value* a, const Value* b, int most_nodes = 16);
+
 /// The graph as text, one node a line.
 std::string print_graph(const Graph& graph);
 

@@ -5,16 +5,19 @@ namespace weld::daphne {
 
 using Named = Lowering::Named;
 
+static bool is_transposed(const Value* v, const Value* of) {
+    return v->maker && v->maker->kind == GraphNode::Builtin &&
+           (v->maker->builtin->name == "t" || v->maker->builtin->name == "transpose") &&
+           are_same(v->maker->args[0], of);
+}
+
 void Lowering::product(const GraphNode& n) {
     const Value *x = n.args[0], *y = n.args[1], *out = n.results[0];
     const std::vector<Named> args = {{"x", x}, {"y", y}};
     if (!(x->columns == y->rows))
         demand("x.$2 == y.$1", args, "`@` needs as many columns on its left as rows on its right", n.loc);
     if (is_float(out->type.value)) {
-        const bool squared = x->maker && x->maker->kind == GraphNode::Builtin &&
-                             (x->maker->builtin->name == "t" || x->maker->builtin->name == "transpose") &&
-                             x->maker->args[0] == y;
-        if (squared)
+        if (is_transposed(x, y) || is_transposed(y, x))  // symmetric in every bit
             return define(out, fmt::format("cudf[weld_syrk,{}](y)", weld_name(out->type)), args, n.loc);
         return define(out, fmt::format("cudf[weld_matmul,{}](x, y)", weld_name(out->type)), args, n.loc);
     }

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "runtime/kernels/blas.h"
@@ -360,6 +361,10 @@ std::int32_t check_equations(Task* task, const WeldCall* call, std::int64_t rows
 // ---- eigenvalues
 
 /// Finite and equal to its transpose. Status.
+/// Products that are symmetric but for the order of their sums may differ so much, relatively.
+template <class T>
+constexpr T kRounding = 1000 * std::numeric_limits<T>::epsilon();
+
 template <class T>
 std::int32_t check_symmetric(Task* task, const WeldCall* call, const Matrix& a) {
     const T* cells = elements_of<T>(a);
@@ -369,12 +374,14 @@ std::int32_t check_symmetric(Task* task, const WeldCall* call, const Matrix& a) 
             if (!std::isfinite(cells[i * n + j]))
                 return fail_call(t, call, "eigenvalues need finite numbers, found {} at row {}, column {}",
                                  cells[i * n + j], i, j);
-            if (cells[i * n + j] != cells[j * n + i])
+            const T here = cells[i * n + j], there = cells[j * n + i];
+            const T size = std::max(std::abs(here), std::sqrt(std::abs(cells[i * n + i] * cells[j * n + j])));
+            if (here != there && !(std::abs(here - there) <= kRounding<T> * size))
                 return fail_call(
                     t, call,
                     "eigenvalues need a symmetric matrix, but row {}, column {} is {} and row {}, "
                     "column {} is {}",
-                    i, j, cells[i * n + j], j, i, cells[j * n + i]);
+                    i, j, here, j, i, there);
         }
         return t->check_stop(call->loc);
     });
