@@ -287,7 +287,7 @@ weld_value_t weld_module_run(weld_module_t module, void* context, weld_value_t a
         const void* args = value ? value->data : nullptr;
         if (!m->param_types.empty() && !args)
             return fail_argument(error, "the program has parameters, but there is no argument");
-        RunReport report = c->run(m->program, args, m->most_threads);
+        RunReport report = c->run(m->program, args, {.threads = m->most_threads});
         if (!report.result) {
             const runtime::Failure& failure = report.failure;
             return fail(

@@ -50,8 +50,8 @@ class Compilation {
         return program_;
     }
 
-    /// Its text alone says what it is: it read no files.
-    bool may_be_kept() const { return !loaded_; }
+    /// Its text alone says what it is: it read no files, and does not go on.
+    bool may_be_kept() const { return !loaded_ && !program_->after(); }
 
     /// The program that was kept; null if it cannot be had any more.
     std::shared_ptr<const Program> restore(const std::string& text, const StoredProgram& stored) {
@@ -135,6 +135,9 @@ class Compilation {
                         loaded_ = true;
                         return load_text(path, text, error);
                     },
+                .before = options_.before.get(),
+                .after = options_.may_end_early || options_.is_entry ? &program_->after_ : nullptr,
+                .is_entry = options_.is_entry,
                 .parsed_text = explains("parsed") ? parsed : nullptr,
                 .parse_ms = &report_.times.parse,
                 .type_ms = &report_.times.type};
@@ -287,7 +290,8 @@ static void tell_lack_of_memory(CompileReport& report, std::int64_t limit, bool 
 std::shared_ptr<const Program> compile(std::string text, const CompileOptions& options,
                                        CompileReport* report) {
     std::shared_ptr<const Program> program;
-    const bool each_step = options.only_check || !options.explained.empty() || options.verify;
+    const bool each_step = options.only_check || options.before || options.is_entry ||
+                           !options.explained.empty() || options.verify;
     const std::int64_t limit = most_memory(options);
     Budget budget(limit);
     enum { Fine, NoMemory, OverLimit } memory = Fine;

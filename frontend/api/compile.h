@@ -21,6 +21,7 @@
 #include "codegen/engine.h"
 #include "frontend/api/describe.h"
 #include "frontend/api/libraries.h"
+#include "frontend/text/environment.h"
 #include "runtime/run.h"
 #include "weldir/ir/module.h"
 
@@ -42,7 +43,11 @@ struct CompileOptions {
     bool nul_terminated_strings = false;
     std::vector<std::string> script_args;  ///< `name=value`, for languages with ArgumentStyle::Named
     bool select_matrix_repr = false;       ///< matrices of scripts may be sparse
-    bool serialize_header = false;         ///< magic, version and hash of the type before serialized values
+    /// For programs that go on from others (Language::session): what the one before has left; null: nothing.
+    std::shared_ptr<const Environment> before;
+    bool may_end_early = false;     ///< a script may: Program::after then says that it goes on
+    bool is_entry = false;          ///< of a session: Program::after has what it defines
+    bool serialize_header = false;  ///< magic, version and hash of the type before serialized values
     /// What `cudf` may call beside built-in kernels; not set: any function that `libraries` find.
     std::optional<std::vector<std::string>> allowed_functions;
     std::shared_ptr<const Libraries> libraries;  ///< null: functions of the process only
@@ -113,6 +118,9 @@ class Program : public std::enable_shared_from_this<Program> {
     const WeldType* args() const { return args_; }
     const WeldType* result() const { return result_; }
 
+    /// What it leaves for the next program, but for values: its result has these. Null: nothing.
+    const std::shared_ptr<const Environment>& after() const { return after_; }
+
     /// What the compiler warns about, drawn; whether these are told is up to who compiled it.
     const std::string& warnings() const { return warnings_; }
 
@@ -139,6 +147,7 @@ class Program : public std::enable_shared_from_this<Program> {
     const WeldType* args_ = nullptr;
     const WeldType* result_ = nullptr;
     std::string warnings_;
+    std::shared_ptr<const Environment> after_;
     std::shared_ptr<Code> code_;
     bool serialize_header_ = false;
     std::shared_ptr<const Libraries> libraries_;

@@ -120,7 +120,8 @@ class Context::HostOutput final : public runtime::Output {
     void* data_;
 };
 
-RunReport Context::run(const std::shared_ptr<const Program>& program, const void* args, int most_threads) {
+RunReport Context::run(const std::shared_ptr<const Program>& program, const void* args,
+                       const runtime::RunOptions& options) {
     Arguments given;
     Taken taken;
     if (program->args()->num_args) {
@@ -137,12 +138,14 @@ RunReport Context::run(const std::shared_ptr<const Program>& program, const void
     static std::atomic<std::int64_t> runs{0};
     auto result = std::make_unique<RunResult>();
     result->run = runs++;
-    result->outcome = program->run(args, {.threads = std::min(threads_, most_threads),
-                                          .account = account_,
-                                          .stop = running.stop(),
-                                          .adopted = &taken.memory,
-                                          .outside = given.holds.empty() ? nullptr : &points_to,
-                                          .output = output.chosen()});
+    runtime::RunOptions run = options;
+    run.threads = std::min(threads_, options.threads);
+    run.account = account_;
+    if (!run.stop) run.stop = running.stop();
+    run.adopted = &taken.memory;
+    run.outside = given.holds.empty() ? nullptr : &points_to;
+    if (!run.output) run.output = output.chosen();
+    result->outcome = program->run(args, run);
     if (!result->outcome.ok()) {
         RunReport report;
         report.failure = result->outcome.failure();

@@ -39,8 +39,10 @@ class Context : public std::enable_shared_from_this<Context> {
   public:
     explicit Context(const RunSettings& settings);
 
-    /// Runs the program, which has code. `args` points to its arguments, if it has any.
-    RunReport run(const std::shared_ptr<const Program>& program, const void* args, int most_threads);
+    /// Runs the program, which has code. `args` points to its arguments, if it has any. Of `options` the
+    /// context chooses the memory, and what is null.
+    RunReport run(const std::shared_ptr<const Program>& program, const void* args,
+                  const runtime::RunOptions& options);
     /// Stops the runs that are going on.
     void cancel();
     /// Has runs that begin later print to `write` (null: to the standard output).

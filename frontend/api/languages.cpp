@@ -8,8 +8,8 @@
 namespace weld {
 
 static constexpr Language kLanguages[] = {
-#define WELD_LANGUAGE(name, endings, reader, arguments, results) \
-    {name, endings, reader, ArgumentStyle::arguments, ResultStyle::results},
+#define WELD_LANGUAGE(name, endings, reader, arguments, results, sessions) \
+    {name, endings, reader, ArgumentStyle::arguments, ResultStyle::results, SessionStyle::sessions},
 #include "frontend/api/languages.def"
 };
 

@@ -19,6 +19,12 @@ enum class ResultStyle {
     Prints,  ///< what it prints; its result is the struct without fields
 };
 
+/// What stays from entry to entry of an interactive session.
+enum class SessionStyle {
+    Text,    ///< definitions, which stand before everything that is typed after them
+    Values,  ///< CompileOptions::before and Program::after
+};
+
 /// A row of languages.def.
 struct Language {
     std::string_view name;
@@ -26,6 +32,7 @@ struct Language {
     decltype(&read_weld) read;
     ArgumentStyle arguments;
     ResultStyle results;
+    SessionStyle session;
 };
 
 /// Null if there is none of that name.

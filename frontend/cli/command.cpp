@@ -159,6 +159,7 @@ class Command {
 
     int execute(std::string text) {
         text_ = std::move(text);
+        left_ = settings_.left;
         const int code = compile_program();
         return code ? code : answer();
     }
@@ -197,10 +198,12 @@ class Command {
             options.script_args.insert(options.script_args.end(), options_.args.begin(), options_.args.end());
         else if (!options_.script_args.empty())
             return wrong_usage("--args: only scripts have arguments with names");
+        options.before = left_.names;
+        options.may_end_early = language().session == SessionStyle::Values;
         CodeDump dump(settings_.values);
         show_to(dump, &options);
         CompileReport report;
-        program_ = compile(std::move(text_), options, &report);
+        program_ = compile(text_, options, &report);
         complain(report.diagnostics);
         if (settings_.values.dump_code.value_or(false)) complain(dump.write());
         times_ = report.times;
@@ -306,6 +309,7 @@ class Command {
         run.stop = Interruptible::stop_flag();
         run.output = &printed;
         run.errors = &errors;
+        if (program_->after()) return run_in_parts(run);
         for (std::int64_t i = 0; i < options_.repeat; ++i) {
             const double start = wall_ms(), start_cpu = process_ms();
             outcome_ = {};  // freeing the result before belongs to the run
@@ -315,6 +319,31 @@ class Command {
             if (Interruptible::interrupted()) return interrupted();
             if (!outcome_.ok()) return fail(program_->describe(outcome_.failure()));
         }
+        return kRan;
+    }
+
+    /// Programs that go on: each begins with what the one before has left. The last one leaves it to the next
+    /// entry of a session, if all have come to their ends.
+    int run_in_parts(const runtime::RunOptions& options) {
+        if (!left_.context)
+            left_.context = std::make_shared<Context>(
+                RunSettings{.threads = settings_.threads, .memory_limit = settings_.compile.memory_limit});
+        for (bool goes_on = true; goes_on;) {
+            const double start = wall_ms(), start_cpu = process_ms();
+            const void* args = left_.values.result ? left_.values.result->outcome.value() : nullptr;
+            RunReport report = left_.context->run(program_, args, options);
+            run_times_.cpu_ms.push_back(process_ms() - start_cpu);
+            run_times_.run_ms.push_back(wall_ms() - start);
+            if (Interruptible::interrupted()) return interrupted();
+            if (!report.result) return fail(program_->describe(report.failure));
+            if (!program_->after()) return kRan;  // the end of a script
+            left_.names = program_->after()->with(report.result->outcome.value());
+            left_.values = std::move(report);
+            goes_on = left_.names->goes_on();
+            if (!goes_on) break;
+            if (compile_program()) return kFailed;  // the script has begun
+        }
+        settings_.left = std::move(left_);
         return kRan;
     }
 
@@ -342,7 +371,8 @@ class Command {
     int report_times() {
         if (options_.timing == Timing::None) return kRan;
         run_times_.threads = settings_.threads;
-        run_times_.peak_bytes = settings_.account->peak();
+        const auto& context = settings_.left.context;
+        run_times_.peak_bytes = context ? context->memory_peak() : settings_.account->peak();
         complain(options_.timing == Timing::Json ? timing_json(times_, run_times_)
                                                  : timing_table(times_, run_times_));
         return kRan;
@@ -352,6 +382,7 @@ class Command {
     Settings& settings_;
     ArgumentMemory memory_;
     std::string text_;
+    Settings::Left left_;
     std::shared_ptr<const Program> program_;
     CompileTimes times_;
     void* args_ = nullptr;

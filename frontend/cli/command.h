@@ -7,6 +7,7 @@
 
 #include "frontend/api/compile.h"
 #include "frontend/api/config.h"
+#include "frontend/api/context.h"
 #include "frontend/cli/options.h"
 
 namespace weld {
@@ -35,6 +36,13 @@ class Settings {
     int threads = 1;
     std::shared_ptr<runtime::MemoryAccount> account;
     std::shared_ptr<Libraries> libraries = std::make_shared<Libraries>();
+    /// What programs have left for the next one, for languages with SessionStyle::Values.
+    struct Left {
+        std::shared_ptr<const Environment> names;
+        RunReport values;
+        std::shared_ptr<Context> context;  ///< whose memory these are
+    };
+    Left left;
 };
 
 /// Runs the program of `options`, or does with it what they say.

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "frontend/api/languages.h"
 #include "frontend/cli/command.h"
 #include "frontend/cli/interrupt.h"
 #include "frontend/cli/line_editor.h"
@@ -43,6 +44,10 @@ class Interactive {
         if (const int code = settings_.apply(options_)) return code;
         settings_.compile.name = "<input>";
         if (!options_.language.empty()) settings_.compile.language = options_.language;
+        const Language* language = find_language(settings_.compile.language);
+        if (!language)
+            return wrong_usage(fmt::format("--lang: `{}` is none of {}", options_.language, all_languages()));
+        leaves_values_ = settings_.compile.is_entry = language->session == SessionStyle::Values;
         say("weld " WELD_VERSION "; `:help` tells what can be typed here\n");
         LineEditor editor(history_file());
         for (std::string input; !leave_ && read_input(editor, &input);) handle(input);
@@ -74,6 +79,7 @@ class Interactive {
         if (start == input.npos) return;
         input.remove_prefix(start);
         if (input.front() == ':') return obey(input.substr(1));
+        if (leaves_values_) return evaluate(options_, statement(input));
         const std::string text = with_last_semicolon(input);
         if (!is_definition(text)) return evaluate(options_, text);
         // It is kept only if it compiles and runs: it will stand before everything that follows.
@@ -92,19 +98,28 @@ class Interactive {
         Options options = options_;
         if (name == "quit" || name == "q") leave_ = true;
         else if (name == "help") say(kHelp);
-        else if (name == "clear") definitions_.clear();
+        else if (name == "clear") definitions_.clear(), settings_.left = {};
         else if (name == "load") load(std::string(rest));
         else if (name == "type") {
+            if (leaves_values_) return evaluate(options, fmt::format("print(typeOf({}));", rest));
             options.task = Task::Type;
             evaluate(options, std::string(rest));
         } else if (name == "time") {
             options.timing = Timing::Table;
-            evaluate(options, std::string(rest));
+            evaluate(options, leaves_values_ ? statement(rest) : std::string(rest));
         } else if (name == "explain" || name.starts_with("explain=")) {
             explain(name == "explain" ? "" : name.substr(8), std::string(rest));
         } else {
             say(fmt::format("there is no command `:{}`; `:help` lists all\n", visible(name)));
         }
+    }
+
+    /// What is neither a statement nor a block is to be shown; the end of a line stands for a `;`.
+    static std::string statement(std::string_view text) {
+        const std::size_t end = text.find_last_not_of(" \t\r\n");
+        const char last = end == text.npos ? ';' : text[end];
+        if (is_assignment(text) && last != ';' && last != '}') return fmt::format("{};", text);
+        return last == ';' || last == '}' ? std::string(text) : fmt::format("print({});", text);
     }
 
     void load(std::string path) {
@@ -117,7 +132,8 @@ class Interactive {
         options.explain = true;
         options.stages = split_names(stages);
         const CompileOptions before = settings_.compile;
-        if (settings_.choose_stages(options) == kRan) evaluate(options, std::move(text));
+        if (settings_.choose_stages(options) == kRan)
+            evaluate(options, leaves_values_ ? statement(text) : text);
         settings_.compile = before;
     }
 
@@ -128,6 +144,7 @@ class Interactive {
     Options options_;
     Settings settings_;
     Definitions definitions_;
+    bool leaves_values_ = false;
     bool leave_ = false;
 };
 

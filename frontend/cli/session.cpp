@@ -136,6 +136,19 @@ bool is_definition(std::string_view text) {
     return last == ';' && scan.depth() == 0 && std::ranges::all_of(statements, begins_definition);
 }
 
+bool is_assignment(std::string_view text) {
+    Scan scan(text);
+    std::string significant;
+    while (const char c = scan.next()) significant += scan.depth() > 0 && c == '=' ? ' ' : c;
+    for (std::size_t i = 0; i < significant.size(); ++i) {
+        if (significant[i] != '=') continue;
+        if (i + 1 < significant.size() && significant[i + 1] == '=') ++i;
+        else if (i == 0 || std::string_view("<>!").find(significant[i - 1]) == std::string_view::npos)
+            return true;
+    }
+    return false;
+}
+
 void Definitions::add(std::string_view text) {
     for (const std::string& statement : split_statements(text)) {
         const std::string_view kind = word(statement, 0);

@@ -20,6 +20,9 @@ std::string with_last_semicolon(std::string_view text);
 /// Whether `text` consists of `type`, `macro` and `let` statements alone, so that it ends in `;`.
 bool is_definition(std::string_view text);
 
+/// Whether `text` assigns: there is a `=` in no bracket that is no part of `==`, `<=` and the like.
+bool is_assignment(std::string_view text);
+
 class Definitions {
   public:
     /// Takes in statements: types, macros, lets. A type or macro replaces one of the same name.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "frontend/daphne/builtins.h"
+#include "frontend/daphne/environment.h"
 #include "frontend/daphne/graph.h"
 #include "frontend/daphne/script_arguments.h"
 #include "frontend/daphne/syntax.h"
@@ -37,7 +38,11 @@ class Checker {
     Checker(Module& m, Graph& graph, const Inputs& inputs, Diagnostics& diagnostics);
     ~Checker();
 
-    void run(const Script& script, std::string_view path);
+    /// Checks the script. If `left` is not null the walk may end early, where something has to be known
+    /// before the run that only the run can tell; `left` then says what the rest, or the next entry, begins
+    /// with.
+    void run(const Script& script, std::string_view path, const ScriptEnvironment* before,
+             ScriptEnvironment* left);
 
     // ---- making nodes, for rules.cpp as well
 
@@ -57,6 +62,12 @@ class Checker {
     template <class... Args>
     void violated(Loc loc, fmt::format_string<Args...> text, Args&&... args) {
         if (certain_) diagnostics_.error(loc, text, std::forward<Args>(args)...);
+    }
+    /// What `text` says has to be known before the run.
+    template <class... Args>
+    std::nullptr_t unknown(Loc loc, fmt::format_string<Args...> text, Args&&... args) {
+        needs_value_ = true;
+        return error(loc, text, std::forward<Args>(args)...);
     }
     GraphNode* emit(GraphNode::Kind kind, Loc loc, std::vector<Value*> args);
     /// A further result of `node`.
@@ -111,9 +122,16 @@ class Checker {
     void assign(std::string_view name, Value* value, Loc loc);
     std::vector<Definition*> definitions_of(std::string_view name);
 
+    // ---- the whole, and what goes on from script to script (check_script.cpp)
+    void begin(const ScriptEnvironment& before);
+    bool statement_or_stop(const Statement* s, bool may_stop);
+    void import_names(const Statement* s);
+    void leave(ScriptEnvironment& left);
+
     // ---- statements (check_statements.cpp)
     void statements(Statements all, const Rest* rest);
     void statement(const Statement* s);
+    static bool may_return(const Statement* s);
     void scoped(Statements all);
     void assignment(const Statement* s);
     void assign_target(const Target& t, Value* value);
@@ -181,6 +199,7 @@ class Checker {
     Region* region_ = nullptr;
     Frame* frame_ = nullptr;
     std::vector<Scope> scopes_;
+    bool needs_value_ = false;            ///< something was not known that has to be
     bool certain_ = true;                 ///< the run comes to what is being checked, unless it fails before
     std::vector<std::string> importing_;  ///< the files that are being checked, outermost first
     int depth_ = 0;                       ///< of calls and of blocks

@@ -394,13 +394,15 @@ bool Call::want_text(std::size_t i) {
 std::optional<std::string> Call::known_text(std::size_t i) {
     if (!want_text(i)) return std::nullopt;
     if (args[i]->constant) return args[i]->constant->text;
-    wrong(i, "`{}` of `{}` has to be known before the run", param(i), builtin.name);
+    checker.unknown(i < places.size() && places[i] ? places[i] : loc,
+                    "`{}` of `{}` has to be known before the run", param(i), builtin.name);
     return std::nullopt;
 }
 std::optional<std::int64_t> Call::known_integer(std::size_t i) {
     if (!want_integer(i)) return std::nullopt;
     if (args[i]->constant) return args[i]->constant->integer;
-    wrong(i, "`{}` of `{}` has to be known before the run", param(i), builtin.name);
+    checker.unknown(i < places.size() && places[i] ? places[i] : loc,
+                    "`{}` of `{}` has to be known before the run", param(i), builtin.name);
     return std::nullopt;
 }
 

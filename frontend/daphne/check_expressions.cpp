@@ -238,7 +238,7 @@ Value* Checker::literal_frame(const Node* n) {
         if (label && !label->type.is_string())
             label = error(n->args[i]->start, "a label is a string, found {}", str(label->type));
         else if (label && !label->constant)
-            label = error(n->args[i]->start, "a label has to be known before the run");
+            label = unknown(n->args[i]->start, "a label has to be known before the run");
         if (column && !column->type.is_matrix())
             column = error(n->args[i + 1]->start, "a column is a matrix of one column, found {}",
                            str(column->type));
@@ -260,7 +260,8 @@ Value* Checker::literal_frame_of_rows(const Node* n) {
         Value* label = expression(a);
         if (label && !label->type.is_string())
             label = error(a->start, "a label is a string, found {}", str(label->type));
-        else if (label && !label->constant) label = error(a->start, "a label has to be known before the run");
+        else if (label && !label->constant)
+            label = unknown(a->start, "a label has to be known before the run");
         good &= label != nullptr;
         labels.push_back(label ? label->constant->text : "");
     }
@@ -320,7 +321,7 @@ Value* Checker::cast(const Node* n) {
             return error(n->start, "`as.frame` keeps the type of the cells; convert these before");
         Value* matrix = v->type.is_scalar() ? convert(v, Type::matrix(v->type.value), n->start) : v;
         if (!matrix->columns.known())
-            return error(n->start, "how many columns the matrix has must be known before the run");
+            return unknown(n->start, "how many columns the matrix has must be known before the run");
         for (std::int64_t i = 0; i < matrix->columns.number; ++i)
             type.columns.push_back({"col_" + std::to_string(i), v->type.value});
         type.value = ValueType::F64;

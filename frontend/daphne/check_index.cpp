@@ -46,7 +46,7 @@ bool Checker::place(GraphNode* node, const Index& index, bool is_column, bool is
         const Value* object = node->args[0];
         if (v->type.is_string() && is_column && object->type.is_frame() && !is_insert) {
             if (!v->constant)
-                return error(index.first->start, "a label has to be known before the run"), false;
+                return unknown(index.first->start, "a label has to be known before the run"), false;
             const std::string& label = v->constant->text;
             node->columns_taken.clear();
             for (std::size_t i = 0; i < object->type.columns.size(); ++i) {
@@ -117,7 +117,9 @@ bool Checker::place(GraphNode* node, const Index& index, bool is_column, bool is
 bool Checker::take_columns(GraphNode* node, const Node* n) {
     const auto count = std::int64_t(node->args[0]->type.columns.size());
     auto unknown = [&] {
-        return error(n->start, "which columns of a frame are taken has to be known before the run"), false;
+        return Checker::unknown(n->start,
+                                "which columns of a frame are taken has to be known before the run"),
+               false;
     };
     auto at = [&](int arg, std::int64_t none) -> std::optional<std::int64_t> {
         if (arg < 0) return none;

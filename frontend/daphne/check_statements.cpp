@@ -11,21 +11,6 @@ Checker::Checker(Module& m, Graph& graph, const Inputs& inputs, Diagnostics& dia
     : module_(m), graph_(graph), inputs_(inputs), diagnostics_(diagnostics) {}
 Checker::~Checker() = default;
 
-void Checker::run(const Script& script, std::string_view path) {
-    files_.push_back(std::make_unique<File>());
-    file_ = files_.back().get();
-    file_->path = path;
-    importing_.push_back(file_->path);
-    Frame frame;
-    frame_ = &frame;
-    region_ = &graph_.main;
-    scopes_.emplace_back();
-    declare(script.statements);
-    statements(script.statements, nullptr);
-    check_uncalled();
-    scopes_.clear();
-}
-
 // ---- names
 
 Checker::Variable* Checker::find(std::string_view name) {
@@ -47,7 +32,7 @@ void Checker::assign(std::string_view name, Value* value, Loc loc) {
 // ---- sequences
 
 /// Is there a `return` somewhere in it?
-static bool may_return(const Statement* s) {
+bool Checker::may_return(const Statement* s) {
     if (s->kind == Statement::Return) return true;
     auto any = [](Statements all) { return std::ranges::any_of(all, may_return); };
     return any(s->body) || any(s->otherwise);

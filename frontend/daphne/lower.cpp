@@ -191,14 +191,23 @@ void Lowering::demand(std::string_view condition, const std::vector<Named>& args
     act(fmt::format("assert({}, \"{}\")", condition, message), args, loc);
 }
 
+static std::vector<const Value*> all_of(const std::vector<Value*>& values) {
+    return {values.begin(), values.end()};
+}
+
 // ---- the whole
 
 void Lowering::run() {
     Lets lets;
     lets_ = &lets;
+    std::vector<const Symbol*> params;
+    for (const Value* v : graph_.main.params) {
+        params.push_back(m_.symbol(fmt::format("v{}", v->id), weld_type(v->type)));
+        bind(v, var(m_, params.back()));
+    }
     nodes(graph_.main);
-    const Expr* nothing = make_struct(m_, Args());
-    m_.main = lambda(m_, std::span<const Symbol* const>(), block(m_, lets, nothing));
+    const Expr* left = pack(all_of(graph_.main.results));
+    m_.main = lambda(m_, params, block(m_, lets, left));
 }
 
 void Lowering::nodes(const Region& r) {
@@ -389,10 +398,6 @@ const Expr* Lowering::region(const Region& r, const std::vector<const Expr*>& pa
     const Expr* all = pack(results);
     lets_ = outer;
     return block(m_, lets, all, loc);
-}
-
-static std::vector<const Value*> all_of(const std::vector<Value*>& values) {
-    return {values.begin(), values.end()};
 }
 
 void Lowering::if_node(const GraphNode& n) {

@@ -382,7 +382,9 @@ bool rule_order(Call& c) {
     }
     for (std::size_t i = keys + 1; i < c.size(); ++i) {
         if (!c.want_bool(i)) return false;
-        if (!c[i]->constant) return c.wrong(i, "`order` has to know before the run which way it goes");
+        if (!c[i]->constant)
+            return c.checker.unknown(c.places[i], "`order` has to know before the run which way it goes"),
+                   false;
     }
     const bool positions = c[c.size() - 1]->constant->integer;
     if (positions) c.give(Type::matrix(ValueType::Size), c[0]->rows, kOne);

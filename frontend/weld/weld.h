@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/text/environment.h"
 #include "weldir/ir/module.h"
 #include "weldir/support/diag.h"
 
@@ -31,6 +32,14 @@ struct ReadOptions {
     /// Reads the text of a file (what a script imports, what describes its data). Else false, with what is
     /// wrong: "no such file". Relative paths are those of the process. Null: there are no files.
     std::function<bool(const std::string& path, std::string* text, std::string* error)> load;
+    /// For languages whose programs go on in others (frontend/api/languages.def): what the one before has
+    /// left; null if this is the first one.
+    const Environment* before = nullptr;
+    /// If set, the program may end before its text does, where the rest needs values to be read, and receives
+    /// what it leaves then. Else such a text is rejected.
+    std::shared_ptr<const Environment>* after = nullptr;
+    /// What is defined stays for other texts, not only for the rest of this one: `after` is always set.
+    bool is_entry = false;
     /// If set, receives the program as it was understood by the parser: no macro expanded, no type added.
     std::string* parsed_text = nullptr;
     /// If set, receives what is known of the values of a script before the run.

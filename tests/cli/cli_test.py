@@ -665,12 +665,12 @@ class CliTest(Case):
 
     # ---- interactive mode
 
-    def type(self, *lines):
+    def type(self, *lines, options=()):
         """What a terminal shows when these lines are typed."""
         pid, terminal = pty.fork()
         if pid == 0:
             os.environ.update(HOME=self.folder.name, TERM="dumb")
-            os.execv(CLI, [CLI])
+            os.execv(CLI, [CLI, *options])
         shown = b""
         try:
             for line in (*lines, ":quit"):
@@ -696,6 +696,27 @@ class CliTest(Case):
         self.assertRegex(shown, r"(?m)^LLVM emit")
         self.assertIn("there is no command `:nonsense`", shown)
         self.assertIn("# after typed", shown)
+
+    def test_interactive_scripts(self):
+        """Variables, functions and views stay; what fails leaves all as it was."""
+        shown = self.type("X = fill(2.0, 2, 3);", "def twice(a) {", "return a * 2.0;", "}", "n = ncol(X)", "s = sum(twice(X));",
+                          "s + 0.25", "X[0, 1] = fill(7.0, 1, 1); print(X);", "Y = X; X = fill(1, 1, 1);", "Y[0, 1]", "X", "Z = X @ Y;",
+                          "print(\"once\"); W = readMatrix(\"nowhere\" + sum(Y) + \".csv\");", "nosuch", 'l = "col" + as.si64(as.scalar(Y[0, 1]))',
+                          "F = createFrame(Y[, 0], l);", "F", "registerView(\"f\", F);", 'sql("SELECT f.col7 FROM f")', "def twice(a) { return a * 3.0; }",
+                          "twice(1.5)", ":type Y", ":time s", ":explain=properties s", ":clear", "s", options=("--lang", "daphne"))
+        self.assertRegex(shown, r"(?m)^24.25$")
+        self.assertRegex(shown, r"(?m)^DenseMatrix\(2x3, double\)\n2 7 2\n2 2 2$")
+        self.assertRegex(shown, r"(?m)^DenseMatrix\(1x1, double\)\n7$")
+        self.assertRegex(shown, r"(?m)^DenseMatrix\(1x1, int64_t\)\n1$")
+        self.assertIn("\nonce\n<input>:1:31: error: `filename` of `readMatrix` has to be known before the run", shown)
+        self.assertRegex(shown, r"(?m)^<input>:1:7: error: .*`nosuch`")
+        self.assertEqual(shown.count("Frame(2x1, [col7:double])\n2\n2\n"), 1)
+        self.assertEqual(shown.count("Frame(2x1, [f.col7:double])\n2\n2\n"), 1)
+        self.assertRegex(shown, r"(?m)^4.5$")
+        self.assertRegex(shown, r"(?m)^DenseMatrix\(2x3, double\)$")
+        self.assertRegex(shown, r"(?m)^LLVM emit")
+        self.assertIn("# after properties", shown)
+        self.assertRegex(shown, r"(?m)^<input>:1:7: error: .*`s`")
 
     def test_interrupts_lead_back_to_the_prompt(self):
         """Whatever is interrupted: runs, and the output of long results."""

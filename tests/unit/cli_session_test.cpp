@@ -74,3 +74,10 @@ TEST_CASE("definitions stand in the order that programs want") {
     definitions.clear();
     CHECK(definitions.program("0") == "0");
 }
+
+TEST_CASE("assignments of scripts") {
+    for (const char* text : {"x = 1", "X[0, 1] = y", "a, b = f(x)", "s = \"=\" == t"})
+        CHECK(is_assignment(text));
+    for (const char* text : {"x", "x == 1", "a <= b", "a >= b", "a != b", "f(x = 1)", "\"=\"", "# x = 1", ""})
+        CHECK_FALSE(is_assignment(text));
+}

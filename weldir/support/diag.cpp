@@ -41,6 +41,12 @@ Diagnostic& Diagnostics::add(Severity severity, Loc loc, std::string message) {
     return all_.back();
 }
 
+void Diagnostics::forget_after(std::size_t count) {
+    all_.resize(std::min(count, all_.size()));
+    num_errors_ = num_warnings_ = 0;
+    for (const Diagnostic& d : all_) ++(d.severity == Severity::Error ? num_errors_ : num_warnings_);
+}
+
 namespace {
 
 constexpr std::uint32_t kWindow = 100;  // code points of a line that are shown at most

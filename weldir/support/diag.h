@@ -49,6 +49,9 @@ class Diagnostics {
     }
     Diagnostic& add(Severity severity, Loc loc, std::string message);
 
+    /// Forgets all but the first `count` findings.
+    void forget_after(std::size_t count);
+
     bool has_errors() const { return num_errors_ > 0; }
     std::size_t num_errors() const { return num_errors_; }
     const std::deque<Diagnostic>& all() const { return all_; }

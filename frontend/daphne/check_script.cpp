@@ -1,0 +1,104 @@
+// The whole of a script, and what goes on from one to the next: the rest of a script that could not be
+// checked before values were known, or another entry of a session.
+//
+//     name = "data" + n + ".csv";     the first program: it leaves `name`
+//     X = readMatrix(name);           the second one, in which `name` is a constant
+#include "frontend/daphne/check.h"
+#include "frontend/daphne/check_types.h"
+
+namespace weld::daphne {
+
+void Checker::run(const Script& script, std::string_view path, const ScriptEnvironment* before,
+                  ScriptEnvironment* left) {
+    files_.push_back(std::make_unique<File>());
+    file_ = files_.back().get();
+    file_->path = path;
+    importing_.push_back(file_->path);
+    Frame frame;
+    frame_ = &frame;
+    region_ = &graph_.main;
+    scopes_.emplace_back();
+    if (before) begin(*before);
+    declare(script.statements);
+
+    const Statements all = script.statements;
+    std::size_t next = before ? before->statement : 0;
+    for (const Statement* s : all.first(next))
+        if (s->kind == Statement::Import) import_names(s);
+    const std::size_t first = next;
+    bool is_first = true;
+    for (; next < all.size() && !frame.returned; ++next, is_first = false) {
+        if (may_return(all[next]) || !left) {
+            statements(all.subspan(next), nullptr);
+            next = all.size();
+            break;
+        }
+        if (!statement_or_stop(all[next], !is_first)) break;
+    }
+    const bool has_rest = next < all.size() && !frame.returned;
+    if (!before && !has_rest) check_uncalled();
+    if (left) {
+        leave(*left);
+        left->statement = has_rest ? next : 0;
+        left->has_rest = has_rest && next > first;
+    }
+    scopes_.clear();
+}
+
+/// The variables that are there already are the parameters of the program.
+void Checker::begin(const ScriptEnvironment& before) {
+    for (const LeftVariable& v : before.variables) {
+        Value* value = graph_.value(v.type);
+        value->rows = {v.rows, 0};
+        value->columns = {v.columns, 0};
+        value->constant = v.constant;
+        name_dims(value);
+        graph_.main.params.push_back(value);
+        if (v.is_view) registered[v.name] = value;
+        else scopes_.back()[v.name] = {value, false};
+    }
+    for (const std::string& text : before.definitions) {
+        scripts_.push_back(
+            parse(module_.sources, module_.sources.add(file_->path, text), module_.arena, diagnostics_));
+        declare(scripts_.back()->statements);
+        for (const Statement* s : scripts_.back()->statements)
+            if (s->kind == Statement::Import) import_names(s);
+    }
+}
+
+/// An import that has run: its definitions are wanted, its variables have been left.
+void Checker::import_names(const Statement* s) {
+    const std::size_t nodes = graph_.main.nodes.size();
+    Scope before = scopes_.back();
+    import(s);
+    graph_.main.nodes.resize(nodes);
+    scopes_.back() = std::move(before);
+}
+
+/// Walks a statement. If something in it has to be known that is not, and may be once what stands before it
+/// has run, the walk is undone and it gives false.
+bool Checker::statement_or_stop(const Statement* s, bool may_stop) {
+    const std::size_t nodes = graph_.main.nodes.size(), findings = diagnostics_.all().size();
+    const Scope before = scopes_.back();
+    const auto views = registered;
+    needs_value_ = false;
+    statement(s);
+    if (!needs_value_ || !may_stop) return true;
+    graph_.main.nodes.resize(nodes);
+    diagnostics_.forget_after(findings);
+    scopes_.back() = before;
+    registered = views;
+    return false;
+}
+
+void Checker::leave(ScriptEnvironment& left) {
+    const auto add = [&](const std::string& name, Value* value, bool is_view) {
+        if (!value) return;
+        left.variables.push_back({.name = name, .is_view = is_view, .type = value->type});
+        graph_.main.results.push_back(value);
+    };
+    for (const auto& [name, variable] : scopes_.front()) add(name, variable.value, false);
+    for (const auto& [name, view] : registered) add(name, view, true);
+}
+
+}  // namespace weld::daphne
