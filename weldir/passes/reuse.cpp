@@ -638,11 +638,11 @@ class Lives {
                 if (own.contains(o_.objects[o].owner)) o_.objects[o].escapes = true;
         look_at(b.result(), b.size());
         for (std::size_t i = b.size(); i-- > 0;) {
+            open_.erase(b.symbol(i));
             look_at(b.value(i), i);
             if (level_ == 0 && (b.symbol(i)->type->is_vec() || b.symbol(i)->type->is_dict()))
                 ends_.try_emplace(b.symbol(i), i + 1);  // nobody reads it
         }
-        for (const Symbol* s : b.symbols()) open_.erase(s);
     }
 
     // -- parameters
@@ -855,7 +855,7 @@ class Lives {
     Origins& o_;
     const Function* f_;
     std::span<const Symbol* const> params_;   // of a function with a region of its own
-    std::unordered_set<const Symbol*> open_;  // bound by the blocks around
+    std::unordered_set<const Symbol*> open_;  // bound before, by the blocks around
     std::set<const Symbol*> ended_;  // inside of a block that is not theirs: parameters, and what is given
     std::unordered_map<const Expr*, std::vector<std::pair<const Symbol*, std::size_t>>>
         outer_ends_;  // by block
