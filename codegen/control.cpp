@@ -21,12 +21,12 @@ void Emitter::emit_lets(Block b, std::size_t from, std::size_t to) {
         if (!unit.constants.value(b.symbol(i))) names[b.symbol(i)] = emit(b.value(i));
 }
 
-void Emitter::free_value(const Type* t, llvm::ArrayRef<llvm::Value*> leaves) {
-    if (t->is_vec()) call("weld_rt_free", {task, leaves[0]});
-    if (t->is_dict()) call("weld_rt_dict_free", {task, leaves[0]});
+void Emitter::end_value(llvm::StringRef how, const Type* t, llvm::ArrayRef<llvm::Value*> leaves) {
+    if (t->is_vec()) call(how, {task, leaves[0]});
+    if (t->is_dict() && how == "weld_rt_free") call("weld_rt_dict_free", {task, leaves[0]});
     if (!t->is_struct()) return;
     for (std::size_t i = 0; i < t->args.size(); ++i)
-        free_value(t->args[i], leaves.drop_front(std::size_t(field_offset(t, i))));
+        end_value(how, t->args[i], leaves.drop_front(std::size_t(field_offset(t, i))));
 }
 
 Leaves Emitter::emit_if(llvm::Value* cond, const std::function<Leaves()>& then,

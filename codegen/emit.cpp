@@ -197,7 +197,8 @@ Emitter::Emitter(Unit& unit, llvm::Function* fn, llvm::Value* task)
 Leaves Emitter::emit(const Expr* e) {
     const Leaves value = emit_node(e);
     if (const Annotation* ends = e->annotation(AttrKey::Free))
-        for (const Symbol* s : ends->symbols) free_value(s->type, names.at(s));
+        for (const Symbol* s : ends->symbols)
+            end_value(unit.is_param(s) ? "weld_rt_free_given" : "weld_rt_free", s->type, names.at(s));
     return value;
 }
 

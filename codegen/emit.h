@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <llvm/ADT/SmallVector.h>
@@ -69,8 +70,9 @@ class Unit {
     void leaf_types(const Type* t, std::vector<llvm::Type*>* all) const;
     llvm::Function* seen(llvm::Function* f);               ///< `f` as code of this unit refers to it
     llvm::Function* function_of(const weld::Function& f);  // functions.cpp
-    Leaves constant(const Expr* e);                        ///< of what `constants` holds
-    llvm::Constant* data(const Expr* v);                   ///< the elements of such a vector
+    bool is_param(const Symbol* s) const { return loops.params_.contains(s); }  ///< of a module function
+    Leaves constant(const Expr* e);                                             ///< of what `constants` holds
+    llvm::Constant* data(const Expr* v);  ///< the elements of such a vector
 
     /// Outlined loop bodies by For node, so that a loop which is emitted in place twice has one of them.
     std::unordered_map<const Expr*, llvm::Function*> loop_functions;
@@ -90,6 +92,7 @@ class Unit {
         Unit* home;
     };
     std::vector<Pending> pending_;
+    std::unordered_set<const Symbol*> params_;  ///< of the functions in `functions_`
     int next_name_ = 0;
 };
 
@@ -162,7 +165,8 @@ class Emitter {
     void emit_lets_of(Block b);
     void emit_lets(Block b, std::size_t from, std::size_t to);  ///< the lets [from, to)
     /// Frees all vectors and dictionaries in a value outside of loops.
-    void free_value(const Type* t, llvm::ArrayRef<llvm::Value*> leaves);
+    /// Calls `how`, an entry that frees or gives away, with the memory of each vector in the value.
+    void end_value(llvm::StringRef how, const Type* t, llvm::ArrayRef<llvm::Value*> leaves);
     /// Emits the lets of a long block as functions of their own, and if wanted what it gives; false if it
     /// isn't one.
     bool emit_in_segments(Block b, Leaves* result = nullptr);  // segments.cpp

@@ -146,15 +146,38 @@ static Leaves emit_args(Emitter& e, Call c) {
     return all;
 }
 
+/// The vectors that `t` holds, in leaves.
+static void visit_vectors(Emitter& e, const Type* t, llvm::ArrayRef<llvm::Value*> leaves,
+                          const std::function<void(llvm::Value*)>& fn) {
+    if (t->is_vec()) fn(leaves[0]);
+    if (!t->is_struct()) return;
+    for (std::size_t i = 0; i < t->args.size(); ++i)
+        visit_vectors(e, t->args[i], leaves.drop_front(std::size_t(e.field_offset(t, i))), fn);
+}
+
+/// To the region that the callee enters. Gives what stays, and is to be freed when the callee returns.
+static Leaves emit_gives(Emitter& e, Call c) {
+    Leaves kept;
+    if (const Annotation* given = c.node->annotation(AttrKey::Give))
+        for (const Symbol* s : given->symbols)
+            visit_vectors(e, s->type, e.names.at(s), [&](llvm::Value* data) {
+                llvm::Value* stays = e.call("weld_rt_give", {e.task, data});
+                if (!e.unit.is_param(s)) kept.push_back(stays);
+            });
+    return kept;
+}
+
 Leaves Emitter::emit_call(Call c) {
     const Signature s = signature_of(unit, c.function());
     const Leaves args = emit_args(*this, c);
     const Type* type = c.node->type;
     llvm::Value* room = s.result_in_memory ? slot(size_of(type), align_of(type)) : nullptr;
+    const Leaves kept = emit_gives(*this, c);
     const Lanes inside = std::exchange(lanes, {});
     const Leaves result =
         result_of(*this, call_leaves(*this, unit.function_of(c.function()), s, c.function(), args, room), s,
                   type, room);
+    for (llvm::Value* data : kept) call("weld_rt_free", {task, data});
     lanes = inside;
     return inside_of_loop(type, result);
 }
@@ -320,6 +343,7 @@ class FunctionEmitter {
             return;
         }
         end_region(params_of(e_.m, callee), args);
+        emit_gives(e_, call);
         const Signature s = signature_of(e_.unit, callee);
         llvm::Value* room = s.result_in_memory ? e_.fn->getArg(unsigned(e_.fn->arg_size()) - 1) : nullptr;
         llvm::CallInst* c = call_leaves(e_, e_.unit.function_of(callee), s, callee, args, room);
@@ -355,6 +379,7 @@ llvm::Function* Unit::function_of(const weld::Function& f) {
     const bool often = !signature.params_in_memory &&
                        (f.summary.repeated || !is_quick(constants, f.lambda->as<Lambda>().body()));
     Unit& home = often ? *this : *once;
+    for (const Symbol* p : f.lambda->as<Lambda>().params()) params_.insert(p);
     known = home.function("function_", signature.type);
     if (f.summary.mutual) known->setCallingConv(llvm::CallingConv::Tail);
     pending_.push_back({&f, &home});

@@ -22,6 +22,8 @@ void* weld_rt_alloc(WeldTask* task, std::int64_t count, std::int64_t size, std::
 std::int32_t weld_rt_copy(WeldTask* task, void* to, const void* from, std::int64_t bytes,
                           std::int32_t loc) noexcept;
 void weld_rt_free(WeldTask* task, void* data) noexcept;
+void* weld_rt_give(WeldTask* task, void* data) noexcept;
+void weld_rt_free_given(WeldTask* task, void* data) noexcept;
 void weld_rt_dict_free(WeldTask* task, WeldDict* dict) noexcept;
 void weld_rt_region_enter(WeldTask* task) noexcept;
 void weld_rt_region_exit(WeldTask* task) noexcept;

@@ -96,6 +96,18 @@ void weld_rt_free(WeldTask* t, void* block) noexcept {
     if (page && owns(task->region, page, block)) free_own(task, page, block);
 }
 
+// Without a region of its own, a function can't tell what it was given from what its caller still reads.
+
+void* weld_rt_give(WeldTask* t, void* block) noexcept {
+    Task* task = task_of(t);
+    Page* page = task->missing_regions ? nullptr : task->account().find(block);
+    return page && give(task, page, block) ? nullptr : block;
+}
+
+void weld_rt_free_given(WeldTask* t, void* block) noexcept {
+    if (!task_of(t)->missing_regions) weld_rt_free(t, block);
+}
+
 void weld_rt_region_enter(WeldTask* t) noexcept {
     Task* task = task_of(t);
     constexpr int most = 4096;  // inside one another, in deep recursion
@@ -107,11 +119,12 @@ void weld_rt_region_enter(WeldTask* t) noexcept {
     }
     if (!r) {  // goes on in the present one, where then nothing is collected
         ++task->missing_regions;
-        return;
+        return take_given(task);
     }
     ++task->num_regions;
     enter_region(task, r);
     r->pooled = true;
+    take_given(task);
 }
 
 void weld_rt_region_exit(WeldTask* t) noexcept {

@@ -146,6 +146,10 @@ std::int64_t bytes_held(const Task* task);
 void clear_region(Task* task);
 /// Frees `block`, in `page` of the innermost region, if it is one.
 void free_own(Task* task, Page* page, void* block);
+/// A large block of the innermost region leaves it; others stay: false. It belongs to the region that next
+/// takes it.
+bool give(Task* task, Page* page, void* block);
+void take_given(Task* task);
 /// Frees all pages of a list of pages.
 void free_pages(MemoryAccount* account, Page* pages);
 

@@ -292,6 +292,24 @@ static void free_block(Region* r, Page* page, char* block, std::int64_t* debt) {
     r->free_classes |= std::uint64_t(1) << c;
 }
 
+bool give(Task* task, Page* page, void* block) {
+    if (!page->single || page->owner != task->region || block != page->begin) return false;
+    remove_page(task->region, page);
+    task->debt -= page->bytes;
+    page->owner = nullptr;
+    page->next = task->given;
+    task->given = page;
+    return true;
+}
+
+void take_given(Task* task) {
+    while (Page* page = task->given) {
+        task->given = page->next;
+        add_page(task->region, page);
+        task->debt += page->bytes;
+    }
+}
+
 void free_own(Task* task, Page* page, void* block) {
     free_block(task->region, page, static_cast<char*>(block), &task->debt);
 }

@@ -28,6 +28,7 @@ Task::Task(WeldRun* r, std::atomic<std::int32_t>* stop_flag) {
 }
 
 Task::~Task() {
+    free_pages(&account(), given);
     for (Region* r = region; r; r = r->outer) free_pages(&account(), r->pages);
     for (Region* r = region; r->outer;) {
         Region* inner = std::exchange(r, r->outer);

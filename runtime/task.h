@@ -47,6 +47,7 @@ struct Task : WeldTask {
     int spared = 0;                   ///< chunks since then that ended without one
     Outside* outside = nullptr;       ///< for the last collection
     Region* spare_regions = nullptr;  ///< left by weld_rt_region_exit
+    Page* given = nullptr;            ///< by a caller to a callee that is about to enter its region
     int num_regions = 0;              ///< made by weld_rt_region_enter
     int missing_regions = 0;          ///< innermost, that there was no memory for, or too many
     Region first;

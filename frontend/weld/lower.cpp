@@ -42,15 +42,16 @@ class Lowering {
     const Expr* annotated(const Node* n, const Expr* e) {
         if (!n->annotations) return e;
         std::vector<Annotation> all(e->annotations.begin(), e->annotations.end());
-        std::vector<const Symbol*> freed;
+        std::vector<const Symbol*> freed, given;
         for (const Annotation& a : *n->annotations) {
             if ((n->is(Op::Kernel) && is_promise(a.key)) || !is_believed(a)) continue;
-            if (a.key != AttrKey::Free) set(all, a);
+            if (!names_symbols(a.key)) set(all, a);
             else if (auto named = printed_names_.find(a.text); named != printed_names_.end())
-                freed.push_back(named->second);
+                (a.key == AttrKey::Free ? freed : given).push_back(named->second);
         }
         if (!all.empty()) e = with_annotations(m_, e, all);
-        return freed.empty() ? e : freeing(m_, e, freed);
+        if (!freed.empty()) e = weld::annotate(m_, e, AttrKey::Free, freed);
+        return given.empty() ? e : weld::annotate(m_, e, AttrKey::Give, given);
     }
 
     static void set(std::vector<Annotation>& all, const Annotation& a) {

@@ -213,7 +213,7 @@ void Parser::annotation(std::vector<Annotation>& out) {
     if (negative && a.text[0] != '-') a.text = reader_.arena.copy("-" + std::string(text_of(value)));
     a.number = annotation_number(value, negative);
     for (Annotation& other : out) {
-        if (other.key != a.key || a.key == AttrKey::Free) continue;
+        if (other.key != a.key || names_symbols(a.key)) continue;
         diagnostics_.warning(key.loc, "annotation `{}` is given twice; the last one counts", name);
         other = a;
         return;

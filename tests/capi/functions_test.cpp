@@ -90,6 +90,31 @@ TEST_CASE("what a call allocates goes when it returns") {
     CHECK(as<std::int64_t>(run(m, c, std::int64_t(20))) != 0);
 }
 
+TEST_CASE("what a call is given goes before it calls on") {
+    const std::string make =
+        "result(for(rangeiter(0L, 1000000L, 1L), appender[f64], |b, i, x| merge(b, f64(x))))";
+    const std::string step = "let w = result(for(v, appender[f64], |b, i, x| merge(b, x + 1.0))); ";
+    const std::string texts[] = {
+        "def f(n: i64, v: vec[f64]): f64 = if(n == 0L, lookup(v, 1L), (" + step +
+            "let r = f(n - 1L, w); r + 0.0)); |n: i64| f(n, " + make + ")",
+        "def f(n: i64, v: vec[f64]): f64 = if(n == 0L, lookup(v, 1L), (" + step +
+            "g(n - 1L, w) + 0.0)); "
+            "def g(n: i64, v: vec[f64]): f64 = if(n == 0L, lookup(v, 1L), (" +
+            step +
+            "f(n - 1L, w) + 0.0)); "
+            "|n: i64| f(n, " +
+            make + ")",
+        // what a function gives is the caller's, as long as that reads it
+        "def next(v: vec[f64], n: i64): {vec[f64],i64} = if(n == 0L, {result(for(v, appender[f64], |b, i, x| "
+        "merge(b, x + 1.0))), n}, next(v, n - 1L)); "
+        "def f(n: i64, m: {vec[f64],i64}): f64 = if(n == 0L, lookup(m.$0, 1L), "
+        "(let w = next(m.$0, 2L); let r = f(n - 1L, {w.$0, m.$1}); r + 0.0)); |n: i64| f(n, {" +
+            make + ", n})",
+    };
+    const Context c = context({{"weld.memory.limit", "64MiB"}});
+    for (const std::string& text : texts) CHECK(as<double>(run(compile(text), c, std::int64_t(40))) == 41.0);
+}
+
 TEST_CASE("recursion is cancelled") {
     const Module m = compile(
         "def fib(n: i64): i64 = if(n < 2L, n, fib(n - 1L) + fib(n - 2L)); "

@@ -150,6 +150,29 @@ TEST_CASE("slices that share a vector are looked at once") {
     CHECK(holds(static_cast<WeldVec*>(rows.data)[n / 3], n / 3));
 }
 
+TEST_CASE("large blocks go to the region that is entered next, and are freed there alone") {
+    Fixture f;
+    Task task(&f.run, &go_on);
+    const std::int64_t start = task.debt;
+    void* small = weld_rt_alloc(&task, 10, 8, 0);
+    void* large = weld_rt_alloc(&task, 30'000, 8, 0);
+    void* read_later = weld_rt_alloc(&task, 30'000, 8, 0);
+    CHECK(weld_rt_give(&task, small) == small);
+    CHECK(weld_rt_give(&task, static_cast<char*>(large) + 64) != nullptr);
+    CHECK(weld_rt_give(&task, large) == nullptr);
+    weld_rt_region_enter(&task);
+    const std::int64_t used = f.account().used();
+    weld_rt_free_given(&task, small);
+    weld_rt_free_given(&task, read_later);
+    CHECK(f.account().used() == used);
+    weld_rt_free_given(&task, large);
+    CHECK(f.account().used() < used - 200'000);
+    weld_rt_region_exit(&task);
+    weld_rt_free(&task, small);
+    weld_rt_free(&task, read_later);
+    CHECK(task.debt == start);
+}
+
 TEST_CASE("freeing gives room back at once") {
     Fixture f;
     Task task(&f.run, &go_on);

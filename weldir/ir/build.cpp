@@ -338,11 +338,11 @@ const Expr* annotate(Module& m, const Expr* e, AttrKey key, std::string_view tex
     return with_annotations(m, e, all);
 }
 
-const Expr* freeing(Module& m, const Expr* e, std::span<const Symbol* const> symbols) {
+const Expr* annotate(Module& m, const Expr* e, AttrKey key, std::span<const Symbol* const> symbols) {
     std::vector<Annotation> all;
     for (const Annotation& a : e->annotations)
-        if (a.key != AttrKey::Free) all.push_back(a);
-    all.push_back({.key = AttrKey::Free, .text = {}, .symbols = symbols});
+        if (a.key != key) all.push_back(a);
+    all.push_back({.key = key, .text = {}, .symbols = symbols});
     return with_annotations(m, e, all);
 }
 

@@ -89,8 +89,8 @@ const Expr* with_args(Module& m, const Expr* e, Args args);
 /// `e` with its annotations replaced / one of them set (text `true`, `64`, ...).
 const Expr* with_annotations(Module& m, const Expr* e, Annotations annotations);
 const Expr* annotate(Module& m, const Expr* e, AttrKey key, std::string_view text);
-/// `e` with the annotation that `symbols` are freed after it.
-const Expr* freeing(Module& m, const Expr* e, std::span<const Symbol* const> symbols);
+/// The same for a key that `names_symbols`.
+const Expr* annotate(Module& m, const Expr* e, AttrKey key, std::span<const Symbol* const> symbols);
 /// `e` with other symbols (Block, Lambda) and arguments.
 const Expr* with_symbols(Module& m, const Expr* e, std::span<const Symbol* const> symbols, Args args);
 

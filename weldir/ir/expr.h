@@ -66,13 +66,15 @@ inline constexpr int kNumAttrKeys = 0
 #include "weldir/ir/attrs.def"
     ;
 
+/// Its values are names, each written for itself: `@(free:a, free:b)`.
+constexpr bool names_symbols(AttrKey key) { return key == AttrKey::Free || key == AttrKey::Give; }
+
 /// `@(key:value)`. `text` is what was written (`true`, `64L`, `local`); `number` its value where it is one.
 struct Annotation {
     AttrKey key;
     std::string_view text;
-    std::int64_t number = 0;  ///< also 1 and 0 for `true` and `false`
-    std::span<const Symbol* const> symbols =
-        {};  ///< of `free`, which is written once for each: `@(free:a, free:b)`
+    std::int64_t number = 0;                      ///< also 1 and 0 for `true` and `false`
+    std::span<const Symbol* const> symbols = {};  ///< if the key `names_symbols`
 };
 
 enum class IterKind : std::uint8_t { Scalar, Simd, Fringe };

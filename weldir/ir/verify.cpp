@@ -246,8 +246,7 @@ class Verifier {
                 return {next_origin_++};
             case Op::Len: {
                 const Expr* of = e->arg(0);  // the length of a vector is no part of its memory
-                const Symbol* s = is_path(of) && of->type->is_vec() ? base_of(of) : nullptr;
-                if (!s || s->id >= scope_.size() || scope_[s->id] != Scope::Freed) arguments(e, ordered);
+                if (!is_path(of) || !of->type->is_vec() || !is_freed(base_of(of))) arguments(e, ordered);
                 return {};
             }
             case Op::Merge: return merge(e);
@@ -280,9 +279,9 @@ class Verifier {
 
     Origins make_struct(const Expr* e, bool ordered) { return arguments(e, ordered); }
 
+    bool is_freed(const Symbol* s) const { return s->id < scope_.size() && scope_[s->id] == Scope::Freed; }
     void read(const Symbol* s, const Expr* at) {
-        if (s->id < scope_.size() && scope_[s->id] == Scope::Freed)
-            return fail(at, "`{}` is read after its memory is freed or used again", s->name);
+        if (is_freed(s)) return fail(at, "`{}` is read after its memory is freed or used again", s->name);
         if (s->id >= scope_.size() || scope_[s->id] != Scope::Open) fail(at, "`{}` is not bound", s->name);
     }
 
@@ -305,7 +304,9 @@ class Verifier {
         const std::size_t n = leaves(e->type);
         if (of->op == Op::Var) {
             check(of);
-            if (error_.empty()) read(of->attr.symbol, of);
+            // numbers beside a vector are no part of its memory
+            if (error_.empty() && (e->type->holds_pointer || !is_freed(of->attr.symbol)))
+                read(of->attr.symbol, of);
             return n && error_.empty() ? use(of->attr.symbol, from, from + n, e) : Origins();
         }
         Origins o = walk(of, ordered);
@@ -332,9 +333,11 @@ class Verifier {
         if (const Annotation* ends = e->annotation(AttrKey::Free))
             for (const Symbol* s : ends->symbols) {
                 const auto bound = b.symbols().first(i);
-                if (std::find(bound.begin(), bound.end(), s) == bound.end())
-                    return fail(e, "`{}`, which is freed, is not bound before in the same block", s->name);
+                const bool here = std::ranges::find(bound, s) != bound.end();
+                if (!here && depth_ != 1)
+                    return fail(e, "`{}`, which is freed, is not bound before, outside of loops", s->name);
                 end(s, e);
+                if (!here) freed_.push_back(s);
             }
         for (const Symbol* s : reused_)
             if (scope_[s->id] == Scope::Open) {
@@ -443,6 +446,11 @@ class Verifier {
         if (!ordered && effects_.count(e->attr.function))
             fail(e, "a call with an effect where the order of evaluation is not plain");
         const Origins args = arguments(e, ordered);
+        if (const Annotation* given = e->annotation(AttrKey::Give))
+            for (const Symbol* s : given->symbols) {
+                read(s, e);
+                reused_.push_back(s);
+            }
         auto at = summaries_.find(e->attr.function);
         if (at == summaries_.end()) return {};
         Origins out;

@@ -149,7 +149,7 @@ class Runner {
     bool run(const PassInfo& pass) {
         const Clock::time_point start = Clock::now();
         if (found_) forget_found(pass);
-        found_ |= pass.run == reuse || pass.run == prefetch;
+        found_ |= pass.run_module == reuse || pass.run == prefetch;
         graph_.update(m_);
         const bool changed = pass.run ? rewrite_due(pass) : rewrite_module(pass.run_module);
         add_time(pass.name, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
@@ -189,9 +189,9 @@ class Runner {
     /// What is read last, and what is known early, may change with every pass: what `reuse` and `prefetch`
     /// found holds until then.
     void forget_found(const PassInfo& pass) {
-        const bool moves = pass.run != reuse && pass.run_module != tail_calls;
+        const bool moves = pass.run_module != reuse && pass.run_module != tail_calls;
         const auto is_found = [&](const Annotation& a) {
-            return a.key == AttrKey::InPlace || a.key == AttrKey::Free ||
+            return a.key == AttrKey::InPlace || names_symbols(a.key) ||
                    (moves && a.key == AttrKey::Prefetch);
         };
         if (moves) found_ = false;

@@ -16,13 +16,21 @@
 //      objects are all owned and not read later.
 //   3. `Marks` writes down what was found.
 //
+// A function does not know who else reads its parameters. Its caller does: `@(give:a) f(a)` says that nobody
+// reads `a` later, and moves its memory to the region of the callee, which ends it after its last reader
+// there. Freeing a parameter that was not given does nothing, since that lies in another region. What
+// functions give is known as well: which of it is new, and which may be a parameter.
+//
 // The vectors in the state of an `iterate` are objects of its round. If a round owns what it gives to the
 // next, it owns what it gets, but for the first round: that gets a copy of what isn't its own.
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "weldir/ir/call_graph.h"
 #include "weldir/ir/facts.h"
 #include "weldir/ir/kernels.h"
 #include "weldir/ir/walk.h"
@@ -35,6 +43,7 @@ namespace {
 using Object = std::uint32_t;
 using Objects = std::vector<Object>;  // in order
 constexpr Object kOutside = 0;
+constexpr int kMostRounds = 8;  // until the results of functions that call each other are known
 
 /// What a value may point at. A struct has `fields`, unless nothing is known of them.
 struct Reach {
@@ -64,6 +73,7 @@ struct ObjectInfo {
     const Symbol* owner = nullptr;  ///< whose end is its end
     std::size_t owned_since = 0;    ///< counts lets
     StateVector* state = nullptr;   ///< that it is `in` or `out` of
+    bool is_param = false;          ///< what a function gets there
 };
 
 bool is_number(const Type* t) {
@@ -111,15 +121,71 @@ void add_others(Objects& all, const Reach& r, const Path& path, std::size_t dept
     if (r.fields.empty() && depth < path.size()) add_all(all, r);
 }
 
+/// Calls `fn` for each part of `r`, a value of type `t`, that is one piece of memory or more.
+template <class Fn>
+void for_each_leaf(const Type* t, const Reach& r, const Fn& fn) {
+    if (!t->holds_pointer) return;
+    if (!t->is_struct() || r.fields.size() != t->args.size()) return fn(r);
+    for (std::size_t i = 0; i < t->args.size(); ++i) for_each_leaf(t->args[i], r.fields[i], fn);
+}
+
+template <class Fn>
+Reach mapped(const Reach& r, const Fn& fn) {
+    Reach to = fn(r);
+    for (const Reach& f : r.fields) to.fields.push_back(mapped(f, fn));
+    return to;
+}
+
+bool is_same(const Reach& a, const Reach& b) {
+    return a.tops == b.tops && a.inner == b.inner && std::ranges::equal(a.fields, b.fields, is_same);
+}
+
+/// What functions give, in terms of the objects of their parameters, which come first and in order, and of
+/// those that they make. Until it is known of a function that is being looked at, it gives nothing.
+using Results = std::unordered_map<const Function*, Reach>;
+
 // ---- which objects there are
 
 class Origins {
   public:
-    explicit Origins(const Expr* lambda) {
+    Origins(const Expr* lambda, bool is_main, const Results& results) : results_(results) {
         objects.resize(1);
-        for (const Symbol* p : lambda->symbols()) names[p] = {{kOutside}, {}, {}};
-        of(lambda->arg(0));
+        for (const Symbol* p : lambda->symbols())
+            names[p] = is_main ? Reach{{kOutside}, {}, {}} : param(p, p->type);
+        num_params_ = objects.size();
+        result_ = of(lambda->arg(0));
     }
+
+    /// What the function gives; objects that stand in the same places are one.
+    Reach result(const Type* t) const {
+        std::unordered_map<Object, std::vector<int>> places;
+        int place = 0;
+        const auto note = [&](const Objects& set) {
+            ++place;
+            for (Object o : set) places[o].push_back(place);
+        };
+        for_each_leaf(t, result_, [&](const Reach& r) { note(r.tops), note(r.inner); });
+        std::map<std::vector<int>, Object> numbers;
+        const auto number = [&](Object o, Objects& to) {
+            if (o >= num_params_) {
+                const bool is_new = is_owned(o) && objects[o].level == 0 &&
+                                    !(objects[o].state && passes_on(*objects[o].state));
+                o = is_new ? Object(num_params_) +
+                                 numbers.try_emplace(places[o], Object(numbers.size())).first->second
+                           : kOutside;
+            }
+            add(to, {o});
+        };
+        if (gave_up_) return {{kOutside}, all_params(), {}};
+        return mapped(result_, [&](const Reach& r) {
+            Reach to;
+            for (Object o : r.tops) number(o, to.tops);
+            for (Object o : r.inner) number(o, to.inner);
+            return to;
+        });
+    }
+    /// Sets became too large to know who is in them.
+    bool gave_up() const { return gave_up_; }
 
     /// Of a node that was looked at and whose type holds pointers.
     const Reach& reach(const Expr* e) const { return reaches_.at(e); }
@@ -146,6 +212,7 @@ class Origins {
             if (set->size() <= most) continue;
             for (Object o : *set) objects[o].lost = true;
             *set = {kOutside};
+            gave_up_ = true;
         }
         for (Reach& f : r.fields) limit(f);
     }
@@ -154,9 +221,30 @@ class Origins {
         objects.push_back({.level = level_});
         return Object(objects.size() - 1);
     }
+    Reach param(const Symbol* p, const Type* t) {
+        if (!t->holds_pointer) return {};
+        Reach r;
+        if (t->is_struct()) {
+            for (const Type* f : t->args) r.fields.push_back(param(p, f));
+            return r;
+        }
+        objects.push_back({.owner = p, .is_param = true});
+        return {{Object(objects.size() - 1)}, {}, {}};
+    }
+    Objects all_params() const {
+        Objects all;
+        for (Object o = 1; o < num_params_; ++o) all.push_back(o);
+        return all;
+    }
+
     Reach made(Objects inner = {}) { return {{make()}, std::move(inner), {}}; }
 
+    /// Nothing comes of it: a call of a function that was not looked at yet.
+    static bool is_nothing(const Reach& r) { return r.tops.empty() && r.inner.empty() && r.fields.empty(); }
+
     static Reach joined(const Reach& a, const Reach& b) {
+        if (is_nothing(a)) return b;
+        if (is_nothing(b)) return a;
         Reach all;
         if (!a.fields.empty() && a.fields.size() == b.fields.size()) {
             for (std::size_t i = 0; i < a.fields.size(); ++i)
@@ -202,7 +290,8 @@ class Origins {
                 for (const Expr* f : e->args()) all.fields.push_back(of(f));
                 return all;
             }
-            case Op::Block: return of_block(e->as<Block>());
+            case Op::Block: ++num_starts_; return of_block(e->as<Block>());
+            case Op::Call: return of_call(e->as<Call>());
             case Op::If:
             case Op::Select: {
                 of(e->arg(0));
@@ -236,6 +325,55 @@ class Origins {
             }
             default: return unknown(e);
         }
+    }
+
+    /// What the function says that it gives, with the arguments in the place of parameters.
+    Reach of_call(Call c) {
+        ++num_starts_;
+        std::vector<const Reach*> args = {nullptr};  // by object
+        std::vector<Reach> values;
+        for (const Expr* a : c.args()) values.push_back(of(a));
+        const Expr* e = c.node;
+        const Reach nothing_known = {{kOutside},
+                                     [&] {
+                                         Objects all;
+                                         for (const Reach& v : values) add_all(all, v);
+                                         return all;
+                                     }(),
+                                     {}};
+        const auto known = results_.find(&c.function());
+        if (!e->type->holds_pointer || known == results_.end()) return nothing_known;
+        std::vector<Reach> leaves;
+        leaves.emplace_back();
+        for (std::size_t i = 0; i < values.size(); ++i) leaves_of(c.args()[i]->type, values[i], leaves);
+        std::map<Object, Object> made;
+        return mapped(known->second, [&](const Reach& r) {
+            Reach to;
+            const auto put = [&](Object o, Objects& set) {
+                if (o == kOutside) return add(set, {kOutside});
+                if (o < leaves.size()) {
+                    add(set, leaves[o].tops);
+                    add(to.inner, leaves[o].inner);
+                    return;
+                }
+                auto [it, is_new] = made.try_emplace(o, kOutside);
+                if (is_new) it->second = make();
+                add(set, {it->second});
+            };
+            for (Object o : r.tops) put(o, to.tops);
+            for (Object o : r.inner) put(o, to.inner);
+            return to;
+        });
+    }
+    /// As many as `param` makes of the type.
+    static void leaves_of(const Type* t, const Reach& r, std::vector<Reach>& all) {
+        if (!t->holds_pointer) return;
+        if (!t->is_struct()) {
+            all.push_back(r.fields.empty() ? r : part_of(r));
+            return;
+        }
+        for (std::size_t i = 0; i < t->args.size(); ++i)
+            leaves_of(t->args[i], r.fields.size() == t->args.size() ? r.fields[i] : part_of(r), all);
     }
 
     Reach of_block(Block b) {
@@ -384,6 +522,10 @@ class Origins {
   private:
     std::unordered_map<const Expr*, Reach> reaches_;
     std::unordered_set<const Expr*> starts_;  // nodes that hold a NewBuilder
+    const Results& results_;
+    Reach result_;
+    std::size_t num_params_ = 1;
+    bool gave_up_ = false;
     std::size_t num_starts_ = 0, num_bound_ = 0;
     int level_ = 0;
 };
@@ -392,7 +534,17 @@ class Origins {
 
 class Lives {
   public:
-    Lives(Origins& origins, const Expr* lambda) : o_(origins), live_(origins.objects.size()) {
+    /// `f`: null for the main program.
+    Lives(Origins& origins, const Expr* lambda, const Function* f)
+        : o_(origins), f_(f), live_(origins.objects.size()) {
+        const Expr* body = lambda->arg(0);
+        if (f && may_allocate(body) && !o_.gave_up()) {
+            params_ = lambda->symbols();
+            if (body->type->holds_pointer)
+                for (Object o : all_of(o_.reach(body)))
+                    if (o_.objects[o].is_param) o_.objects[o].escapes = true;
+            keep_jumps_apart(body);
+        }
         look(lambda->arg(0));
     }
 
@@ -404,15 +556,23 @@ class Lives {
     std::vector<std::vector<const Symbol*>> frees(Block b) const {
         std::vector<std::vector<const Symbol*>> all(b.size() + 1);
         for (const Symbol* s : b.symbols())
-            if (auto end = ends_.find(s); end != ends_.end() && is_own(s)) all[end->second].push_back(s);
+            if (auto end = ends_.find(s); end != ends_.end() && is_own(s) && !ended_.contains(s))
+                all[end->second].push_back(s);
+        if (auto outer = outer_ends_.find(b.node); outer != outer_ends_.end())
+            for (const auto& [s, at] : outer->second)
+                if (is_own(s)) all[at].push_back(s);
         return all;
+    }
+    /// What a call gives to its callee.
+    std::vector<const Symbol*> gives(const Expr* call) const {
+        auto found = gives_.find(call);
+        return found == gives_.end() ? std::vector<const Symbol*>() : found->second;
     }
 
   private:
     void look(const Expr* e) {
         if (is_path(e)) {
             if (e->type->holds_pointer) read(o_.reach(e));
-            else if (base_of(e)->type->holds_pointer) mentioned_.push_back(base_of(e));
             return;
         }
         switch (e->op) {
@@ -422,6 +582,7 @@ class Lives {
             case Op::Block: return block(e->as<Block>());
             case Op::If: return branches(e);
             case Op::NewBuilder: return start(e);
+            case Op::Call: return call(e->as<Call>());
             case Op::Merge: return merge(e);
             case Op::For: return loop(e->as<For>());
             case Op::Iterate: return iterate(e->as<Iterate>());
@@ -466,28 +627,125 @@ class Lives {
             if (auto let = own.find(s); let != own.end()) ends_.try_emplace(s, std::max(at, let->second + 1));
         };
         const auto look_at = [&](const Expr* e, std::size_t at) {
-            std::size_t read = log_.size(), mentioned = mentioned_.size();
+            const std::size_t begin = log_.size();
             look(e);
-            for (; read < log_.size(); ++read) ends(o_.objects[log_[read]].owner, at);
-            for (; mentioned < mentioned_.size(); ++mentioned) ends(mentioned_[mentioned], at);
+            for (std::size_t read = begin; read < log_.size(); ++read) ends(o_.objects[log_[read]].owner, at);
+            end_outer(b, at, begin);
         };
+        if (level_ == 0) open_.insert(b.symbols().begin(), b.symbols().end());
         if (b.result()->type->holds_pointer)
             for (Object o : all_of(o_.reach(b.result())))
                 if (own.contains(o_.objects[o].owner)) o_.objects[o].escapes = true;
         look_at(b.result(), b.size());
         for (std::size_t i = b.size(); i-- > 0;) {
+            open_.erase(b.symbol(i));
             look_at(b.value(i), i);
             if (level_ == 0 && (b.symbol(i)->type->is_vec() || b.symbol(i)->type->is_dict()))
                 ends_.try_emplace(b.symbol(i), i + 1);  // nobody reads it
         }
     }
 
+    // -- parameters
+
+    /// What `b` did not bind, its value at `at` reads (as the log tells from `begin` on), and nothing later
+    /// does, ends there: parameters, and in recursive functions what would else stay until calls return.
+    void end_outer(Block b, std::size_t at, std::size_t begin) {
+        if (!f_ || level_ > 0) return;
+        std::map<const Symbol*, Objects> read;  // by owner
+        std::unordered_map<Object, int> times;
+        for (std::size_t i = begin; i < log_.size(); ++i) ++times[log_[i]];
+        for (auto [o, n] : times)
+            if (const Symbol* s = o_.objects[o].owner; s && live_[o] == n) add(read[s], {o});
+        for (const auto& [s, objects] : read) {
+            const bool may_end = is_param(s) ? !params_.empty() : f_->summary.recursive && open_.contains(s);
+            if (!may_end || ended_.contains(s) || std::ranges::find(b.symbols(), s) != b.symbols().end())
+                continue;
+            const auto is_last = [&](Object o) {
+                return std::ranges::binary_search(objects, o) || live_[o] == 0;
+            };
+            if (!std::ranges::all_of(all_of(o_.names.at(s)), is_last)) continue;
+            outer_ends_[b.node].emplace_back(s, at);
+            ended_.insert(s);
+        }
+    }
+
+    /// After a jump to the beginning of the function its parameters may have memory in common.
+    void keep_jumps_apart(const Expr* e) {
+        if (Call c = e->as<Call>(); c && &c.function() == f_ && e->says(AttrKey::TailCall, true)) {
+            std::unordered_map<Object, const Symbol*> seen;
+            for (std::size_t i = 0; i < params_.size(); ++i) {
+                const Symbol* p = params_[i];
+                if (!p->type->holds_pointer) continue;
+                for_each_leaf(p->type, o_.reach(c.args()[i]), [&](const Reach& leaf) {
+                    for (Object o : all_of(leaf)) {
+                        if (o == kOutside) continue;
+                        auto [other, is_first] = seen.try_emplace(o, p);
+                        if (!is_first) lose(p), lose(other->second);
+                    }
+                });
+            }
+        }
+        for (const Expr* a : e->args()) keep_jumps_apart(a);
+    }
+    void lose(const Symbol* p) {
+        for (Object o : all_of(o_.names.at(p))) o_.objects[o].lost = true;
+    }
+
+    /// Whether `callee` has a region for what it is given.
+    bool takes(const Function& callee) {
+        if (!callee.lambda || !callee.summary.allocates) return false;
+        auto [known, is_new] = takes_.try_emplace(&callee, false);
+        if (is_new) known->second = may_allocate(callee.lambda->as<Lambda>().body());
+        return known->second;
+    }
+
+    /// What nobody reads later is given to the callee, if no other argument has a part of it.
+    void call(Call c) {
+        if (level_ == 0 && takes(c.function()) && !jumps_here(c)) {
+            std::unordered_map<Object, int> times;
+            for (const Expr* a : c.args())
+                if (a->type->holds_pointer)
+                    for_each_leaf(a->type, o_.reach(a), [&](const Reach& leaf) {
+                        for (Object o : all_of(leaf)) ++times[o];
+                    });
+            std::vector<const Symbol*> given;
+            for (const Expr* a : c.args())
+                if (a->type->holds_pointer)
+                    for_each_leaf(a->type, o_.reach(a), [&](const Reach& leaf) {
+                        if (leaf.tops.size() != 1 || !leaf.inner.empty()) return;
+                        const Symbol* s = o_.objects[leaf.tops[0]].owner;
+                        if (s && std::ranges::find(given, s) == given.end() && may_give(s, times))
+                            given.push_back(s);
+                    });
+            ended_.insert(given.begin(), given.end());
+            if (!given.empty()) gives_[c.node] = given;
+        }
+        for (std::size_t i = c.node->num_args; i-- > 0;) operand(c.node, i);
+    }
+    bool jumps_here(Call c) const { return &c.function() == f_ && c.node->says(AttrKey::TailCall, true); }
+    bool is_param(const Symbol* s) const {
+        const Objects all = all_of(o_.names.at(s));
+        return !all.empty() && o_.objects[all[0]].is_param && o_.objects[all[0]].owner == s;
+    }
+    bool may_give(const Symbol* s, const std::unordered_map<Object, int>& times) const {
+        if (is_param(s) ? params_.empty() : !open_.contains(s)) return false;
+        if (ended_.contains(s)) return false;
+        return is_own(s) && std::ranges::all_of(all_of(o_.names.at(s)), [&](Object o) {
+                   auto found = times.find(o);
+                   return live_[o] == 0 && o_.objects[o].level == 0 &&
+                          (found == times.end() || found->second == 1);
+               });
+    }
+
     void branches(const Expr* e) {
         const std::size_t begin = log_.size();
+        const std::set<const Symbol*> ended_before = ended_;
         look(e->arg(1));
         const std::size_t end = log_.size();
         for (std::size_t i = begin; i < end; ++i) --live_[log_[i]];
+        const std::set<const Symbol*> ended_there = std::exchange(ended_, ended_before);
         look(e->arg(2));
+        ended_.insert(ended_there.begin(), ended_there.end());
         for (std::size_t i = begin; i < end; ++i) ++live_[log_[i]];
         look(e->arg(0));
     }
@@ -524,7 +782,8 @@ class Lives {
 
     bool may_consume(const Reach& r) const {
         return !r.tops.empty() && std::ranges::all_of(r.tops, [&](Object o) {
-            return o_.is_owned(o) && o_.objects[o].level == level_ && live_[o] == 0 && can_own(o);
+            return o_.is_owned(o) && !o_.objects[o].is_param && o_.objects[o].level == level_ &&
+                   live_[o] == 0 && can_own(o);
         });
     }
     void consume(const Reach& r) {
@@ -594,9 +853,16 @@ class Lives {
     }
 
     Origins& o_;
-    std::vector<int> live_;                 // by object: how many later nodes read it
-    Objects log_;                           // what was read, in the order of the walk
-    std::vector<const Symbol*> mentioned_;  // names of which something else was read: numbers beside vectors
+    const Function* f_;
+    std::span<const Symbol* const> params_;   // of a function with a region of its own
+    std::unordered_set<const Symbol*> open_;  // bound before, by the blocks around
+    std::set<const Symbol*> ended_;  // inside of a block that is not theirs: parameters, and what is given
+    std::unordered_map<const Expr*, std::vector<std::pair<const Symbol*, std::size_t>>>
+        outer_ends_;  // by block
+    std::unordered_map<const Expr*, std::vector<const Symbol*>> gives_;
+    std::unordered_map<const Function*, bool> takes_;
+    std::vector<int> live_;  // by object: how many later nodes read it
+    Objects log_;            // what was read, in the order of the walk
     std::unordered_map<const Expr*, bool> in_place_;
     std::unordered_map<const Symbol*, std::size_t> ends_;
     int level_ = 0;
@@ -614,6 +880,10 @@ class Marks {
         if (e->op == Op::NewBuilder && lives_.is_in_place(e))
             return annotate(m_, now, AttrKey::InPlace, "true");
         if (e->op == Op::Iterate) return with_copies(e, now);
+        if (e->op == Op::Call) {
+            const std::vector<const Symbol*> given = lives_.gives(e);
+            return given.empty() ? now : annotate(m_, now, AttrKey::Give, given);
+        }
         if (e->op == Op::Block) return with_frees(e->as<Block>(), now);
         return now;
     }
@@ -622,7 +892,7 @@ class Marks {
     const Expr* with_frees(Block b, const Expr* now) {
         const auto frees = lives_.frees(b);
         return map_args(m_, now, [&](const Expr* a, std::size_t i) {
-            return frees[i].empty() ? a : freeing(m_, a, frees[i]);
+            return frees[i].empty() ? a : annotate(m_, a, AttrKey::Free, frees[i]);
         });
     }
 
@@ -655,10 +925,42 @@ class Marks {
 
 }  // namespace
 
-const Expr* reuse(Module& m, const Expr* lambda) {
-    Origins origins(lambda);
-    const Lives lives(origins, lambda);
-    return with_args(m, lambda, {{Marks(m, origins, lives).marked(lambda->arg(0))}});
+/// What the functions of a cycle of calls give: at first nothing, then what that leads to.
+static void find_results(std::span<Function* const> cycle, Results& results) {
+    for (const Function* f : cycle) results[f] = {};
+    for (int round = 0;; ++round) {
+        bool changed = false;
+        for (const Function* f : cycle) {
+            if (!f->type->result()->holds_pointer) continue;
+            Reach now = Origins(f->lambda, false, results).result(f->type->result());
+            changed |= !is_same(now, results[f]);
+            results[f] = std::move(now);
+        }
+        if (!changed || !cycle[0]->summary.recursive) return;
+        if (round < kMostRounds) continue;
+        for (const Function* f : cycle) results.erase(f);
+        return;
+    }
+}
+
+bool reuse(Module& m) {
+    std::map<std::uint32_t, std::vector<Function*>> cycles;  // callees have lower numbers
+    for (Function* f : m.functions)
+        if (f->lambda) cycles[f->summary.cycle].push_back(f);
+    Results results;
+    for (const auto& [number, cycle] : cycles) find_results(cycle, results);
+    bool changed = false;
+    const auto mark = [&](const Expr** root, const Function* f) {
+        Origins origins(*root, !f, results);
+        const Lives lives(origins, *root, f);
+        const Expr* now = with_args(m, *root, {{Marks(m, origins, lives).marked((*root)->arg(0))}});
+        changed |= now != *root;
+        *root = now;
+    };
+    if (m.main) mark(&m.main, nullptr);
+    for (Function* f : m.functions)
+        if (f->lambda) mark(&f->lambda, f);
+    return changed;
 }
 
 }  // namespace weld
