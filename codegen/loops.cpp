@@ -221,6 +221,18 @@ static void given_sizes(Emitter& e, const Expr* start, std::vector<llvm::Value*>
     sizes.push_back(size && size->text == "given" ? e.emit1(start->arg(0)) : nullptr);
 }
 
+/// Appenders that go over a datum of the loop start with its memory, which is as long as they will be.
+static void lay_over(const Emitter& e, const Plan& plan, const Expr* start, llvm::Value** state) {
+    if (start->op == Op::MakeStruct)
+        for (std::size_t i = 0; i < start->num_args; ++i)
+            lay_over(e, plan, start->arg(i), state + e.field_offset(start->type, i));
+    const Annotation* over = start->op == Op::NewBuilder ? start->annotation(AttrKey::Over) : nullptr;
+    if (!over) return;
+    const Leaves& vec = plan.walks[std::size_t(over->number)].vec;
+    state[0] = vec[0];
+    state[2] = vec[1];
+}
+
 /// The loop that the body of `f` ends with.
 static For last_loop(For f) {
     const Expr* end = f.body().body();
@@ -819,7 +831,8 @@ Leaves Emitter::emit_for(For f) {
     const For with_tail = loop_with_tail(f), rest = with_tail ? f : For{};
     if (with_tail) f = with_tail;
     const Plan plan = make_plan(*this, f, rest);
-    const Leaves state = emit(f.builder());
+    Leaves state = emit(f.builder());
+    lay_over(*this, plan, f.builder(), state.data());
     const Type* type = f.builder()->type;
     const auto outlined = [&]() -> Leaves {
         std::vector<const Symbol*> symbols = captures(unit, f.body().node);

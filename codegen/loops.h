@@ -6,15 +6,9 @@
 
 #include "weldir/ir/call_graph.h"
 #include "weldir/ir/expr.h"
+#include "weldir/ir/merges.h"
 
 namespace weld::codegen {
-
-/// Builders in a value of type `t`.
-int num_builders(const Type* t);
-
-/// For each builder in the loop's builder type (depth first) the number of values that every iteration merges
-/// into it, whatever happens; -1 where that varies.
-std::vector<std::int32_t> merges_per_iteration(For f);
 
 /// `if(c, merge(appender, v), appender)` or the other way round, where evaluating `v` in vain costs less than
 /// a branch that cannot be predicted: the merge, or nothing.

@@ -13,7 +13,9 @@
 
 #include <fmt/format.h>
 
+#include "weldir/ir/builder.h"
 #include "weldir/ir/facts.h"
+#include "weldir/ir/layout.h"
 #include "weldir/ir/print.h"
 
 namespace weld {
@@ -241,6 +243,8 @@ class Verifier {
             case Op::For: return loop(e->as<For>(), ordered);
             case Op::NewBuilder:
                 arguments(e, ordered);
+                if (e->annotation(AttrKey::Over) && !laid_over_.contains(e))
+                    fail(e, "an appender with which no loop starts goes over a datum");
                 if (e->says(AttrKey::InPlace, true) && e->arg(0)->op == Op::Var)
                     reused_.push_back(e->arg(0)->attr.symbol);
                 return {next_origin_++};
@@ -425,6 +429,7 @@ class Verifier {
             check(d);
             arguments(d, false);
         }
+        lay_over(f, f.builder());
         Origins state = walk(f.builder(), false);
         const Origins in = new_origins(f.node->type);
         const Origins out = inside(f.body(), in, ordered && !f.node->says(AttrKey::Parallel, true));
@@ -432,6 +437,27 @@ class Verifier {
             if (out[i] != in[i] && out[i] != kAny)
                 fail(f.node, "the function of a loop gives a builder that does not derive from its own");
         return state;
+    }
+
+    /// The appenders among what `f` starts with that go over one of its data.
+    void lay_over(For f, const Expr* start) {
+        if (start->op == Op::MakeStruct)
+            for (const Expr* s : start->args()) lay_over(f, s);
+        const Annotation* over = start->op == Op::NewBuilder ? start->annotation(AttrKey::Over) : nullptr;
+        if (!over) return;
+        const auto n = std::size_t(over->number);
+        if (!info(start->type).lists_merges || n >= f.data().size())
+            return fail(start, "what goes over datum {} of its loop is no appender, or there is none", n);
+        const Expr* datum = f.data()[n];
+        const Iter it = datum->as<Iter>();
+        const Expr* vec = it ? it.data() : datum;
+        if (!vec || (it && it.shape().bounded))
+            return fail(f.node, "an appender goes over a datum that is not the whole vector");
+        const Type *elem = start->type->elem(), *old = vec->type->elem();
+        if (elem->holds_pointer || old->holds_pointer || size_of(elem) != size_of(old))
+            return fail(f.node, "an appender goes over elements of another size");
+        laid_over_.insert(start);
+        if (vec->op == Op::Var) reused_.push_back(vec->attr.symbol);
     }
 
     Origins merge(const Expr* e) {
@@ -467,6 +493,7 @@ class Verifier {
     std::unordered_map<const Symbol*, State> states_;
     std::unordered_map<const Type*, std::size_t> leaves_;
     std::unordered_map<const Function*, Summary> summaries_;
+    std::unordered_set<const Expr*> laid_over_;  // starts, by the loops that were walked
     std::unordered_set<const Function*> effects_;
     std::vector<const Symbol*> reused_;  // by starts in place, in the blocks that are open
     std::vector<const Symbol*> freed_;   // by those, in the order of the walk

@@ -191,7 +191,8 @@ class Runner {
     void forget_found(const PassInfo& pass) {
         const bool moves = pass.run_module != reuse && pass.run_module != tail_calls;
         const auto is_found = [&](const Annotation& a) {
-            return a.key == AttrKey::InPlace || names_symbols(a.key) || (moves && a.key == AttrKey::Prefetch);
+            return a.key == AttrKey::InPlace || a.key == AttrKey::Over || names_symbols(a.key) ||
+                   (moves && a.key == AttrKey::Prefetch);
         };
         if (moves) found_ = false;
         const auto bare = [&](const Expr* e) -> const Expr* {

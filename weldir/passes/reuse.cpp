@@ -24,15 +24,20 @@
 // The vectors in the state of an `iterate` are objects of its round. If a round owns what it gives to the
 // next, it owns what it gets, but for the first round: that gets a copy of what isn't its own.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "weldir/ir/builder.h"
 #include "weldir/ir/call_graph.h"
 #include "weldir/ir/facts.h"
 #include "weldir/ir/kernels.h"
+#include "weldir/ir/layout.h"
+#include "weldir/ir/merges.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/pass.h"
 
@@ -413,7 +418,7 @@ class Origins {
             for (const Expr* a : d->op == Op::Iter ? d->args() : std::span<const Expr* const>{})
                 add_all(data.inner, of(a));
             if (d->op != Op::Iter) add_all(data.inner, of(d));
-            reaches_[d] = data;
+            if (d->op == Op::Iter) reaches_[d] = data;
         }
         const Reach builder = of(f.builder());
         ++level_;
@@ -551,6 +556,11 @@ class Lives {
     bool is_in_place(const Expr* start) const {
         auto found = in_place_.find(start);
         return found != in_place_.end() && found->second;
+    }
+    /// The datum that an appender goes over.
+    std::optional<std::size_t> over(const Expr* start) const {
+        auto found = over_.find(start);
+        return found == over_.end() ? std::nullopt : found->second;
     }
     /// What is freed after each let of `b`; the last is for its result.
     std::vector<std::vector<const Symbol*>> frees(Block b) const {
@@ -758,13 +768,95 @@ class Lives {
     }
 
     void loop(For f) {
-        inside(f.body().node);
-        for (const Expr* d : f.data()) {
-            const Expr* vec = d->op == Op::Iter ? d->as<Iter>().data() : d;
-            if (vec) read(o_.reach(vec));
+        const For lanes = lanes_of_fringe(f);
+        const std::array<For, 2> both = {lanes ? lanes : f, lanes ? f : For{}};
+        for (For g : both)
+            if (g) inside(g.body().node);
+        std::size_t number = 0;
+        Objects taken;
+        lay_over(both, both[0].builder(), number, taken);
+        for (For g : both)
+            for (const Expr* d : g ? g.data() : std::span<const Expr* const>())
+                if (const Expr* vec = vector_of(d)) read(o_.reach(vec));
+        look(both[0].builder());
+        for (For g : both)
+            for (std::size_t i = g ? g.data().size() : 0; i-- > 0;) look(g.data()[i]);
+    }
+
+    static const Expr* vector_of(const Expr* datum) {
+        return datum->op == Op::Iter ? datum->as<Iter>().data() : datum;
+    }
+
+    // -- loops that write over what they read
+
+    /// Of a loop over the elements that do not fill all lanes, the one over lanes.
+    static For lanes_of_fringe(For f) {
+        const auto is_of = [](const Expr* d, IterKind kind) {
+            return d->op == Op::Iter && d->as<Iter>().shape().kind == kind;
+        };
+        const For before = f.builder()->as<For>();
+        const bool pair =
+            before && is_of(f.data()[0], IterKind::Fringe) && is_of(before.data()[0], IterKind::Simd);
+        return pair ? before : For{};
+    }
+
+    /// Round i reads element i of `datum`, or the lanes and the fringe that stand for it.
+    static bool reads_in_step(const Expr* datum) {
+        const Iter it = datum->as<Iter>();
+        return !it || !it.shape().bounded;
+    }
+
+    /// The appenders in `start`, with which the first of `loops` starts, to which each round merges once, and
+    /// a datum that nobody else reads: it would be freed after the loop, of which no round reads what another
+    /// one has written.
+    void lay_over(const std::array<For, 2>& loops, const Expr* start, std::size_t& number, Objects& taken) {
+        if (start->op == Op::MakeStruct) {
+            for (const Expr* s : start->args()) lay_over(loops, s, number, taken);
+            return;
         }
-        look(f.builder());
-        for (std::size_t i = f.data().size(); i-- > 0;) look(f.data()[i]);
+        const std::size_t k = number;
+        number += std::size_t(num_builders(start->type));
+        if (start->op != Op::NewBuilder || !info(start->type).lists_merges) return;
+        for (For f : loops)
+            if (f && merges_per_iteration(f)[k] != std::int32_t(elements_per_round(f))) return;
+        std::optional<std::size_t> over;
+        const std::span<const Expr* const> data = loops[0].data();
+        for (std::size_t i = 0; i < data.size() && !over; ++i)
+            if (may_lay_over(loops, data[i], start->type->elem(), taken)) over = i;
+        auto [known, is_new] = over_.try_emplace(start, over);  // a node may stand in several places
+        if (known->second != over) known->second.reset();
+        if (!over) return;
+        const Reach& r = o_.reach(vector_of(data[*over]));
+        add(taken, r.tops);
+        consume(r);
+    }
+
+    static std::uint32_t elements_per_round(For f) {
+        const Iter it = f.data()[0]->as<Iter>();
+        return it && it.shape().kind == IterKind::Simd ? it.lanes() : 1;
+    }
+
+    bool may_lay_over(const std::array<For, 2>& loops, const Expr* datum, const Type* elem,
+                      const Objects& taken) const {
+        const Expr* vec = vector_of(datum);
+        if (!vec || !reads_in_step(datum)) return false;
+        const Type* old = vec->type->elem();
+        if (elem->holds_pointer || old->holds_pointer || size_of(elem) != size_of(old)) return false;
+        const Reach& r = o_.reach(vec);
+        if (!may_consume(r) || meet(r.tops, taken)) return false;
+        for (For f : loops)
+            for (const Expr* d : f ? f.data() : std::span<const Expr* const>())
+                if (!is_apart_or_in_step(d, r.tops)) return false;
+        return true;
+    }
+    /// Of the memory `of` each round reads from `datum` no more than its own element.
+    bool is_apart_or_in_step(const Expr* datum, const Objects& of) const {
+        const Expr* vec = vector_of(datum);
+        if (!vec) return true;
+        const Reach& r = o_.reach(vec);
+        if (!meet(all_of(r), of)) return true;
+        return reads_in_step(datum) && r.fields.empty() && !meet(r.inner, of) &&
+               !std::ranges::binary_search(r.tops, kOutside);
     }
 
     // -- starts in place
@@ -864,6 +956,7 @@ class Lives {
     std::vector<int> live_;  // by object: how many later nodes read it
     Objects log_;            // what was read, in the order of the walk
     std::unordered_map<const Expr*, bool> in_place_;
+    std::unordered_map<const Expr*, std::optional<std::size_t>> over_;  // by appender: which datum
     std::unordered_map<const Symbol*, std::size_t> ends_;
     int level_ = 0;
 };
@@ -879,6 +972,8 @@ class Marks {
         const Expr* now = map_args(m_, e, [&](const Expr* a, std::size_t) { return marked(a); });
         if (e->op == Op::NewBuilder && lives_.is_in_place(e))
             return annotate(m_, now, AttrKey::InPlace, "true");
+        if (const auto datum = lives_.over(e))
+            return annotate(m_, now, AttrKey::Over, std::to_string(*datum));
         if (e->op == Op::Iterate) return with_copies(e, now);
         if (e->op == Op::Call) {
             const std::vector<const Symbol*> given = lives_.gives(e);

@@ -1,0 +1,83 @@
+#include "weldir/ir/merges.h"
+
+#include <unordered_map>
+
+namespace weld {
+
+int num_builders(const Type* t) {
+    if (t->is_builder()) return 1;
+    int n = 0;
+    if (t->is_struct())
+        for (const Type* f : t->args) n += num_builders(f);
+    return n;
+}
+
+namespace {
+
+using Counts = std::vector<std::int32_t>;
+
+struct MergeCounter {
+    std::unordered_map<const Symbol*, Counts> known;
+
+    static Counts unknown(const Type* t) { return Counts(std::size_t(num_builders(t)), -1); }
+
+    Counts of(const Expr* e) {
+        if (num_builders(e->type) == 0) return {};
+        switch (e->op) {
+            case Op::Var: {
+                auto at = known.find(e->attr.symbol);
+                return at == known.end() ? unknown(e->type) : at->second;
+            }
+            case Op::Block: {
+                Block b = e->as<Block>();
+                for (std::size_t i = 0; i < b.size(); ++i)
+                    if (b.symbol(i)->type->holds_builder) known[b.symbol(i)] = of(b.value(i));
+                return of(b.result());
+            }
+            case Op::Merge: return of_merge(e->as<Merge>());
+            case Op::If: {
+                Counts a = of(e->as<If>().then());
+                const Counts b = of(e->as<If>().otherwise());
+                for (std::size_t i = 0; i < a.size(); ++i)
+                    if (a[i] != b[i]) a[i] = -1;
+                return a;
+            }
+            case Op::MakeStruct: {
+                Counts all;
+                for (const Expr* f : e->args()) {
+                    const Counts one = of(f);
+                    all.insert(all.end(), one.begin(), one.end());
+                }
+                return all;
+            }
+            case Op::GetField: {
+                const Expr* s = e->arg(0);
+                const Counts all = of(s);
+                int from = 0;
+                for (std::size_t i = 0; i < e->attr.index; ++i) from += num_builders(s->type->args[i]);
+                return Counts(all.begin() + from, all.begin() + from + num_builders(e->type));
+            }
+            default: return unknown(e->type);
+        }
+    }
+
+    Counts of_merge(Merge g) {
+        Counts c = of(g.builder());
+        if (c[0] < 0 || g.mask()) return {-1};
+        const Type* v = g.value()->type;
+        while (v->is_struct() && !v->args.empty() && v->holds_simd) v = v->args[0];
+        c[0] += v->is_simd() ? std::int32_t(v->lanes) : 1;
+        return c;
+    }
+};
+
+}  // namespace
+
+std::vector<std::int32_t> merges_per_iteration(For f) {
+    MergeCounter counter;
+    const Type* t = f.builder()->type;
+    counter.known[f.builder_param()] = Counts(std::size_t(num_builders(t)), 0);
+    return counter.of(f.body().body());
+}
+
+}  // namespace weld

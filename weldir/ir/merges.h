@@ -1,0 +1,18 @@
+// How often a round of a loop merges, counted in values: a merge of lanes is as many.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "weldir/ir/expr.h"
+
+namespace weld {
+
+/// Builders in a value of type `t`.
+int num_builders(const Type* t);
+
+/// For each builder in the loop's builder type (depth first) the number of values that every iteration merges
+/// into it, whatever happens; -1 where that varies. (`Facts` knows of more loops, but not of lanes.)
+std::vector<std::int32_t> merges_per_iteration(For f);
+
+}  // namespace weld
