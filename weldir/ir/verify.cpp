@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -372,7 +373,9 @@ class Verifier {
         const std::size_t begin = trail_.size();
         const std::uint32_t order = next_order_;
         const std::size_t freed = freed_.size();
+        const std::vector<const Symbol*> reused = reused_;
         Origins a = walk(e->arg(1), ordered);
+        const std::vector<const Symbol*> reused_there = std::exchange(reused_, reused);
         const std::vector<const Symbol*> freed_there(freed_.begin() + std::ptrdiff_t(freed), freed_.end());
         set_scope(freed_there, Scope::Freed, Scope::Open);
         const std::vector<Mark> first = marks_since(begin, order);
@@ -380,6 +383,7 @@ class Verifier {
         trail_.resize(begin);
         const Origins b = walk(e->arg(2), ordered);
         set_scope(freed_there, Scope::Open, Scope::Freed);
+        reused_.insert(reused_.end(), reused_there.begin(), reused_there.end());
         const std::vector<Mark> second = marks_since(begin, order);
         trail_.resize(begin);
         trail_.insert(trail_.end(), second.begin(), second.end());
