@@ -113,7 +113,8 @@ bool print_sparse(std::ostream& out, const Type* type, const Value& m, std::int6
     std::vector<std::vector<std::string>> table(rows, std::vector<std::string>(std::size_t(columns), "0"));
     for (std::size_t i = 0; i < rows; ++i) {
         std::int64_t last = -1;
-        if (as_i64(offsets[i]) > as_i64(offsets[i + 1])) return false;
+        if (as_i64(offsets[i]) > as_i64(offsets[i + 1]) || as_i64(offsets[i + 1]) > std::int64_t(at.size()))
+            return false;
         for (auto k = std::size_t(as_i64(offsets[i])); k < std::size_t(as_i64(offsets[i + 1])); ++k) {
             const std::int64_t j = as_i64(at[k]);
             if (j <= last || j >= columns) return false;
