@@ -18,6 +18,7 @@
 #include "codegen/part.h"
 #include "weldir/ir/builder.h"
 #include "weldir/ir/facts.h"
+#include "weldir/ir/filter.h"
 
 namespace weld::codegen {
 
@@ -439,22 +440,81 @@ class RangeEmitter {
         if (is_spread()) lo = spread(lo, hi, state);
         if (is_sum_of_lanes()) state = by_turns(&lo, hi, state);
         const Ahead ahead(plan_.f);
-        const bool looks_ahead = ahead.any() && plan_.step == 1;
         const bool counts = std::ranges::any_of(plan_.counts, [](std::int32_t most) { return most > 0; });
         const bool outer_counts = std::exchange(e_.may_count_narrowly, counts);
-        state = rounds(lo, hi, 1, state, [&](llvm::Value* i, const Leaves& s) {
-            fetch_rows(i, e_.ir.CreateSub(hi, e_.c64(1)));
-            if (looks_ahead)
-                ahead.emit(e_, i, e_.ir.CreateSub(hi, e_.c64(1)), s, [&](llvm::Value* at) { begin(at); });
-            const Leaves next = iteration(i, s);
-            if (collect) e_.collect_check(type_, [&] { return next; });
-            return next;
-        });
+        if (plan_.f.node->annotation(AttrKey::Selection)) {
+            state = selected(lo, hi, state, ahead, collect);
+        } else {
+            state = rounds(lo, hi, 1, state, [&](llvm::Value* i, const Leaves& s) {
+                llvm::Value* last = e_.ir.CreateSub(hi, e_.c64(1));
+                fetch_rows(i, last);
+                if (plan_.step == 1) ahead.emit(e_, i, last, s, [&](llvm::Value* at) { begin(at); });
+                const Leaves next = iteration(i, s);
+                if (collect) e_.collect_check(type_, [&] { return next; });
+                return next;
+            });
+        }
         if (rest) state = partial_round(hi, rest, state);
         e_.may_count_narrowly = outer_counts;
         --e_.loop_depth;
         for (int leaf : roomy) state[std::size_t(leaf) + 2] = before[std::size_t(leaf) + 2];
         return changes ? into(outer, state) : state;
+    }
+
+    /// The iterations [lo, hi) by blocks: first the numbers, in the block, of those in which the condition
+    /// holds are noted, in a vector that every iteration writes to and only these move on in; then these are
+    /// done.
+    Leaves selected(llvm::Value* lo, llvm::Value* hi, const Leaves& state, const Ahead& ahead, bool collect) {
+        auto& ir = e_.ir;
+        const Filter filter = *filter_of(plan_.f);
+        const std::int64_t size = plan_.f.node->annotation(AttrKey::Selection)->number;
+        llvm::Type* number = ir.getInt16Ty();
+        llvm::Value* numbers = e_.slot(2 * (size + 1), 64);
+        const auto place = [&](llvm::Value* n) { return ir.CreateGEP(number, numbers, n); };
+        const auto note = [&](llvm::Value* from, llvm::Value* i, llvm::Value* n) {
+            begin(i);
+            emit_lets_for(filter.cond, filter.lets);
+            llvm::Value* holds = e_.emit1(filter.cond);
+            if (!filter.wanted) holds = ir.CreateNot(holds);
+            ir.CreateStore(ir.CreateTrunc(ir.CreateSub(i, from), number), place(n));
+            return ir.CreateAdd(n, ir.CreateZExt(holds, ir.getInt64Ty()), "", true, true);
+        };
+        const std::vector<bool> fixed(state.size(), false);
+        return rounds(lo, hi, size, state, [&](llvm::Value* from, const Leaves& before) {
+            llvm::Value* after = ir.CreateAdd(from, e_.c64(size), "", true, true);
+            after = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, after, hi);
+            llvm::Value* count = e_.counted_loop(
+                from, after, 1, {e_.c64(0)}, {false},
+                [&](llvm::Value* i, const Leaves& n) { return Leaves{note(from, i, n[0])}; })[0];
+            llvm::Value* last = ir.CreateSub(count, e_.c64(1));
+            const auto round = [&](llvm::Value* n) {
+                llvm::Value* in_block = ir.CreateZExt(ir.CreateLoad(number, place(n)), ir.getInt64Ty());
+                return ir.CreateAdd(from, in_block, "", true, true);
+            };
+            const auto work = [&](llvm::Value* n, const Leaves& now) {
+                ahead.emit(e_, n, last, now, [&](llvm::Value* at) { begin(round(at)); });
+                e_.names[plan_.f.builder_param()] = now;
+                begin(round(n));
+                if (filter.lets) e_.emit_lets_of(filter.lets);
+                const Leaves next = e_.emit(filter.work);
+                if (collect) e_.collect_check(type_, [&] { return next; });
+                return next;
+            };
+            return e_.counted_loop(e_.c64(0), count, 1, before, fixed, work);
+        });
+    }
+
+    /// Binds those of `lets` that `e` reads.
+    void emit_lets_for(const Expr* e, Block lets) {
+        if (!lets) return;
+        std::vector<const Symbol*> read = free_symbols(e);
+        std::vector<bool> needed(lets.size());
+        for (std::size_t i = lets.size(); i-- > 0;) {
+            needed[i] = std::ranges::find(read, lets.symbol(i)) != read.end();
+            if (needed[i]) std::ranges::copy(free_symbols(lets.value(i)), std::back_inserter(read));
+        }
+        for (std::size_t i = 0; i < lets.size(); ++i)
+            if (needed[i]) e_.names[lets.symbol(i)] = e_.emit(lets.value(i));
     }
 
     /// The iterations [lo, hi), each of which appends what a loop inside gives, by tiles of both. Room has

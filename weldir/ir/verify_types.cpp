@@ -3,8 +3,10 @@
 
 #include "weldir/ir/build.h"
 #include "weldir/ir/builder.h"
+#include "weldir/ir/filter.h"
 #include "weldir/ir/kernels.h"
 #include "weldir/ir/verify.h"
+#include "weldir/ir/walk.h"
 
 namespace weld {
 
@@ -465,6 +467,15 @@ void annotations(Demands& d, const Expr* e) {
                 d.that(e->annotation(AttrKey::Accumulators), "what is read apart has accumulators");
                 break;
             case AttrKey::Groups: on_loop(1, 64); break;
+            case AttrKey::Selection: {
+                on_loop(64, 1 << 16);
+                const std::optional<Filter> filter =
+                    e->op == Op::For ? filter_of(e->as<For>()) : std::nullopt;
+                d.that(
+                    filter && is_movable(filter->cond) && !e->annotation(AttrKey::Accumulators),
+                    "rounds are selected by a condition that cannot fail, without which the builder stays");
+                break;
+            }
             case AttrKey::Stream: on_loop(1, 1 << 20); break;
             case AttrKey::Prefetch:
                 d.that(e->op == Op::For || e->op == Op::Merge || e->op == Op::Lookup ||

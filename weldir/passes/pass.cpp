@@ -189,10 +189,11 @@ class Runner {
     /// What is read last, and what is known early, may change with every pass: what `reuse` and `prefetch`
     /// found holds until then.
     void forget_found(const PassInfo& pass) {
-        const bool moves = pass.run_module != reuse && pass.run_module != tail_calls;
+        const bool moves =
+            pass.run_module != reuse && pass.run_module != tail_calls && pass.run != select_rounds;
         const auto is_found = [&](const Annotation& a) {
             return a.key == AttrKey::InPlace || a.key == AttrKey::Over || names_symbols(a.key) ||
-                   (moves && a.key == AttrKey::Prefetch);
+                   (moves && (a.key == AttrKey::Prefetch || a.key == AttrKey::Selection));
         };
         if (moves) found_ = false;
         const auto bare = [&](const Expr* e) -> const Expr* {

@@ -53,6 +53,7 @@ static constexpr Name kChooseMeans[] = {
     "accumulate",        // after vectorize: lanes are accumulated
     "hold-groups",       //
     "prefetch",          // after accumulate: loops with copies read several lines at once
+    "select-rounds",     // after prefetch, for whose sake it is
     "tail-calls",        // late: others would bind the calls to names again
     "reuse",             // last: others move what is read
 };

@@ -1,0 +1,69 @@
+// Loops that look up or merge by keys in a few of their rounds find out first which.
+//
+//     for(zip(xs, ks), b, |b, i, e| if(e.$0 < 0.1, merge(b, @(prefetch:16) lookup(d, e.$1)), b))
+// becomes
+//     @(selection:4096) for(zip(xs, ks), b, |b, i, e| if(…, …, b))
+//
+// The numbers of the rounds, of 4096, in which the condition holds are noted without a branch; then these
+// rounds alone are gone through, and what is known early of the coming ones is of rounds that come. Otherwise
+// keys would be hashed and memory asked for in vain, and a branch that nobody can foretell would stand before
+// each look-up.
+#include "weldir/ir/builder.h"
+#include "weldir/ir/filter.h"
+#include "weldir/ir/walk.h"
+#include "weldir/passes/normal_form.h"
+
+namespace weld {
+
+namespace {
+
+constexpr std::string_view kRounds = "4096";   // their elements stay in the cache
+constexpr std::size_t kLargestCondition = 24;  // nodes, with the lets before it
+
+bool is_plain(const Expr* e) {
+    bool plain = is_movable(e);
+    visit(e, [&](const Expr* part) {
+        plain &= part->op != Op::For && part->op != Op::Iterate && part->op != Op::Call &&
+                 part->op != Op::Sort && part->op != Op::Kernel;
+    });
+    return plain;
+}
+
+/// Something in `work` is asked for early, and by a key.
+bool seeks(const Expr* work) {
+    bool any = false;
+    visit(work, [&](const Expr* e) {
+        any |= e->annotation(AttrKey::Prefetch) && (e->op != Op::Merge || info(e->type).probes);
+    });
+    return any;
+}
+
+bool is_one_by_one(For f) {
+    return std::ranges::none_of(f.data(), [](const Expr* datum) {
+        const Iter it = datum->as<Iter>();
+        return it && (it.shape().nd || it.shape().kind != IterKind::Scalar);
+    });
+}
+
+}  // namespace
+
+const Expr* select_rounds(Module& m, const Expr* lambda) {
+    return rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
+        const For f = e->as<For>();
+        if (!f || e->annotation(AttrKey::Selection) || e->annotation(AttrKey::Accumulators) ||
+            e->annotation(AttrKey::Tail) || !is_one_by_one(f))
+            return nullptr;
+        const std::optional<Filter> filter = filter_of(f);
+        if (!filter || !seeks(filter->work)) return nullptr;
+        std::size_t size = size_of_tree(filter->cond);
+        bool plain = is_plain(filter->cond);
+        for (std::size_t i = 0; filter->lets && i < filter->lets.size(); ++i) {
+            size += size_of_tree(filter->lets.value(i));
+            plain &= is_plain(filter->lets.value(i));
+        }
+        if (!plain || size > kLargestCondition) return nullptr;
+        return annotate(m, e, AttrKey::Selection, kRounds);
+    });
+}
+
+}  // namespace weld
