@@ -7,8 +7,10 @@ namespace weld::codegen {
 static int leaves(const Emitter&, const Type*, Lanes) { return 3; }
 
 /// The size that a program gives is no promise: room is made as it is needed, or by the loop that knows.
-static Leaves begin(Emitter& e, NewBuilder, const Leaves&) {
-    return {llvm::ConstantPointerNull::get(e.unit.ptr), e.c64(0), e.c64(0)};
+static Leaves begin(Emitter& e, NewBuilder b, const Leaves& size) {
+    const Leaves empty = {llvm::ConstantPointerNull::get(e.unit.ptr), e.c64(0), e.c64(0)};
+    if (!b.node->says(AttrKey::Room, true)) return empty;
+    return e.grow_array(b.node->type, empty, size[0], b.node->loc);
 }
 
 static Leaves result(Emitter&, Result, const Leaves& s) { return {s[0], s[1]}; }

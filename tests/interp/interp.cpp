@@ -24,10 +24,10 @@ struct Failure {
 };
 struct TooLong {};
 
-// Of module functions inside each other. With the address sanitizer they take 20 KiB each, and where an
+// Of module functions inside each other. With the address sanitizer they take 32 KiB each, and where an
 // exception leaves more than 64 MiB of them, it takes what is on the stack next for an error.
 #if defined(__SANITIZE_ADDRESS__)
-constexpr int kMaxCalls = 3'000;
+constexpr int kMaxCalls = 2'000;
 #else
 constexpr int kMaxCalls = 20'000;
 #endif

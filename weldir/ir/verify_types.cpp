@@ -466,6 +466,10 @@ void annotations(Demands& d, const Expr* e) {
             case AttrKey::Apart:
                 d.that(e->annotation(AttrKey::Accumulators), "what is read apart has accumulators");
                 break;
+            case AttrKey::Room:
+                d.that(e->op == Op::NewBuilder && e->num_args == 1 && info(e->type).lists_merges,
+                       "an appender with an argument makes room at once");
+                break;
             case AttrKey::Groups: on_loop(1, 64); break;
             case AttrKey::Selection: {
                 on_loop(64, 1 << 16);

@@ -11,19 +11,31 @@
 // some index might lie outside, and fails where the program said. Two loops are made only if the first can be
 // vectorised.
 //
+// Where the offsets are numbers, the rounds in which some index lies outside stand apart: the first, the
+// last, or both.
+//
+//     for(xs, B, |b, i, x| merge(b, if(i == 0L, x, x - lookup(xs, i - 1L))))
+// becomes
+//     for(iter(xs, 1L, n, 1L) and iter(xs, 0L, n - 1L, 1L), for(iter(xs, 0L, 1L, 1L), B, as it was), …)
+//
 // The index must be a loop's index, or the element of a range with stride 1, plus what does not change in the
 // loop. Lookups in vectors that the loop makes itself, in dictionaries, and inside inner functions are left
 // alone.
 #include <unordered_set>
 
+#include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
+#include "weldir/passes/parts.h"
 #include "weldir/passes/vectorize.h"
 
 namespace weld {
 
 namespace {
+
+constexpr std::int64_t kFarthest = 1024;   // ends that are as they were
+constexpr std::uint32_t kMostNodes = 150;  // of bodies that are there three times
 
 /// Lookups in `vec` at counter + `offset` (null: 0).
 struct Walk {
@@ -152,7 +164,8 @@ class Converter {
             for (const Walk& w : finder.walks()) data.push_back(w.vec);
             return with_data(loop, data, finder);
         }
-        return in_two_ways(loop, finder);
+        const Expr* apart = with_ends_apart(loop, finder);
+        return apart ? apart : in_two_ways(loop, finder);
     }
 
   private:
@@ -163,6 +176,89 @@ class Converter {
         const Symbol* s = m_.symbol(as, e->type);
         lets.emplace_back(s, e);
         return var(m_, s);
+    }
+
+    const Expr* i64(std::int64_t n) { return int_literal(m_, m_.types.i64(), n); }
+    const Expr* select_if(Op op, const Expr* a, const Expr* b, const Expr* then, const Expr* otherwise) {
+        return select(m_, scalar_op(m_, op, {a, b}), then, otherwise);
+    }
+
+    /// How far `w` is ahead of the rounds of its loop, if that is a small number.
+    static std::optional<std::int64_t> distance(const Walk& w) {
+        if (!is_int(w.counter_start, 0)) return {};
+        if (!w.offset) return 0;
+        std::int64_t sign = 1;
+        const Expr* e = w.offset;
+        if (e->op == Op::Sub && is_int(e->arg(0), 0)) {
+            sign = -1;
+            e = e->arg(1);
+        }
+        const Literal n = e->as<Literal>();
+        if (!n || n.as_int() > kFarthest || n.as_int() < -kFarthest) return {};
+        return sign * n.as_int();
+    }
+
+    /// What `loop` starts with; an appender of one element a round makes room for `n` at once.
+    const Expr* with_room(For loop, const Expr* n) {
+        const NewBuilder made = loop.builder()->as<NewBuilder>();
+        if (!made || made.arg() || !info(made.kind()).lists_merges) return loop.builder();
+        const std::optional<Count> each = facts_.merges_per_iteration(loop.node, {});
+        if (!each || !each->known() || *each->known() != 1) return loop.builder();
+        const Expr* start = new_builder(m_, made.node->type, n, made.node->loc);
+        return annotate(m_, with_annotations(m_, start, made.node->annotations), AttrKey::Room, "true");
+    }
+
+    /// The rounds in which all lookups lie inside walk along with `loop`; those before and behind them are as
+    /// they were. Null if an offset is no small number, or all offsets are 0.
+    const Expr* with_ends_apart(For loop, WalkFinder& finder) {
+        if (facts_.traits(loop.body().node).size > kMostNodes || holds_table(loop.node->type) ||
+            facts_.traits(loop.body().node).ordered)
+            return nullptr;
+        if (!std::ranges::all_of(loop.data(), [&](const Expr* d) { return may_be_cut(facts_, d); }))
+            return nullptr;
+        std::int64_t before = 0;
+        bool any = false;
+        for (const Walk& w : finder.walks()) {
+            const std::optional<std::int64_t> by = distance(w);
+            if (!by) return nullptr;
+            before = std::max(before, -*by);
+            any |= *by != 0;
+        }
+        if (!any) return nullptr;
+        Lets lets;
+        if (const Expr* check = length_check(m_, facts_, loop.data(), loop.node->loc))
+            name(check, "equal", lets);
+        const Expr* n = name(weld::trip_count(m_, loop.data()[0]), "n", lets);
+        const Expr* from =
+            before ? name(select_if(Op::Lt, n, i64(before), n, i64(before)), "from", lets) : i64(0);
+        const Expr* to = n;
+        for (const Walk& w : finder.walks()) {
+            const std::int64_t by = *distance(w);
+            const std::optional<Count> rounds = facts_.iterations(loop.node), length = facts_.length(w.vec);
+            if (by <= 0 && rounds && length && facts_.agree(*rounds, *length, loop.index_param())) continue;
+            const Expr* last = by ? scalar_op(m_, Op::Sub, {len(m_, w.vec), i64(by)}) : len(m_, w.vec);
+            last = name(last, "last", lets);
+            to = name(select_if(Op::Lt, last, to, last, to), "to", lets);
+        }
+        const bool all_to_end = to == n;
+        if (!all_to_end) to = name(select_if(Op::Lt, to, from, from, to), "to", lets);
+        const Expr* inside = scalar_op(m_, Op::Lt, {from, to});
+        const Expr* count = name(scalar_op(m_, Op::Sub, {to, from}), "count", lets);
+        std::vector<const Expr*> data = parts(m_, loop, from, to);
+        for (const Walk& w : finder.walks()) {
+            const std::int64_t by = *distance(w);
+            const Expr* start = by ? scalar_op(m_, Op::Add, {from, i64(by)}) : from;
+            start = name(select(m_, inside, start, i64(0)), "start", lets);
+            const Expr* bounds[] = {start, scalar_op(m_, Op::Add, {start, count}), i64(1)};
+            data.push_back(iter(m_, IterKind::Scalar, w.vec, bounds));
+        }
+        const Expr* middle = with_data(loop, data, finder, from);
+        if (!can_vectorize(m_, facts_, middle)) return nullptr;
+        const Expr* start = with_room(loop, n);
+        const Expr* first = before ? rounds(m_, loop, i64(0), from, start) : start;
+        const Expr* all = with_builder(middle, first);
+        if (!all_to_end) all = rounds(m_, loop, to, n, all);
+        return block(m_, lets, all, loop.node->loc);
     }
 
     const Expr* in_two_ways(For loop, WalkFinder& finder) {
@@ -232,8 +328,10 @@ class Converter {
         return with_args(m_, loop, args);
     }
 
-    /// The loop over more data, with lookups replaced by their elements.
-    const Expr* with_data(For loop, const std::vector<const Expr*>& data, WalkFinder& finder) {
+    /// The loop over more data, with lookups replaced by their elements. Its index begins at `from`, if
+    /// given.
+    const Expr* with_data(For loop, const std::vector<const Expr*>& data, WalkFinder& finder,
+                          const Expr* from = nullptr) {
         const std::size_t own = loop.data().size();
         std::vector<const Type*> types;
         for (const Expr* d : data) types.push_back(d->type->elem());
@@ -245,8 +343,13 @@ class Converter {
             return k < 0 ? nullptr : get_field(m_, var(m_, z), own + std::size_t(k), e->loc);
         });
         body = let(m_, loop.elem_param(), own == 1 ? parts[0] : make_struct(m_, parts), body);
-        const Expr* f =
-            lambda(m_, {loop.builder_param(), loop.index_param(), z}, body, loop.body().node->loc);
+        const Symbol* index = loop.index_param();
+        if (from) {
+            const Symbol* k = m_.symbol(index->name, index->type);
+            body = with_index(m_, index, from, k, body);
+            index = k;
+        }
+        const Expr* f = lambda(m_, {loop.builder_param(), index, z}, body, loop.body().node->loc);
         std::vector<const Expr*> args = {loop.builder(), f};
         args.insert(args.end(), data.begin(), data.end());
         return with_args(m_, loop.node, args);

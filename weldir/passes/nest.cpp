@@ -25,6 +25,7 @@
 #include "weldir/ir/walk.h"
 #include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
+#include "weldir/passes/parts.h"
 
 namespace weld {
 
@@ -51,23 +52,7 @@ class Nester {
     bool may_be_nested(For loop) {
         const Traits& body = facts_.traits(loop.body().node);
         if (body.ordered || body.size > kMostNodes || holds_table(loop.node->type)) return false;
-        return std::ranges::all_of(loop.data(), [&](const Expr* d) { return may_be_cut(d); });
-    }
-
-    bool holds_table(const Type* t) {
-        if (t->is_builder()) return t->gives->is_dict();
-        return std::ranges::any_of(t->args,
-                                   [&](const Type* f) { return f->holds_builder && holds_table(f); });
-    }
-
-    /// A part of it can be walked, and it cannot fail but by being no range at all.
-    bool may_be_cut(const Expr* datum) {
-        const Iter it = datum->as<Iter>();
-        if (!it) return is_path(datum);
-        if (it.shape().kind != IterKind::Scalar || it.shape().nd) return false;
-        if (!it.shape().bounded) return is_path(it.data());
-        if (!is_int(it.stride(), 1) || (it.data() && !is_path(it.data()))) return false;
-        return counts_from_zero(datum) || !facts_.traits(datum).fails;
+        return std::ranges::all_of(loop.data(), [&](const Expr* d) { return may_be_cut(facts_, d); });
     }
 
     /// What the counter is divided by.
@@ -127,23 +112,7 @@ class Nester {
         const Expr* rounds = if_(m_, enough, scalar_op(m_, Op::Div, {n, columns}), i64(0));
         rounds = named(rounds, "rounds", lets);
         const Expr* from = named(scalar_op(m_, Op::Mul, {rounds, columns}), "from", lets);
-        return block(m_, lets, rest(loop, from, n, nest(loop, rounds, columns)), loop.node->loc);
-    }
-
-    /// The elements [start, end) of a datum.
-    const Expr* part(const Expr* datum, const Expr* start, const Expr* end) {
-        const Iter it = datum->as<Iter>();
-        const Expr* own = it && it.shape().bounded ? it.start() : i64(0);
-        const Expr* bounds[] = {sum(own, start), sum(own, end), i64(1)};
-        if (it && it.shape().range)
-            return range_iter(m_, IterKind::Scalar, bounds[0], bounds[1], bounds[2], 0, datum->loc);
-        return iter(m_, IterKind::Scalar, it ? it.data() : datum, bounds, 0, datum->loc);
-    }
-
-    std::vector<const Expr*> parts(For loop, const Expr* start, const Expr* end) {
-        std::vector<const Expr*> all;
-        for (const Expr* d : loop.data()) all.push_back(part(d, start, end));
-        return all;
+        return block(m_, lets, weld::rounds(m_, loop, from, n, nest(loop, rounds, columns)), loop.node->loc);
     }
 
     /// The elements of `z` in the inner loop as the whole loop has them: those that count go on from `start`.
@@ -167,11 +136,10 @@ class Nester {
             if (!divides_counter(loop, e) || !same(e->arg(1), columns)) return nullptr;
             return var(m_, e->op == Op::Div ? y : j, e->loc);
         });
-        if (mentions(body, loop.index_param()))
-            body = let(m_, loop.index_param(), scalar_op(m_, Op::Add, {start, var(m_, j)}), body);
+        body = with_index(m_, loop.index_param(), start, j, body);
         const Symbol* z = m_.symbol(loop.elem_param()->name, loop.elem_param()->type);
         body = let(m_, loop.elem_param(), element(loop, z, start), body);
-        std::vector<const Expr*> data = parts(loop, start, end);
+        std::vector<const Expr*> data = parts(m_, loop, start, end);
         for (std::size_t i = 0; i < data.size(); ++i)
             if (counts_from_zero(loop.data()[i]))
                 data[i] = range_iter(m_, IterKind::Scalar, i64(0), columns, i64(1), 0, data[i]->loc);
@@ -182,19 +150,6 @@ class Nester {
         const Expr* outer = weld::loop(m_, {&range, 1}, loop.builder(),
                                        lambda(m_, {b, o, y}, block(m_, lets, inner)), loop.node->loc);
         return with_annotations(m_, outer, loop.node->annotations);
-    }
-
-    /// The loop as it was, over what is left.
-    const Expr* rest(For loop, const Expr* from, const Expr* n, const Expr* builder) {
-        const Expr* f = fresh(m_, loop.body().node);
-        const Lambda as_it_was = f->as<Lambda>();
-        const Symbol *i = as_it_was.param(1), *k = m_.symbol(i->name, i->type);
-        if (mentions(as_it_was.body(), i)) {
-            const Expr* body = let(m_, i, scalar_op(m_, Op::Add, {from, var(m_, k)}), as_it_was.body());
-            f = lambda(m_, {as_it_was.param(0), k, as_it_was.param(2)}, body, f->loc);
-        }
-        const Expr* all = weld::loop(m_, parts(loop, from, n), builder, f, loop.node->loc);
-        return with_annotations(m_, all, loop.node->annotations);
     }
 
     Module& m_;

@@ -1,0 +1,54 @@
+#include "weldir/passes/parts.h"
+
+#include "weldir/ir/walk.h"
+#include "weldir/passes/lengths.h"
+
+namespace weld {
+
+bool may_be_cut(Facts& facts, const Expr* datum) {
+    const Iter it = datum->as<Iter>();
+    if (!it) return is_path(datum);
+    if (it.shape().kind != IterKind::Scalar || it.shape().nd) return false;
+    if (!it.shape().bounded) return is_path(it.data());
+    if (!is_int(it.stride(), 1) || (it.data() && !is_path(it.data()))) return false;
+    return counts_from_zero(datum) || !facts.traits(datum).fails;
+}
+
+bool holds_table(const Type* t) {
+    if (t->is_builder()) return t->gives->is_dict();
+    return std::ranges::any_of(t->args, [&](const Type* f) { return f->holds_builder && holds_table(f); });
+}
+
+static const Expr* sum(Module& m, const Expr* a, const Expr* b) {
+    return is_int(a, 0) ? b : scalar_op(m, Op::Add, {a, b});
+}
+
+const Expr* part(Module& m, const Expr* datum, const Expr* start, const Expr* end) {
+    const Iter it = datum->as<Iter>();
+    const Expr* own = it && it.shape().bounded ? it.start() : int_literal(m, m.types.i64(), 0);
+    const Expr* bounds[] = {sum(m, own, start), sum(m, own, end), int_literal(m, m.types.i64(), 1)};
+    if (it && it.shape().range)
+        return range_iter(m, IterKind::Scalar, bounds[0], bounds[1], bounds[2], 0, datum->loc);
+    return iter(m, IterKind::Scalar, it ? it.data() : datum, bounds, 0, datum->loc);
+}
+
+std::vector<const Expr*> parts(Module& m, For loop, const Expr* start, const Expr* end) {
+    std::vector<const Expr*> all;
+    for (const Expr* d : loop.data()) all.push_back(part(m, d, start, end));
+    return all;
+}
+
+const Expr* with_index(Module& m, const Symbol* index, const Expr* start, const Symbol* k, const Expr* body) {
+    return mentions(body, index) ? let(m, index, sum(m, start, var(m, k)), body) : body;
+}
+
+const Expr* rounds(Module& m, For loop, const Expr* start, const Expr* end, const Expr* builder) {
+    const Lambda as_it_was = fresh(m, loop.body().node)->as<Lambda>();
+    const Symbol *i = as_it_was.param(1), *k = m.symbol(i->name, i->type);
+    const Expr* f = lambda(m, {as_it_was.param(0), k, as_it_was.param(2)},
+                           with_index(m, i, start, k, as_it_was.body()), as_it_was.node->loc);
+    const Expr* all = weld::loop(m, parts(m, loop, start, end), builder, f, loop.node->loc);
+    return with_annotations(m, all, loop.node->annotations);
+}
+
+}  // namespace weld
