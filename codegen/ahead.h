@@ -11,7 +11,6 @@ namespace weld::codegen {
 class Ahead {
   public:
     explicit Ahead(For f);
-    bool any() const { return !sites_.empty(); }
 
     /// Emitted where iteration `i` begins, on `state`. `begin(at)` binds the parameters of the body for
     /// iteration `at`, which is at most `last`.

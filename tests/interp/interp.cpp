@@ -2,6 +2,9 @@
 #include "tests/interp/interp.h"
 
 #include <pthread.h>
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
 
 #include <algorithm>
 #include <unordered_map>
@@ -24,12 +27,23 @@ struct Failure {
 };
 struct TooLong {};
 
-// Of module functions inside each other. With the address sanitizer they take 32 KiB each, and where an
-// exception leaves more than 64 MiB of them, it takes what is on the stack next for an error.
+constexpr int kMaxCalls = 20'000;  // of module functions inside each other
+
 #if defined(__SANITIZE_ADDRESS__)
-constexpr int kMaxCalls = 2'000;
+/// The address sanitizer clears 64 MiB of the stack where an exception leaves it, and takes what is used of
+/// the rest next for an error. So all of it is cleared here.
+void clear_stack() {
+    pthread_attr_t attr;
+    void* lowest = nullptr;
+    std::size_t bytes = 0;
+    if (pthread_getattr_np(pthread_self(), &attr)) return;
+    pthread_attr_getstack(&attr, &lowest, &bytes);
+    pthread_attr_destroy(&attr);
+    auto* here = static_cast<char*>(__builtin_frame_address(0));
+    __asan_unpoison_memory_region(here, std::size_t(static_cast<char*>(lowest) + bytes - here));
+}
 #else
-constexpr int kMaxCalls = 20'000;
+void clear_stack() {}
 #endif
 
 /// A datum of a loop, evaluated: element `i` of the walk is at start + i * stride.
@@ -61,7 +75,10 @@ class Interpreter {
   private:
     Value& at(const Symbol* s) { return names_[s->id]; }
     void bind(const Symbol* s, Value v) { names_[s->id] = std::move(v); }
-    [[noreturn]] void fail(int code, const Expr* e) { throw Failure{code, e->loc}; }
+    [[noreturn]] void fail(int code, const Expr* e) {
+        clear_stack();
+        throw Failure{code, e->loc};
+    }
 
     Value eval(const Expr* e) {
         if (++steps_ > options_.max_steps) throw TooLong{};

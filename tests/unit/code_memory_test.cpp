@@ -87,7 +87,11 @@ TEST_CASE("a hundred thousand programs live in a few mappings") {
         right &= call(*programs[std::size_t(n)]) == (n % 2 ? 2 * n : -2 * n);
     CHECK(right);
     programs.clear();
+#if defined(__SANITIZE_ADDRESS__)  // which keeps what the vectors above gave back
     CHECK(mappings().all - before < 100);
+#else
+    CHECK(mappings().all - before < 10);
+#endif
 }
 
 TEST_CASE("programs of any size") {

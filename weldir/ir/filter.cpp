@@ -1,5 +1,7 @@
 #include "weldir/ir/filter.h"
 
+#include "weldir/ir/walk.h"
+
 namespace weld {
 
 std::optional<Filter> filter_of(For f) {
@@ -13,6 +15,12 @@ std::optional<Filter> filter_of(For f) {
     const bool wanted = is_untouched(choice.otherwise());
     if (!wanted && !is_untouched(choice.then())) return {};
     return Filter{lets, choice.cond(), wanted, wanted ? choice.then() : choice.otherwise()};
+}
+
+bool is_known_early(const Filter& filter) {
+    for (std::size_t i = 0; filter.lets && i < filter.lets.size(); ++i)
+        if (!is_movable(filter.lets.value(i))) return false;
+    return is_movable(filter.cond);
 }
 
 }  // namespace weld

@@ -16,4 +16,7 @@ struct Filter {
 };
 std::optional<Filter> filter_of(For f);
 
+/// Lets and condition may be evaluated for many rounds before any of these is done.
+bool is_known_early(const Filter& filter);
+
 }  // namespace weld

@@ -476,7 +476,7 @@ void annotations(Demands& d, const Expr* e) {
                 const std::optional<Filter> filter =
                     e->op == Op::For ? filter_of(e->as<For>()) : std::nullopt;
                 d.that(
-                    filter && is_movable(filter->cond) && !e->annotation(AttrKey::Accumulators),
+                    filter && is_known_early(*filter) && !e->annotation(AttrKey::Accumulators),
                     "rounds are selected by a condition that cannot fail, without which the builder stays");
                 break;
             }

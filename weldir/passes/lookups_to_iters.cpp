@@ -16,7 +16,8 @@
 //
 //     for(xs, B, |b, i, x| merge(b, if(i == 0L, x, x - lookup(xs, i - 1L))))
 // becomes
-//     for(iter(xs, 1L, n, 1L) and iter(xs, 0L, n - 1L, 1L), for(iter(xs, 0L, 1L, 1L), B, as it was), …)
+//     for(zip(iter(xs, 1L, n, 1L), iter(xs, 0L, n - 1L, 1L)), for(iter(xs, 0L, 1L, 1L), B, as it was),
+//       |b, k, z| let i = k + 1L; merge(b, if(i == 0L, z.$0, z.$0 - z.$1)))
 //
 // The index must be a loop's index, or the element of a range with stride 1, plus what does not change in the
 // loop. Lookups in vectors that the loop makes itself, in dictionaries, and inside inner functions are left
@@ -27,7 +28,7 @@
 #include "weldir/ir/walk.h"
 #include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
-#include "weldir/passes/parts.h"
+#include "weldir/passes/subrange.h"
 #include "weldir/passes/vectorize.h"
 
 namespace weld {
@@ -211,9 +212,8 @@ class Converter {
     /// The rounds in which all lookups lie inside walk along with `loop`; those before and behind them are as
     /// they were. Null if an offset is no small number, or all offsets are 0.
     const Expr* with_ends_apart(For loop, WalkFinder& finder) {
-        if (facts_.traits(loop.body().node).size > kMostNodes || holds_table(loop.node->type) ||
-            facts_.traits(loop.body().node).ordered)
-            return nullptr;
+        const Traits& body = facts_.traits(loop.body().node);
+        if (body.ordered || body.size > kMostNodes || holds_table(loop.node->type)) return nullptr;
         if (!std::ranges::all_of(loop.data(), [&](const Expr* d) { return may_be_cut(facts_, d); }))
             return nullptr;
         std::int64_t before = 0;
@@ -244,7 +244,7 @@ class Converter {
         if (!all_to_end) to = name(select_if(Op::Lt, to, from, from, to), "to", lets);
         const Expr* inside = scalar_op(m_, Op::Lt, {from, to});
         const Expr* count = name(scalar_op(m_, Op::Sub, {to, from}), "count", lets);
-        std::vector<const Expr*> data = parts(m_, loop, from, to);
+        std::vector<const Expr*> data = subranges(m_, loop, from, to);
         for (const Walk& w : finder.walks()) {
             const std::int64_t by = *distance(w);
             const Expr* start = by ? scalar_op(m_, Op::Add, {from, i64(by)}) : from;
@@ -255,9 +255,9 @@ class Converter {
         const Expr* middle = with_data(loop, data, finder, from);
         if (!can_vectorize(m_, facts_, middle)) return nullptr;
         const Expr* start = with_room(loop, n);
-        const Expr* first = before ? rounds(m_, loop, i64(0), from, start) : start;
+        const Expr* first = before ? loop_over_subrange(m_, loop, i64(0), from, start) : start;
         const Expr* all = with_builder(middle, first);
-        if (!all_to_end) all = rounds(m_, loop, to, n, all);
+        if (!all_to_end) all = loop_over_subrange(m_, loop, to, n, all);
         return block(m_, lets, all, loop.node->loc);
     }
 

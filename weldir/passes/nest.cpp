@@ -25,7 +25,7 @@
 #include "weldir/ir/walk.h"
 #include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
-#include "weldir/passes/parts.h"
+#include "weldir/passes/subrange.h"
 
 namespace weld {
 
@@ -112,7 +112,8 @@ class Nester {
         const Expr* rounds = if_(m_, enough, scalar_op(m_, Op::Div, {n, columns}), i64(0));
         rounds = named(rounds, "rounds", lets);
         const Expr* from = named(scalar_op(m_, Op::Mul, {rounds, columns}), "from", lets);
-        return block(m_, lets, weld::rounds(m_, loop, from, n, nest(loop, rounds, columns)), loop.node->loc);
+        return block(m_, lets, loop_over_subrange(m_, loop, from, n, nest(loop, rounds, columns)),
+                     loop.node->loc);
     }
 
     /// The elements of `z` in the inner loop as the whole loop has them: those that count go on from `start`.
@@ -139,7 +140,7 @@ class Nester {
         body = with_index(m_, loop.index_param(), start, j, body);
         const Symbol* z = m_.symbol(loop.elem_param()->name, loop.elem_param()->type);
         body = let(m_, loop.elem_param(), element(loop, z, start), body);
-        std::vector<const Expr*> data = parts(m_, loop, start, end);
+        std::vector<const Expr*> data = subranges(m_, loop, start, end);
         for (std::size_t i = 0; i < data.size(); ++i)
             if (counts_from_zero(loop.data()[i]))
                 data[i] = range_iter(m_, IterKind::Scalar, i64(0), columns, i64(1), 0, data[i]->loc);

@@ -186,8 +186,8 @@ class Runner {
         return any;
     }
 
-    /// What is read last, and what is known early, may change with every pass: what `reuse` and `prefetch`
-    /// found holds until then.
+    /// What is read last, and what is known early, may change with every pass: what `reuse`, `prefetch`
+    /// and `select-rounds` found holds until then.
     void forget_found(const PassInfo& pass) {
         const bool moves =
             pass.run_module != reuse && pass.run_module != tail_calls && pass.run != select_rounds;

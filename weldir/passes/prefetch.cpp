@@ -19,6 +19,7 @@
 #include "weldir/ir/builder.h"
 #include "weldir/ir/keys.h"
 #include "weldir/ir/walk.h"
+#include "weldir/passes/cheap.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {
@@ -73,13 +74,7 @@ class Body {
 
     /// With the lets that it reads.
     bool is_cheap(const Expr* e, std::vector<const Symbol*>* read) const {
-        if (size_of_tree(e) + 4 * read->size() > kLargestKey || !is_movable(e)) return false;
-        bool simple = true;
-        visit(e, [&](const Expr* part) {
-            simple &= part->op != Op::For && part->op != Op::Iterate && part->op != Op::Call &&
-                      part->op != Op::Sort && !part->type->holds_builder;
-        });
-        if (!simple) return false;
+        if (size_of_tree(e) + 4 * read->size() > kLargestKey || !is_straight_line(e)) return false;
         for (const Symbol* s : free_symbols(e)) {
             const auto at = bound_.find(s);
             if (s == loop_.builder_param()) return false;

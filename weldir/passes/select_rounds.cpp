@@ -11,6 +11,7 @@
 #include "weldir/ir/builder.h"
 #include "weldir/ir/filter.h"
 #include "weldir/ir/walk.h"
+#include "weldir/passes/cheap.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {
@@ -21,11 +22,8 @@ constexpr std::string_view kRounds = "4096";   // their elements stay in the cac
 constexpr std::size_t kLargestCondition = 24;  // nodes, with the lets before it
 
 bool is_plain(const Expr* e) {
-    bool plain = is_movable(e);
-    visit(e, [&](const Expr* part) {
-        plain &= part->op != Op::For && part->op != Op::Iterate && part->op != Op::Call &&
-                 part->op != Op::Sort && part->op != Op::Kernel;
-    });
+    bool plain = is_straight_line(e);
+    visit(e, [&](const Expr* part) { plain &= part->op != Op::Kernel; });
     return plain;
 }
 

@@ -1,4 +1,5 @@
-// Loops over a part of the elements that a loop goes over.
+// Loops over a subrange of the elements that a loop goes over: for passes that take loops apart (peeling,
+// tiling).
 #pragma once
 
 #include <vector>
@@ -14,11 +15,11 @@ bool may_be_cut(Facts& facts, const Expr* datum);
 bool holds_table(const Type* t);
 
 /// The elements [start, end) of a datum that may be cut.
-const Expr* part(Module& m, const Expr* datum, const Expr* start, const Expr* end);
-std::vector<const Expr*> parts(Module& m, For loop, const Expr* start, const Expr* end);
+const Expr* subrange(Module& m, const Expr* datum, const Expr* start, const Expr* end);
+std::vector<const Expr*> subranges(Module& m, For loop, const Expr* start, const Expr* end);
 
 /// The rounds [start, end) of `loop`, on `builder`: a copy, whose index begins at `start`.
-const Expr* rounds(Module& m, For loop, const Expr* start, const Expr* end, const Expr* builder);
+const Expr* loop_over_subrange(Module& m, For loop, const Expr* start, const Expr* end, const Expr* builder);
 
 /// `body` where `index` is `start + k`.
 const Expr* with_index(Module& m, const Symbol* index, const Expr* start, const Symbol* k, const Expr* body);

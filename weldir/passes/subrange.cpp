@@ -1,4 +1,4 @@
-#include "weldir/passes/parts.h"
+#include "weldir/passes/subrange.h"
 
 #include "weldir/ir/walk.h"
 #include "weldir/passes/lengths.h"
@@ -23,7 +23,7 @@ static const Expr* sum(Module& m, const Expr* a, const Expr* b) {
     return is_int(a, 0) ? b : scalar_op(m, Op::Add, {a, b});
 }
 
-const Expr* part(Module& m, const Expr* datum, const Expr* start, const Expr* end) {
+const Expr* subrange(Module& m, const Expr* datum, const Expr* start, const Expr* end) {
     const Iter it = datum->as<Iter>();
     const Expr* own = it && it.shape().bounded ? it.start() : int_literal(m, m.types.i64(), 0);
     const Expr* bounds[] = {sum(m, own, start), sum(m, own, end), int_literal(m, m.types.i64(), 1)};
@@ -32,9 +32,9 @@ const Expr* part(Module& m, const Expr* datum, const Expr* start, const Expr* en
     return iter(m, IterKind::Scalar, it ? it.data() : datum, bounds, 0, datum->loc);
 }
 
-std::vector<const Expr*> parts(Module& m, For loop, const Expr* start, const Expr* end) {
+std::vector<const Expr*> subranges(Module& m, For loop, const Expr* start, const Expr* end) {
     std::vector<const Expr*> all;
-    for (const Expr* d : loop.data()) all.push_back(part(m, d, start, end));
+    for (const Expr* d : loop.data()) all.push_back(subrange(m, d, start, end));
     return all;
 }
 
@@ -42,12 +42,12 @@ const Expr* with_index(Module& m, const Symbol* index, const Expr* start, const 
     return mentions(body, index) ? let(m, index, sum(m, start, var(m, k)), body) : body;
 }
 
-const Expr* rounds(Module& m, For loop, const Expr* start, const Expr* end, const Expr* builder) {
+const Expr* loop_over_subrange(Module& m, For loop, const Expr* start, const Expr* end, const Expr* builder) {
     const Lambda as_it_was = fresh(m, loop.body().node)->as<Lambda>();
     const Symbol *i = as_it_was.param(1), *k = m.symbol(i->name, i->type);
     const Expr* f = lambda(m, {as_it_was.param(0), k, as_it_was.param(2)},
                            with_index(m, i, start, k, as_it_was.body()), as_it_was.node->loc);
-    const Expr* all = weld::loop(m, parts(m, loop, start, end), builder, f, loop.node->loc);
+    const Expr* all = weld::loop(m, subranges(m, loop, start, end), builder, f, loop.node->loc);
     return with_annotations(m, all, loop.node->annotations);
 }
 
