@@ -82,12 +82,14 @@ static void write_failure(const std::string& path, const Sample& s, const std::s
     });
 }
 
-static void report_failure(std::uint64_t seed, const std::string& message, const FuzzOptions& options) {
+static void report_failure(std::uint64_t seed, const std::string& message, const FuzzOptions& options,
+                           bool may_shrink = true) {
     Sample s;
     interp::on_big_stack([&] { s = sample_of(seed); });
     fmt::print("seed {}: {}\n", seed, message.substr(0, 2000));
     const std::string path = fmt::format("{}/failing-{}.weld", options.out, seed);
     write_failure(path, s, message);  // shrinking may take long
+    if (!may_shrink) return;
     const std::string kind = kind_of(message);
     std::string last = message;
     interp::on_big_stack([&] {
@@ -125,7 +127,8 @@ int fuzz(const FuzzOptions& options) {
             ++seed;
         }
         if (!out.ended_badly.empty()) {
-            report_failure(seed++, out.ended_badly, options);
+            report_failure(seed++, out.ended_badly, options,
+                           !out.timed_out);  // every attempt would take as long
             ++failures;
         }
     }

@@ -76,6 +76,7 @@ Isolated run_isolated(const std::function<void(const std::function<void(const st
     close(ends[1]);
     if (!read_reports(ends[0], seconds, out.reports)) {
         kill(child, SIGKILL);
+        out.timed_out = true;
         out.ended_badly = "no end after " + std::to_string(seconds) + " s";
     }
     close(ends[0]);

@@ -10,6 +10,7 @@ namespace weld::driver {
 struct Isolated {
     std::vector<std::string> reports;  ///< in order
     std::string ended_badly;           ///< empty, or `signal 11 (Segmentation fault)`, `no end after 30 s`
+    bool timed_out = false;
 };
 
 /// Forks; the child calls `work` on a big stack and may report any number of texts; waits for it at most so

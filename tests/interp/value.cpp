@@ -61,6 +61,7 @@ static int compare_any(const Type* type, const Value& a, const Value& b, bool to
                 return compare_scalars(type->scalar, a.items()[i].bits, b.items()[i].bits, total);
             });
         case TypeKind::Vec:
+            if (total && &a.items() == &b.items()) return 0;  // long keys are often one vector
             return compare_lists(a.items(), b.items(), [&](std::size_t i) {
                 return compare_any(type->elem(), a.items()[i], b.items()[i], total);
             });

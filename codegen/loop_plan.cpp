@@ -1,0 +1,320 @@
+#include "codegen/loop_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "codegen/builders/counters.h"
+#include "codegen/loops.h"
+#include "weldir/ir/builder.h"
+
+namespace weld::codegen {
+
+std::uint32_t chosen(For f, AttrKey key, std::uint32_t otherwise) {
+    const Annotation* a = f.node->annotation(key);
+    return a ? std::uint32_t(a->number) : otherwise;
+}
+
+std::vector<std::int32_t> counts;  // by vecmerger: counts_at_most
+std::int64_t cost = 1;
+
+Lanes LoopPlan::form(Lanes outer) const {
+    const Type* t = f.builder()->type;
+    const bool arrays = outer.arrays || any_builder(t, [](const BuilderInfo& b) { return b.keeps_merges; });
+    if (step == 1) {
+        const bool tables = outer.tables || any_builder(t, [](const BuilderInfo& b) { return b.probes; });
+        return {outer.lanes, outer.accumulators, 0, tables, arrays};
+    }
+    if (one_by_one) return {std::uint32_t(step), 1, chosen(f, AttrKey::Groups, 0), false, arrays};
+    return {std::uint32_t(step), chosen(f, AttrKey::Accumulators, 1), 0, false, arrays};
+}
+
+/// Whether a simd loop with this body can do a round on some of the lanes: no loops, calls or builders of
+/// its own, every merge on `lanes` lanes.
+static bool has_plain_lanes(const Expr* body, std::uint32_t lanes) {
+    bool plain = true;
+    visit(body, [&](const Expr* e) {
+        switch (e->op) {
+            case Op::Lambda:
+            case Op::NewBuilder:
+            case Op::Result:
+            case Op::Call:
+            case Op::Kernel: plain = false; break;
+            case Op::Merge: plain &= !e->type->holds_simd && lanes_in(e->arg(1)->type) == lanes; break;
+            case Op::Block:
+                for (const Expr* v : e->as<Block>().values()) plain &= !v->type->holds_builder;
+                break;
+            default: break;
+        }
+    });
+    return plain;
+}
+
+For loop_with_tail(For f) {
+    const For lanes = f.builder()->as<For>();
+    const Annotation* tail = f.node->annotation(AttrKey::Tail);
+    if (!lanes || !tail || tail->text != "masked") return {};
+    if (lanes.data().size() > f.data().size()) return {};
+    std::uint32_t n = 0;
+    for (std::size_t i = 0; i < lanes.data().size(); ++i) {
+        const Iter full = lanes.data()[i]->as<Iter>(), rest = f.data()[i]->as<Iter>();
+        if (!full || !rest || full.shape().kind != IterKind::Simd || rest.shape().kind != IterKind::Fringe)
+            return {};
+        if (i > 0 && full.lanes() != n) return {};
+        n = full.lanes();
+        if (rest.lanes() != n || full.node->num_args != rest.node->num_args) return {};
+        for (std::size_t k = 0; k < full.node->num_args; ++k)
+            if (!same(full.node->arg(k), rest.node->arg(k))) return {};
+        if (full.shape().bounded && !is_int(full.stride(), 1)) return {};
+    }
+    return n <= 64 && has_plain_lanes(lanes.body().body(), n) ? lanes : For{};
+}
+
+static bool is_literal(const Expr* e, std::uint64_t bits) {
+    return e->op == Op::Literal && e->attr.bits == bits;
+}
+
+/// Evaluates start, end and stride, fails if they are wrong, and gives the number of iterations. `before`:
+/// how many elements the datum before has, or null.
+static llvm::Value* bounded_count(Emitter& e, Walk& w, llvm::Value* len, llvm::Value* before) {
+    auto& ir = e.ir;
+    llvm::Value* start = e.emit1(w.iter.start());
+    llvm::Value* end = e.emit1(w.iter.end());
+    llvm::Value* stride = e.emit1(w.iter.stride());
+    const bool unit_stride = is_literal(w.iter.stride(), 1);
+    if (!is_literal(w.iter.start(), 0)) w.start = start;
+    if (!unit_stride) w.stride = stride;
+    if (!len && !w.start && unit_stride && end == before) return end;
+    llvm::Value* wrong = ir.CreateICmpSGT(start, end);
+    if (len)
+        wrong =
+            ir.CreateOr(wrong, ir.CreateOr(ir.CreateICmpSLT(start, e.c64(0)), ir.CreateICmpSGT(end, len)));
+    llvm::Value* span = ir.CreateSub(end, start);  // unsigned: a range may have any start and end
+    llvm::Value* divisor = stride;
+    if (!unit_stride) {
+        llvm::Value* bad = ir.CreateICmpSLT(stride, e.c64(1));
+        divisor = ir.CreateSelect(bad, e.c64(1), stride);
+        wrong = ir.CreateOr(wrong, ir.CreateOr(bad, ir.CreateIsNotNull(ir.CreateURem(span, divisor))));
+    }
+    llvm::Value* count = unit_stride ? span : ir.CreateUDiv(span, divisor);
+    if (!len) wrong = ir.CreateOr(wrong, ir.CreateICmpSLT(count, e.c64(0)));
+    auto *fails = e.block("bounds"), *on = e.block("on");
+    ir.CreateCondBr(wrong, fails, on);
+    ir.SetInsertPoint(fails);
+    e.call("weld_rt_fail_bounds",
+           {e.task, e.at(w.iter.node->loc), start, end, stride, len ? len : e.c64(-1)});
+    ir.CreateBr(e.fail_exit());
+    ir.SetInsertPoint(on);
+    return count;
+}
+
+static llvm::Value* spilled(Emitter& e, const Leaves& vec) {
+    llvm::Value* room = e.slot(16, 8);
+    e.ir.CreateStore(vec[0], room);
+    e.ir.CreateStore(vec[1], e.address(room, 8));
+    return room;
+}
+
+/// The same for nditer, whose end and stride are evaluated and say nothing.
+static llvm::Value* nd_count(Emitter& e, Walk& w) {
+    w.start = e.emit1(w.iter.start());
+    e.emit1(w.iter.end());
+    e.emit1(w.iter.stride());
+    w.nd_shape = e.emit(w.iter.nd_shape());
+    w.nd_strides = e.emit(w.iter.nd_strides());
+    llvm::Value* rounds =
+        e.call("weld_rt_nd_rounds", {e.task, spilled(e, w.nd_shape), spilled(e, w.nd_strides), w.start,
+                                     w.vec[1], e.at(w.iter.node->loc)});
+    e.leave_if(e.ir.CreateICmpSLT(rounds, e.c64(0)));
+    return rounds;
+}
+
+/// Evaluates a datum; gives how many elements it has.
+static llvm::Value* begin_walk(Emitter& e, const Expr* data, Walk& w, llvm::Value* before) {
+    w.iter = data->as<Iter>();
+    w.yields = data->type->elem();
+    if (!w.iter) {
+        w.vec = e.emit(data);
+        return w.vec[1];
+    }
+    const IterShape shape = w.iter.shape();
+    if (!shape.range) w.vec = e.emit(w.iter.data());
+    if (!shape.bounded) return w.vec[1];
+    if (shape.nd) return nd_count(e, w);
+    return bounded_count(e, w, shape.range ? nullptr : w.vec[1], before);
+}
+
+static void for_each_builder(const Emitter& e, const Type* t, int& leaf, int& number,
+                             const std::function<void(const Type*, int, int)>& fn) {
+    if (t->is_builder()) fn(t, leaf, number++);
+    if (t->is_struct())
+        for (const Type* f : t->args) for_each_builder(e, f, leaf, number, fn);
+    else leaf += e.num_leaves(t);
+}
+
+void for_each_builder(const Emitter& e, const Type* state,
+                      const std::function<void(const Type*, int leaf, int number)>& fn) {
+    int leaf = 0, number = 0;
+    for_each_builder(e, state, leaf, number, fn);
+}
+
+/// By vecmerger of the loop, depth first.
+static std::vector<std::int32_t> counts_per_iteration(const Emitter& e, For f) {
+    std::vector<std::int32_t> counts;
+    for_each_builder(e, f.builder()->type, [&](const Type* t, int, int) {
+        if (info(t).indexed) counts.push_back(counts_at_most(f, t));
+    });
+    return counts;
+}
+
+/// By builder in `start`: what `@(size:given)` says, or null.
+static void given_sizes(Emitter& e, const Expr* start, std::vector<llvm::Value*>& sizes) {
+    if (start->type->is_struct()) {
+        for (std::size_t i = 0; i < start->type->args.size(); ++i) {
+            if (start->op == Op::MakeStruct) given_sizes(e, start->arg(i), sizes);
+            else sizes.resize(sizes.size() + std::size_t(num_builders(start->type->args[i])));
+        }
+        return;
+    }
+    if (!start->type->is_builder()) return;
+    const Annotation* size = start->op == Op::NewBuilder ? start->annotation(AttrKey::Size) : nullptr;
+    sizes.push_back(size && size->text == "given" ? e.emit1(start->arg(0)) : nullptr);
+}
+
+For last_loop(For f) {
+    const Expr* end = f.body().body();
+    if (const Block b = end->as<Block>()) end = b.result();
+    return end->as<For>();
+}
+
+/// A loop that only holds a loop, each round of which appends once.
+static bool is_tiled(For f) {
+    if (!f.node->annotation(AttrKey::Tile) || !f.node->type->is_builder() || !info(f.node->type).lists_merges)
+        return false;
+    const For inner = last_loop(f);
+    const Var into = inner ? inner.builder()->as<Var>() : Var{};
+    return into && into.symbol() == f.builder_param() && merges_per_iteration(inner)[0] == 1;
+}
+
+LoopPlan make_plan(Emitter& e, For f, For rest) {
+    LoopPlan plan{f};
+    plan.by_elements = bool(rest);
+    llvm::Value* elements = nullptr;
+    for (const Expr* data : f.data()) {
+        Walk& w = plan.walks.emplace_back();
+        llvm::Value* n = begin_walk(e, data, w, elements);
+        if (elements && n != elements)
+            e.fail_if(e.ir.CreateICmpNE(n, elements), kWeldMismatchedZipSize, f.node->loc, elements, n);
+        elements = n;
+    }
+    plan.count = elements;
+    if (Iter it = plan.walks[0].iter; it && it.shape().kind != IterKind::Scalar) {
+        llvm::Value* width = e.c64(it.lanes());
+        llvm::Value* steps = e.ir.CreateUDiv(elements, width);
+        if (it.shape().kind == IterKind::Simd) {
+            if (!rest) plan.count = steps;
+            plan.step = it.lanes();
+        } else {
+            plan.base = e.ir.CreateMul(steps, width);
+            plan.count = e.ir.CreateSub(elements, plan.base);
+        }
+    }
+    plan.appends = merges_per_iteration(f);
+    given_sizes(e, f.builder(), plan.given);
+    if (is_tiled(f)) plan.tiled = plan.given[0];
+    plan.counts = counts_per_iteration(e, f);
+    plan.cost = cost_of(f.body().body());
+    if (rest) {
+        const std::vector<std::int32_t> each = merges_per_iteration(rest);
+        for (std::size_t k = 0; k < each.size(); ++k)
+            plan.appends[k] = plan.appends[k] == each[k] * plan.step ? each[k] : -1;
+        plan.cost = std::max<std::int64_t>(1, plan.cost / plan.step);
+    }
+    if (rest && f.node->annotation(AttrKey::Groups)) {
+        LoopPlan scalar = make_plan(e, rest, {});
+        scalar.count = scalar.base = nullptr;
+        scalar.appends = plan.appends;
+        plan.cost = scalar.cost;
+        plan.one_by_one = std::make_shared<const LoopPlan>(std::move(scalar));
+    }
+    return plan;
+}
+
+Leaves leaves_of(const LoopPlan& plan) {
+    Leaves all;
+    for (const Walk& w : plan.walks) {
+        all.append(w.vec);
+        if (w.start) all.push_back(w.start);
+        if (w.stride) all.push_back(w.stride);
+        all.append(w.nd_shape);
+        all.append(w.nd_strides);
+    }
+    if (plan.base) all.push_back(plan.base);
+    if (plan.tiled) all.push_back(plan.tiled);
+    if (plan.one_by_one) all.append(leaves_of(*plan.one_by_one));
+    return all;
+}
+
+LoopPlan moved(const LoopPlan& plan, const Leaves& values) {
+    LoopPlan there = plan;
+    there.given.assign(plan.given.size(), nullptr);  // room has been made
+    std::size_t at = 0;
+    const auto take = [&](llvm::Value*& v) { v = values[at++]; };
+    for (Walk& w : there.walks) {
+        for (llvm::Value*& v : w.vec) take(v);
+        if (w.start) take(w.start);
+        if (w.stride) take(w.stride);
+        for (llvm::Value*& v : w.nd_shape) take(v);
+        for (llvm::Value*& v : w.nd_strides) take(v);
+    }
+    if (there.base) take(there.base);
+    if (there.tiled) take(there.tiled);
+    if (plan.one_by_one)
+        there.one_by_one = std::make_shared<const LoopPlan>(
+            moved(*plan.one_by_one, Leaves(values.begin() + at, values.end())));
+    return there;
+}
+
+static llvm::Value* lane_numbers(Emitter& e, std::uint32_t n) {
+    std::vector<llvm::Constant*> k;
+    for (std::uint32_t i = 0; i < n; ++i) k.push_back(e.c64(i));
+    return llvm::ConstantVector::get(k);
+}
+
+llvm::Value* position(Emitter& e, const LoopPlan& plan, const Walk& w, llvm::Value* i) {
+    auto& ir = e.ir;
+    llvm::Value* at = plan.step == 1 ? i : ir.CreateMul(i, e.c64(plan.step), "", true, true);
+    if (plan.base) at = ir.CreateAdd(at, plan.base, "", true, true);
+    if (!w.nd_shape.empty())
+        at = e.call("weld_rt_nd_offset", {spilled(e, w.nd_shape), spilled(e, w.nd_strides), at});
+    // Places are not negative, but the numbers of a range may be, and may lie farther apart than an i64.
+    const bool is_place = !w.vec.empty() && w.nd_shape.empty(), is_far = w.vec.empty() && w.start && w.stride;
+    if (w.stride) at = ir.CreateMul(at, w.stride, "", !is_far, !is_far);
+    if (w.start) at = ir.CreateAdd(at, w.start, "", is_place, !is_far);
+    return at;
+}
+
+Leaves read(Emitter& e, const LoopPlan& plan, const Walk& w, llvm::Value* i) {
+    auto& ir = e.ir;
+    llvm::Value* at = position(e, plan, w, i);
+    const bool simd = w.yields->is_simd();
+    llvm::Value* lane_offsets = nullptr;
+    if (simd && (w.vec.empty() || w.stride)) {
+        lane_offsets = lane_numbers(e, w.yields->lanes);
+        if (w.stride)
+            lane_offsets = ir.CreateMul(lane_offsets, ir.CreateVectorSplat(w.yields->lanes, w.stride));
+    }
+    if (w.vec.empty())
+        return {simd ? ir.CreateAdd(ir.CreateVectorSplat(w.yields->lanes, at), lane_offsets) : at};
+    const Type* elem = w.iter ? w.iter.data()->type->elem() : w.yields;
+    if (!lane_offsets && simd && e.tail.mask) return {e.load_tail(w.yields, e.element(w.vec[0], elem, at))};
+    if (!lane_offsets) return e.load(w.yields, e.element(w.vec[0], elem, at));
+    llvm::Value* lanes =
+        llvm::PoisonValue::get(llvm::FixedVectorType::get(e.unit.lower(elem->scalar), w.yields->lanes));
+    for (std::uint64_t k = 0; k < w.yields->lanes; ++k) {
+        llvm::Value* index = ir.CreateAdd(at, ir.CreateExtractElement(lane_offsets, k));
+        lanes = ir.CreateInsertElement(lanes, e.load(elem, e.element(w.vec[0], elem, index))[0], k);
+    }
+    return {lanes};
+}
+
+}  // namespace weld::codegen

@@ -1,0 +1,60 @@
+// A loop as it stands in one function: what it goes over, evaluated, and what its builders take per
+// iteration.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "codegen/emit.h"
+#include "weldir/ir/facts.h"
+
+namespace weld::codegen {
+
+/// What a pass chose for the loop, or `otherwise`.
+std::uint32_t chosen(For f, AttrKey key, std::uint32_t otherwise);
+
+/// One loop as it stands in one function: its data, evaluated, and how many iterations there are.
+struct LoopPlan {
+    For f;
+    std::vector<Walk> walks;
+    llvm::Value* count = nullptr;  ///< iterations; a simd iteration takes `step` elements
+    std::int64_t step = 1;
+    bool by_elements = false;      ///< `count` is of elements: the last round of lanes may be partial
+    llvm::Value* base = nullptr;   ///< elements before the first (fringe)
+    llvm::Value* tiled = nullptr;  ///< `@(tile:…)`: how often the loop inside goes on, in each round
+    /// The scalar loop over the same elements, which goes on when a table has more keys than a loop over
+    /// lanes holds (codegen/builders/groups.h); null otherwise.
+    std::shared_ptr<const LoopPlan> one_by_one;
+    std::vector<std::int32_t> appends;  ///< by builder: merges per iteration, negative where that varies
+    std::vector<llvm::Value*> given;    ///< by builder: the same, as the program says; or null
+    std::vector<std::int32_t> counts;   ///< by vecmerger: counts_at_most
+    std::int64_t cost = 1;              ///< of an iteration, in picoseconds
+
+    /// What the state is like inside the loop, where it is `outer` around it.
+    Lanes form(Lanes outer) const;
+};
+
+/// The simd loop that `f` finishes, if the two can be one loop whose last round has a mask.
+For loop_with_tail(For f);
+
+/// Evaluates the data. `rest`: the loop over the fringe that is done with `f`, if not null.
+LoopPlan make_plan(Emitter& e, For f, For rest);
+
+/// What an outlined body needs of the data, in a fixed order.
+Leaves leaves_of(const LoopPlan& plan);
+/// The same plan in a callee, where its values are `values` (in the order of leaves_of).
+LoopPlan moved(const LoopPlan& plan, const Leaves& values);
+
+/// Which element, or number of a range, `w` is at in iteration `i`.
+llvm::Value* position(Emitter& e, const LoopPlan& plan, const Walk& w, llvm::Value* i);
+/// The element of `w` at iteration `i`.
+Leaves read(Emitter& e, const LoopPlan& plan, const Walk& w, llvm::Value* i);
+
+/// The loop that the body of `f` ends with, or null.
+For last_loop(For f);
+
+/// Calls `fn(builder type, first leaf, number of the builder)` for each builder in the state of a loop.
+void for_each_builder(const Emitter& e, const Type* state,
+                      const std::function<void(const Type*, int leaf, int number)>& fn);
+
+}  // namespace weld::codegen

@@ -1,0 +1,413 @@
+#include "codegen/rounds.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "codegen/ahead.h"
+#include "codegen/builders/groups.h"
+#include "codegen/loops.h"
+#include "weldir/ir/builder.h"
+#include "weldir/ir/facts.h"
+#include "weldir/ir/filter.h"
+
+namespace weld::codegen {
+
+/// Vectors of a vecmerger up to this many bytes are merged into by turns with copies.
+static constexpr std::int64_t kSpreadBytes = 16 << 10;
+/// The capacity of an appender whose room has been made: merges need not look.
+static constexpr std::int64_t kEnough = std::numeric_limits<std::int64_t>::max();
+/// Appenders that take a fixed number of values per iteration, whose room has been made: their first leaves.
+static std::vector<int> roomy_appenders(const Emitter& e, const LoopPlan& plan) {
+    std::vector<int> at;
+    for_each_builder(e, plan.f.builder()->type, [&](const Type* b, int first, int k) {
+        if (kept_merges(b) && plan.appends[std::size_t(k)] >= 0) at.push_back(first);
+    });
+    return at;
+}
+
+static TailRound tail_round(Emitter& e, llvm::Value* count, std::int64_t lanes) {
+    if (!e.unit.target.packs) {  // masks are lanes themselves
+        std::vector<llvm::Constant*> numbers;
+        for (std::int64_t k = 0; k < lanes; ++k) numbers.push_back(e.ir.getInt8(std::uint8_t(k)));
+        llvm::Value* all = e.ir.CreateVectorSplat(unsigned(lanes), e.ir.CreateTrunc(count, e.unit.i8));
+        return {count, e.ir.CreateICmpULT(llvm::ConstantVector::get(numbers), all)};
+    }
+    auto* bits = llvm::IntegerType::get(e.unit.ctx, unsigned(lanes));
+    llvm::Value* others = e.ir.CreateTrunc(e.ir.CreateSub(e.c64(lanes), count), bits);
+    llvm::Value* mask = e.ir.CreateLShr(llvm::Constant::getAllOnesValue(bits), others);
+    return {count, e.ir.CreateBitCast(mask, llvm::FixedVectorType::get(e.ir.getInt1Ty(), unsigned(lanes)))};
+}
+
+namespace {
+
+/// Emits the iterations of a loop, on a state that begins and ends in the emitter's present form.
+class RangeEmitter {
+  public:
+    /// `may_be_long`: it has to look whether to stop.
+    RangeEmitter(Emitter& e, const LoopPlan& plan, bool may_be_long)
+        : e_(e), plan_(plan), type_(plan.f.builder()->type), may_be_long_(may_be_long) {}
+
+    /// The iterations [lo, hi). `collect`: see Emitter::collect_check.
+    Leaves emit(llvm::Value* lo, llvm::Value* hi, const Leaves& state, bool collect) {
+        if (plan_.tiled) return by_tiles(lo, hi, state);
+        if (!plan_.one_by_one) return all(lo, hi, state, collect);
+        ++e_.loop_depth;
+        const auto [at, after] = while_groups_fit(lo, hi, state);
+        --e_.loop_depth;
+        return RangeEmitter(e_, *plan_.one_by_one, may_be_long_).emit(at, hi, after, collect);
+    }
+
+  private:
+    Leaves all(llvm::Value* lo, llvm::Value* hi, Leaves state, bool collect) {
+        const Lanes outer = e_.lanes, widest = plan_.form(outer);
+        const bool changes = widest != outer, on_lanes = changes && plan_.step != 1;
+        Lanes form = widest;
+        if (on_lanes) form.accumulators = 1;
+        if (changes) state = into(form, state);
+        const Leaves before = state;
+        const std::vector<int> roomy = roomy_appenders(e_, plan_);
+        for (int leaf : roomy) state[std::size_t(leaf) + 2] = e_.c64(kEnough);
+        llvm::Value* rest = nullptr;
+        if (plan_.by_elements) {
+            rest = e_.ir.CreateURem(hi, e_.c64(plan_.step));
+            lo = e_.ir.CreateUDiv(lo, e_.c64(plan_.step));
+            hi = e_.ir.CreateUDiv(hi, e_.c64(plan_.step));
+        }
+        ++e_.loop_depth;
+        if (on_lanes && widest.accumulators > 1) state = unrolled(widest, &lo, hi, state);
+        if (is_spread()) lo = spread(lo, hi, state);
+        if (is_sum_of_lanes()) state = by_turns(&lo, hi, state);
+        const Ahead ahead(plan_.f);
+        const bool counts = std::ranges::any_of(plan_.counts, [](std::int32_t most) { return most > 0; });
+        const bool outer_counts = std::exchange(e_.may_count_narrowly, counts);
+        if (plan_.f.node->annotation(AttrKey::Selection)) {
+            state = selected(lo, hi, state, ahead, collect);
+        } else {
+            state = rounds(lo, hi, 1, state, [&](llvm::Value* i, const Leaves& s) {
+                llvm::Value* last = e_.ir.CreateSub(hi, e_.c64(1));
+                fetch_rows(i, last);
+                if (plan_.step == 1) ahead.emit(e_, i, last, s, [&](llvm::Value* at) { begin(at); });
+                const Leaves next = iteration(i, s);
+                if (collect) e_.collect_check(type_, [&] { return next; });
+                return next;
+            });
+        }
+        if (rest) state = partial_round(hi, rest, state);
+        e_.may_count_narrowly = outer_counts;
+        --e_.loop_depth;
+        for (int leaf : roomy) state[std::size_t(leaf) + 2] = before[std::size_t(leaf) + 2];
+        return changes ? into(outer, state) : state;
+    }
+
+    /// The iterations [lo, hi) by blocks: first the numbers, in the block, of those in which the condition
+    /// holds are noted, in a vector that every iteration writes to and only these move on in; then these are
+    /// done.
+    Leaves selected(llvm::Value* lo, llvm::Value* hi, const Leaves& state, const Ahead& ahead, bool collect) {
+        auto& ir = e_.ir;
+        const Filter filter = *filter_of(plan_.f);
+        const std::int64_t size = plan_.f.node->annotation(AttrKey::Selection)->number;
+        llvm::Type* number = ir.getInt16Ty();
+        llvm::Value* numbers = e_.slot(2 * (size + 1), 64);
+        const auto place = [&](llvm::Value* n) { return ir.CreateGEP(number, numbers, n); };
+        const auto note = [&](llvm::Value* from, llvm::Value* i, llvm::Value* n) {
+            begin(i);
+            emit_lets_for(filter.cond, filter.lets);
+            llvm::Value* holds = e_.emit1(filter.cond);
+            if (!filter.wanted) holds = ir.CreateNot(holds);
+            ir.CreateStore(ir.CreateTrunc(ir.CreateSub(i, from), number), place(n));
+            return ir.CreateAdd(n, ir.CreateZExt(holds, ir.getInt64Ty()), "", true, true);
+        };
+        const std::vector<bool> fixed(state.size(), false);
+        return rounds(lo, hi, size, state, [&](llvm::Value* from, const Leaves& before) {
+            llvm::Value* after = ir.CreateAdd(from, e_.c64(size), "", true, true);
+            after = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, after, hi);
+            llvm::Value* count = e_.counted_loop(
+                from, after, 1, {e_.c64(0)}, {false},
+                [&](llvm::Value* i, const Leaves& n) { return Leaves{note(from, i, n[0])}; })[0];
+            llvm::Value* last = ir.CreateSub(count, e_.c64(1));
+            const auto round = [&](llvm::Value* n) {
+                llvm::Value* in_block = ir.CreateZExt(ir.CreateLoad(number, place(n)), ir.getInt64Ty());
+                return ir.CreateAdd(from, in_block, "", true, true);
+            };
+            const auto work = [&](llvm::Value* n, const Leaves& now) {
+                ahead.emit(e_, n, last, now, [&](llvm::Value* at) { begin(round(at)); });
+                e_.names[plan_.f.builder_param()] = now;
+                begin(round(n));
+                if (filter.lets) e_.emit_lets_of(filter.lets);
+                const Leaves next = e_.emit(filter.work);
+                if (collect) e_.collect_check(type_, [&] { return next; });
+                return next;
+            };
+            return e_.counted_loop(e_.c64(0), count, 1, before, fixed, work);
+        });
+    }
+
+    /// Binds those of `lets` that `e` reads.
+    void emit_lets_for(const Expr* e, Block lets) {
+        if (!lets) return;
+        std::vector<const Symbol*> read = free_symbols(e);
+        std::vector<bool> needed(lets.size());
+        for (std::size_t i = lets.size(); i-- > 0;) {
+            needed[i] = std::ranges::find(read, lets.symbol(i)) != read.end();
+            if (needed[i]) std::ranges::copy(free_symbols(lets.value(i)), std::back_inserter(read));
+        }
+        for (std::size_t i = 0; i < lets.size(); ++i)
+            if (needed[i]) e_.names[lets.symbol(i)] = e_.emit(lets.value(i));
+    }
+
+    /// The iterations [lo, hi), each of which appends what a loop inside gives, by tiles of both. Room has
+    /// been made, so places in it are known.
+    Leaves by_tiles(llvm::Value* lo, llvm::Value* hi, const Leaves& state) {
+        auto& ir = e_.ir;
+        const For inner = last_loop(plan_.f);
+        const std::int64_t side = plan_.f.node->annotation(AttrKey::Tile)->number;
+        const auto least = [&](llvm::Value* a, llvm::Value* b) {
+            return ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
+        };
+        const auto end = [&](llvm::Value* begin, llvm::Value* all) {
+            return least(ir.CreateAdd(begin, e_.c64(side), "", true, true), all);
+        };
+        const auto each = [&](llvm::Value* from, llvm::Value* to, std::int64_t step,
+                              const std::optional<Strip>& strip,
+                              const std::function<void(llvm::Value*)>& fn) {
+            const auto round = [&](llvm::Value* i, const Leaves&) -> Leaves { return fn(i), Leaves{}; };
+            e_.counted_loop(from, to, step, {}, {}, round, strip);
+        };
+        ++e_.loop_depth;
+        each(lo, hi, side, strip(side), [&](llvm::Value* rows) {
+            each(e_.c64(0), plan_.tiled, side, {}, [&](llvm::Value* columns) {
+                each(rows, end(rows, hi), 1, {}, [&](llvm::Value* i) {
+                    begin(i);
+                    if (const Block b = plan_.f.body().body()->as<Block>()) e_.emit_lets_of(b);
+                    llvm::Value* before = ir.CreateMul(ir.CreateSub(i, lo), plan_.tiled);
+                    llvm::Value* place = ir.CreateAdd(state[1], ir.CreateAdd(before, columns));
+                    const LoopPlan part = make_plan(e_, inner, {});
+                    RangeEmitter(e_, part, false)
+                        .emit(columns, end(columns, plan_.tiled), {state[0], place, e_.c64(kEnough)}, false);
+                });
+            });
+        });
+        --e_.loop_depth;
+        llvm::Value* all = ir.CreateMul(ir.CreateSub(hi, lo), plan_.tiled);
+        return {state[0], ir.CreateAdd(state[1], all), state[2]};
+    }
+
+    /// Full rounds of lanes of the elements [lo, hi), as long as the groups of every dictmerger fit
+    /// registers. Gives the first element that is left.
+    std::pair<llvm::Value*, Leaves> while_groups_fit(llvm::Value* lo, llvm::Value* hi, const Leaves& state) {
+        auto& ir = e_.ir;
+        const Lanes outer = e_.lanes;
+        llvm::Value* width = e_.c64(plan_.step);
+        llvm::Value *from = ir.CreateUDiv(lo, width), *to = ir.CreateUDiv(hi, width);
+        Leaves begin = into(plan_.form(outer), state);
+        begin.push_back(lo);  // the first element that is left
+        const auto round = [&](llvm::Value* i, const Leaves& now) {
+            Leaves next = iteration(i, Leaves(now.begin(), now.end() - 1));
+            next.push_back(ir.CreateMul(ir.CreateAdd(i, e_.c64(1), "", true, true), width));
+            return next;
+        };
+        const auto any_has_more = [&](const Leaves& next) {
+            llvm::Value* any = ir.getFalse();
+            for_each_builder(e_, type_, [&](const Type* b, int first, int) {
+                const auto of = llvm::ArrayRef<llvm::Value*>(next).drop_front(std::size_t(first));
+                if (info(b).probes) any = ir.CreateOr(any, has_more_groups(e_, of));
+            });
+            return any;
+        };
+        const std::vector<bool> fixed(begin.size(), false);
+        const Leaves end = e_.counted_loop(from, to, 1, begin, fixed, round, strip(1), any_has_more);
+        return {end.back(), into(outer, Leaves(end.begin(), end.end() - 1))};
+    }
+
+    Leaves into(Lanes form, const Leaves& state) {
+        const Leaves reformed = e_.reform(type_, state, e_.lanes, form, plan_.f.node->loc);
+        e_.lanes = form;
+        return reformed;
+    }
+
+    /// Asks for the elements that follow those of iteration `i` some lines of the cache later: the processor
+    /// does so by itself up to the end of a page only.
+    void fetch_elements(llvm::Value* i) {
+        const Annotation* distance = plan_.f.node->annotation(AttrKey::Stream);
+        if (!distance) return;
+        for (const Walk& w : plan_.walks) {
+            if (w.vec.empty() || w.stride || !w.nd_shape.empty()) continue;
+            const Type* elem = w.iter ? w.iter.data()->type->elem() : w.yields;
+            e_.prefetch(e_.address(e_.element(w.vec[0], elem, position(e_, plan_, w, i)), distance->number));
+        }
+    }
+
+    /// Binds the index and the element.
+    void begin(llvm::Value* i) {
+        if (plan_.step != 1 && !e_.tail.mask) fetch_elements(i);
+        e_.names[plan_.f.index_param()] = {i};
+        Leaves elem;
+        for (const Walk& w : plan_.walks) elem.append(read(e_, plan_, w, i));
+        e_.names[plan_.f.elem_param()] = elem;
+    }
+
+    Leaves iteration(llvm::Value* i, const Leaves& state) {
+        e_.names[plan_.f.builder_param()] = state;
+        begin(i);
+        return e_.emit(plan_.f.body().body());
+    }
+
+    /// Asks for the beginnings of vectors that are elements some iterations later.
+    void fetch_rows(llvm::Value* i, llvm::Value* last) {
+        const Annotation* distance = plan_.f.node->annotation(AttrKey::Prefetch);
+        if (!distance) return;
+        for (const Walk& w : plan_.walks) {
+            if (!w.yields->is_vec() || w.vec.empty() || !w.nd_shape.empty()) continue;
+            llvm::Value* there = e_.ir.CreateAdd(i, e_.c64(distance->number), "", true, true);
+            llvm::Value* row =
+                read(e_, plan_, w, e_.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, there, last))[0];
+            e_.fetch_row(row);
+        }
+    }
+
+    Leaves rounds(llvm::Value* lo, llvm::Value* hi, std::int64_t step, const Leaves& state,
+                  const std::function<Leaves(llvm::Value*, const Leaves&)>& body) {
+        std::vector<bool> fixed(state.size(), false);
+        for (int leaf : roomy_appenders(e_, plan_))
+            fixed[std::size_t(leaf)] = fixed[std::size_t(leaf) + 2] = true;
+        return e_.counted_loop(lo, hi, step, state, fixed, body, strip(step));
+    }
+
+    /// Of rounds with so many iterations each.
+    std::optional<Strip> strip(std::int64_t iterations) const {
+        if (!may_be_long_) return {};
+        const std::int64_t all = strip_of(plan_.f.body().body());
+        return Strip{std::max<std::int64_t>(1, all / iterations), plan_.f.node->loc};
+    }
+
+    /// As many iterations as are a multiple of the accumulators; `*lo` moves behind them. Short loops pass
+    /// by, and do not pay for joining accumulators.
+    Leaves unrolled(Lanes form, llvm::Value** lo, llvm::Value* hi, const Leaves& state) {
+        const std::int64_t n = form.accumulators;
+        const Lanes single = e_.lanes;
+        llvm::Value* begin = *lo;
+        llvm::Value* times = e_.ir.CreateSDiv(e_.ir.CreateSub(hi, begin), e_.c64(n));
+        llvm::Value* any = e_.ir.CreateICmpSGT(times, e_.c64(0));
+        llvm::Value* end = e_.ir.CreateAdd(begin, e_.ir.CreateMul(times, e_.c64(n)));
+        *lo = e_.ir.CreateSelect(any, end, begin);
+        const bool apart = plan_.f.node->says(AttrKey::Apart, true);
+        llvm::Value* last = apart ? e_.ir.CreateAdd(begin, times) : end;
+        llvm::Value* distance = apart ? times : e_.c64(1);
+        const auto loop = [&] {
+            const Leaves wide = into(form, state);
+            return into(single,
+                        rounds(begin, last, apart ? 1 : n, wide, [&](llvm::Value* i, const Leaves& s) {
+                            Leaves now = s;
+                            for (std::int64_t k = 0; k < n; ++k) {
+                                e_.accumulator = std::uint32_t(k);
+                                now = iteration(i, now);
+                                i = e_.ir.CreateAdd(i, distance, "", true, true);
+                            }
+                            e_.accumulator = 0;
+                            return now;
+                        }));
+        };
+        return e_.emit_if(any, loop, [&] { return state; });
+    }
+
+    /// Merges go by turns to one merger of lanes and another one.
+    bool is_sum_of_lanes() const {
+        return type_->is_builder() && is_value(info(type_)) && type_->holds_simd && has_copies();
+    }
+    /// Or to a vector and copies of it.
+    bool is_spread() const { return type_->is_builder() && info(type_).indexed && has_copies(); }
+    bool has_copies() const { return plan_.step == 1 && chosen(plan_.f, AttrKey::Accumulators, 1) > 1; }
+
+    /// Iterations in pairs, the second of each on a merger of its own, so that merges do not wait for each
+    /// other.
+    /// `*lo` moves behind them.
+    Leaves by_turns(llvm::Value** lo, llvm::Value* hi, const Leaves& state) {
+        auto& ir = e_.ir;
+        const Scalar s = type_->elem()->scalar;
+        llvm::Value* none = ir.CreateVectorSplat(type_->elem()->lanes, e_.neutral(type_->op, s));
+        llvm::Value* begin = *lo;
+        llvm::Value* end = ir.CreateAdd(begin, ir.CreateAnd(ir.CreateSub(hi, begin), e_.c64(~1)));
+        const Leaves two = rounds(begin, end, 2, {state[0], none}, [&](llvm::Value* i, const Leaves& now) {
+            const Leaves first = iteration(i, {now[0]});
+            const Leaves second = iteration(ir.CreateAdd(i, e_.c64(1), "", true, true), {now[1]});
+            return Leaves{first[0], second[0]};
+        });
+        *lo = end;
+        return {e_.merge_op(type_->op, s, two[0], two[1])};
+    }
+
+    /// Iterations in groups, all but the first of each on copies of a small vector, so that merges into the
+    /// same element do not wait for each other. The copies begin neutral and are joined at the end. Gives
+    /// the first iteration that is left.
+    llvm::Value* spread(llvm::Value* lo, llvm::Value* hi, const Leaves& state) {
+        const std::int64_t n = chosen(plan_.f, AttrKey::Accumulators, 1);
+        const Type* elem = type_->elem();
+        llvm::Value *data = state[0], *len = state[1];
+        llvm::Value* iterations = e_.ir.CreateSub(hi, lo);
+        llvm::Value* small = e_.ir.CreateICmpSLE(len, e_.c64(kSpreadBytes / size_of(elem)));
+        llvm::Value* many = e_.ir.CreateICmpSGE(iterations, e_.ir.CreateMul(len, e_.c64(2 * n)));
+        many = e_.ir.CreateAnd(many, e_.ir.CreateICmpSGE(iterations, e_.c64(16 * n)));
+        const auto by_turns = [&]() -> Leaves {
+            llvm::Value* room = e_.ir.CreateMul(len, e_.c64(n - 1));
+            llvm::Value* copies = e_.alloc(room, size_of(elem), plan_.f.node->loc);
+            llvm::Value* nothing = e_.neutral(type_->op, elem->scalar);
+            const auto each = [&](llvm::Value* count, const std::function<void(llvm::Value*)>& fn) {
+                e_.counted_loop(e_.c64(0), count, 1, {}, {}, [&](llvm::Value* j, const Leaves&) -> Leaves {
+                    fn(j);
+                    return {};
+                });
+            };
+            const auto copy = [&](std::int64_t k) {
+                return e_.element(copies, elem, e_.ir.CreateMul(len, e_.c64(k - 1)));
+            };
+            each(room, [&](llvm::Value* j) { e_.store(elem, {nothing}, e_.element(copies, elem, j)); });
+            llvm::Value* end =
+                e_.ir.CreateAdd(lo, e_.ir.CreateMul(e_.ir.CreateUDiv(iterations, e_.c64(n)), e_.c64(n)));
+            Leaves vectors = {data};
+            for (std::int64_t k = 1; k < n; ++k) vectors.push_back(copy(k));
+            const auto round = [&](llvm::Value* i, const Leaves&) -> Leaves {
+                fetch_elements(i);
+                for (std::int64_t k = 0; k < n; ++k)
+                    iteration(e_.ir.CreateAdd(i, e_.c64(k), "", true, true), {vectors[std::size_t(k)], len});
+                return {};
+            };
+            e_.counted_loop(lo, end, n, {}, {}, round, strip(n));
+            each(len, [&](llvm::Value* j) {
+                llvm::Value* sum = e_.load(elem, e_.element(data, elem, j))[0];
+                for (std::int64_t k = 1; k < n; ++k)
+                    sum = e_.merge_op(type_->op, elem->scalar, sum,
+                                      e_.load(elem, e_.element(vectors[std::size_t(k)], elem, j))[0]);
+                e_.store(elem, {sum}, e_.element(data, elem, j));
+            });
+            e_.call("weld_rt_free", {e_.task, copies});
+            return {end};
+        };
+        return e_.emit_if(e_.ir.CreateAnd(small, many), by_turns, [&]() -> Leaves { return {lo}; })[0];
+    }
+
+    /// The elements that do not fill all lanes, if there are any: round `at`.
+    Leaves partial_round(llvm::Value* at, llvm::Value* count, const Leaves& state) {
+        const auto partial = [&] {
+            e_.tail = tail_round(e_, count, plan_.step);
+            const Leaves after = iteration(at, state);
+            e_.tail = {};
+            return after;
+        };
+        return e_.emit_if(e_.ir.CreateIsNotNull(count), partial, [&] { return state; });
+    }
+
+    Emitter& e_;
+    const LoopPlan& plan_;
+    const Type* type_;
+    bool may_be_long_;
+};
+
+}  // namespace
+
+Leaves emit_rounds(Emitter& e, const LoopPlan& plan, llvm::Value* lo, llvm::Value* hi, const Leaves& state,
+                   Rounds how) {
+    return RangeEmitter(e, plan, how.may_be_long).emit(lo, hi, state, how.collect);
+}
+
+}  // namespace weld::codegen
