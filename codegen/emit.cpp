@@ -195,6 +195,7 @@ Emitter::Emitter(Unit& unit, llvm::Function* fn, llvm::Value* task)
 }
 
 Leaves Emitter::emit(const Expr* e) {
+    if (const Annotation* keep = e->annotation(AttrKey::Keep)) collect_but(keep->symbols);
     const Leaves value = emit_node(e);
     if (const Annotation* ends = e->annotation(AttrKey::Free))
         for (const Symbol* s : ends->symbols)
@@ -524,6 +525,18 @@ void Emitter::collect_check(const Type* state, const std::function<Leaves()>& va
     llvm::Value* debt = ir.CreateAlignedLoad(unit.i64, address(task, 8), llvm::Align(8));  // WeldTask::debt
     unlikely(ir.CreateICmpSGT(debt, c64(0)),
              [&] { call("weld_rt_collect", {task, spill(state, value()), unit.describe(state)}); });
+}
+
+void Emitter::collect_but(std::span<const Symbol* const> symbols) {
+    std::vector<const Type*> types;
+    Leaves all;
+    for (const Symbol* s : symbols) {
+        const auto at = names.find(s);
+        if (at == names.end()) continue;  // constants are no memory of the run
+        types.push_back(s->type);
+        all.append(at->second);
+    }
+    collect_check(new_type(m, [&](Types& t) { return t.structure(types); }), [&] { return all; });
 }
 
 /// The numbers and states that a loop begins with, where it comes from `before` and from itself.

@@ -232,6 +232,7 @@ class Emitter {
     void leave_if(llvm::Value* cond);  ///< to the error exit: the failure is recorded already
     void stop_check(Loc loc);          ///< leaves if the run is to stop
     void collect_check(const Type* state, const std::function<Leaves()>& value);  ///< end of an iteration
+    void collect_but(std::span<const Symbol* const> symbols);  ///< likewise, of what these do not reach
     llvm::Constant* c64(std::int64_t v) { return llvm::ConstantInt::getSigned(unit.i64, v); }
     llvm::Constant* c32(std::int64_t v) { return llvm::ConstantInt::getSigned(unit.i32, v); }
     llvm::Constant* at(Loc loc) { return c32(std::int32_t(loc.offset)); }

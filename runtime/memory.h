@@ -114,7 +114,9 @@ namespace weld::runtime {
 
 using Region = WeldRegion;
 
-constexpr std::int64_t kAllowance = 1 << 20;
+/// What a region may allocate before it is looked at for the first time. Tests set it, before the first run,
+/// so that all is looked at as often as can be.
+extern std::int64_t least_allowance;
 
 /// Begins and ends a region of `task`. What it holds at the end goes to the one around it, as does what
 /// regions hold that began later and never ended because code left them with a failure.

@@ -255,6 +255,7 @@ Block find_block(Page* page, const void* p) {
 }
 
 bool overwrite_freed = false;
+std::int64_t least_allowance = 1 << 20;
 
 /// Whoever still reads what was freed is to notice.
 static void overwrite(char* begin, std::int64_t bytes) {
@@ -363,11 +364,11 @@ void enter_region(Task* task, Region* r) {
     }
     r->free_classes = 0;
     r->live = 0;
-    r->allowance = kAllowance;
+    r->allowance = least_allowance;
     r->outer_debt = task->debt;
     r->pooled = false;
     task->region = r;
-    task->debt = -kAllowance;
+    task->debt = -least_allowance;
 }
 
 static void exit_innermost(Task* task) {
@@ -439,7 +440,7 @@ void free_pages(MemoryAccount* account, Page* pages) {
 void set_allowance(Task* task, std::int64_t live, std::int64_t scanned) {
     task->scanned = scanned;
     task->region->live = live;
-    task->region->allowance = std::max(kAllowance, (task->futile ? 4 : 2) * std::max(live, scanned));
+    task->region->allowance = std::max(least_allowance, (task->futile ? 4 : 2) * std::max(live, scanned));
     task->debt = -task->region->allowance;
 }
 

@@ -42,16 +42,17 @@ class Lowering {
     const Expr* annotated(const Node* n, const Expr* e) {
         if (!n->annotations) return e;
         std::vector<Annotation> all(e->annotations.begin(), e->annotations.end());
-        std::vector<const Symbol*> freed, given;
+        std::array<std::vector<const Symbol*>, kNumAttrKeys> named;
         for (const Annotation& a : *n->annotations) {
             if ((n->is(Op::Kernel) && is_promise(a.key)) || !is_believed(a)) continue;
             if (!names_symbols(a.key)) set(all, a);
-            else if (auto named = printed_names_.find(a.text); named != printed_names_.end())
-                (a.key == AttrKey::Free ? freed : given).push_back(named->second);
+            else if (auto at = printed_names_.find(a.text); at != printed_names_.end())
+                named[std::size_t(a.key)].push_back(at->second);
         }
         if (!all.empty()) e = with_annotations(m_, e, all);
-        if (!freed.empty()) e = weld::annotate(m_, e, AttrKey::Free, freed);
-        return given.empty() ? e : weld::annotate(m_, e, AttrKey::Give, given);
+        for (std::size_t key = 0; key < named.size(); ++key)
+            if (!named[key].empty()) e = weld::annotate(m_, e, AttrKey(key), named[key]);
+        return e;
     }
 
     static void set(std::vector<Annotation>& all, const Annotation& a) {

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "frontend/api/languages.h"
+#include "runtime/memory.h"
 #include "runtime/poison.h"
 #include "tests/driver/fuzz.h"
 #include "tests/driver/isolate.h"
@@ -96,6 +97,7 @@ int main(int argc, char** argv) {
         return 2;
     }
     weld::runtime::overwrite_freed = true;
+    weld::runtime::least_allowance = 256;
     int status = 0;
     if (!a.files.empty()) status = run_files(a.files, a.bless);
     if (a.is_random && fuzz(a.fuzz) > 0) status = 1;

@@ -67,7 +67,9 @@ inline constexpr int kNumAttrKeys = 0
     ;
 
 /// Its values are names, each written for itself: `@(free:a, free:b)`.
-constexpr bool names_symbols(AttrKey key) { return key == AttrKey::Free || key == AttrKey::Give; }
+constexpr bool names_symbols(AttrKey key) {
+    return key == AttrKey::Free || key == AttrKey::Keep || key == AttrKey::Give;
+}
 
 /// `@(key:value)`. `text` is what was written (`true`, `64L`, `local`); `number` its value where it is one.
 struct Annotation {

@@ -153,5 +153,8 @@ inline const Symbol* base_of(const Expr* path) {
     while (path->op == Op::GetField) path = path->arg(0);
     return path->attr.symbol;
 }
+/// By symbol: which value of `b` (its result has the highest number) reads memory of it, frees or
+/// gives it away last. Numbers in it and the lengths of vectors are no part of its memory.
+std::unordered_map<const Symbol*, std::size_t> last_reads(Block b);
 
 }  // namespace weld

@@ -154,6 +154,7 @@ class Verifier {
         const Lambda l = lambda->as<Lambda>();
         check(lambda);
         if (!error_.empty()) return {};
+        if (depth_ == 0) root_ = l;
         ++depth_;
         if (first) *first = next_origin_;
         for (const Symbol* p : l.params()) bind(p, new_origins(p->type), lambda);
@@ -322,14 +323,35 @@ class Verifier {
     Origins block(Block b, bool ordered) {
         const std::size_t reused = reused_.size();
         for (std::size_t i = 0; i < b.size() && error_.empty(); ++i) {
+            keeps(b, i);
             bind(b.symbol(i), walk(b.value(i), ordered), b.node);
             frees(b, i);
         }
+        keeps(b, b.size());
         Origins out = walk(b.result(), ordered);
         frees(b, b.size());
         reused_.resize(std::min(reused, reused_.size()));
         for (const Symbol* s : b.symbols()) unbind(s, b.node);
         return out;
+    }
+
+    /// All that value `i` of `b` and later ones read is kept: what they reach only.
+    void keeps(Block b, std::size_t i) {
+        const Expr* e = b.node->arg(i);
+        const Annotation* keep = e->annotation(AttrKey::Keep);
+        if (!keep) return;
+        if (b.node != root_.body()) return fail(e, "memory is collected outside of the outermost block");
+        for (const Symbol* s : keep->symbols) read(s, e);
+        const auto last = last_reads(b);
+        for (const auto& [s, at] : last)
+            if (at >= i && s->type->holds_pointer && s->id < scope_.size() && scope_[s->id] == Scope::Open &&
+                !is_argument(s) && std::ranges::find(keep->symbols, s) == keep->symbols.end())
+                return fail(e, "`{}` is read later and not kept", s->name);
+    }
+
+    /// Of the run: its memory is not the program's.
+    bool is_argument(const Symbol* s) const {
+        return root_.node == m_.main && std::ranges::find(root_.params(), s) != root_.params().end();
     }
 
     /// What ends with a value of `b` or with its result; nothing reads it later but for its length.
@@ -503,6 +525,7 @@ class Verifier {
     std::vector<const Symbol*> freed_;   // by those, in the order of the walk
     std::vector<Mark> trail_;            // leaves in the order in which they were used
     int depth_ = 0;
+    Lambda root_;  // the main program or the function around what is looked at
     Origin next_origin_ = 0;
     std::uint32_t next_order_ = 0;
 };

@@ -75,9 +75,9 @@ std::vector<const Symbol*> free_symbols(const Expr* e) {
     visit(e, [&](const Expr* x) {  // symbols are bound once per module: bound anywhere inside means not free
         if (x->op == Op::Block || x->op == Op::Lambda) bound.insert(x->symbols().begin(), x->symbols().end());
         if (Var v = x->as<Var>(); v && seen.insert(v.symbol()).second) read.push_back(v.symbol());
-        for (AttrKey key : {AttrKey::Free, AttrKey::Give})
-            if (const Annotation* ends = x->annotation(key))
-                std::ranges::copy_if(ends->symbols, std::back_inserter(read),
+        for (const Annotation& a : x->annotations)
+            if (names_symbols(a.key))
+                std::ranges::copy_if(a.symbols, std::back_inserter(read),
                                      [&](const Symbol* s) { return seen.insert(s).second; });
     });
     std::erase_if(read, [&](const Symbol* s) { return bound.count(s) != 0; });

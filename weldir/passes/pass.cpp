@@ -149,7 +149,7 @@ class Runner {
     bool run(const PassInfo& pass) {
         const Clock::time_point start = Clock::now();
         if (found_) forget_found(pass);
-        found_ |= pass.run_module == reuse || pass.run == prefetch;
+        found_ |= pass.run_module == reuse || pass.run_module == collect || pass.run == prefetch;
         graph_.update(m_);
         const bool changed = pass.run ? rewrite_due(pass) : rewrite_module(pass.run_module);
         add_time(pass.name, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
@@ -186,14 +186,23 @@ class Runner {
         return any;
     }
 
-    /// What is read last, and what is known early, may change with every pass: what `reuse`, `prefetch`
-    /// and `select-rounds` found holds until then.
+    /// What is read last, and what is known early, may change with every pass: what `reuse`, `collect`,
+    /// `prefetch` and `select-rounds` found holds until then.
     void forget_found(const PassInfo& pass) {
-        const bool moves =
-            pass.run_module != reuse && pass.run_module != tail_calls && pass.run != select_rounds;
+        const bool collects = pass.run_module == collect;
+        const bool moves = pass.run_module != reuse && !collects && pass.run_module != tail_calls &&
+                           pass.run != select_rounds;
         const auto is_found = [&](const Annotation& a) {
-            return a.key == AttrKey::InPlace || a.key == AttrKey::Over || names_symbols(a.key) ||
-                   (moves && (a.key == AttrKey::Prefetch || a.key == AttrKey::Selection));
+            switch (a.key) {
+                case AttrKey::Keep: return true;
+                case AttrKey::InPlace:
+                case AttrKey::Over:
+                case AttrKey::Free:
+                case AttrKey::Give: return !collects;
+                case AttrKey::Prefetch:
+                case AttrKey::Selection: return moves;
+                default: return false;
+            }
         };
         if (moves) found_ = false;
         const auto bare = [&](const Expr* e) -> const Expr* {

@@ -55,7 +55,8 @@ static constexpr Name kChooseMeans[] = {
     "prefetch",          // after accumulate: loops with copies read several lines at once
     "select-rounds",     // after prefetch, for whose sake it is
     "tail-calls",        // late: others would bind the calls to names again
-    "reuse",             // last: others move what is read
+    "reuse",             // late: others move what is read
+    "collect",           // after reuse, for what that does not free
 };
 
 static constexpr Stage kPipeline[] = {
