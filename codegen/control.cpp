@@ -61,6 +61,43 @@ Leaves Emitter::emit_select(Select s) {
     return a;
 }
 
+/// The lanes of an iterate that go on: all ones, as wide as the widest scalar of the state, so that no round
+/// has to make masks of another width. (Where masks are bits, they have no width.)
+class ActiveLanes {
+  public:
+    ActiveLanes(Emitter& e, std::uint32_t lanes, const Type* state) : e_(e) {
+        if (!lanes) return;
+        int bits = 1;
+        if (!e.unit.target.packs)
+            for_each_scalar(state, [&](Scalar s) { bits = std::max(bits, 8 * size_of(s)); });
+        type_ = llvm::FixedVectorType::get(e.ir.getIntNTy(unsigned(bits)), lanes);
+    }
+
+    void begin(llvm::BasicBlock* before) {
+        active_ = e_.ir.CreatePHI(type_, 2);
+        active_->addIncoming(llvm::Constant::getAllOnesValue(type_), before);
+    }
+
+    /// Lanes that went on before have `next`, the others keep `state`. Gives whether any goes on.
+    llvm::Value* go_on(const Leaves& state, Leaves& next, llvm::Value* again) {
+        auto& ir = e_.ir;
+        llvm::Value* mask = ir.CreateICmpSLT(active_, llvm::Constant::getNullValue(type_));
+        for (std::size_t k = 0; k < next.size(); ++k) next[k] = ir.CreateSelect(mask, next[k], state[k]);
+        still_ = ir.CreateAnd(active_, ir.CreateSExt(again, type_));
+        llvm::Value* left = ir.CreateICmpSLT(still_, llvm::Constant::getNullValue(type_));
+        llvm::Type* bits = ir.getIntNTy(type_->getNumElements());
+        return ir.CreateIsNotNull(ir.CreateBitCast(left, bits));
+    }
+
+    void end_round(llvm::BasicBlock* latch) { active_->addIncoming(still_, latch); }
+
+  private:
+    Emitter& e_;
+    llvm::FixedVectorType* type_ = nullptr;
+    llvm::PHINode* active_ = nullptr;
+    llvm::Value* still_ = nullptr;
+};
+
 // The rounds have a region of their own, so that what they leave behind can be collected (weld_abi.h,
 // WeldTask::debt).
 Leaves Emitter::emit_iterate(Iterate it) {
@@ -78,15 +115,20 @@ Leaves Emitter::emit_iterate(Iterate it) {
         v = phi;
     }
     names[it.body().param(0)] = state;
+    const std::uint32_t lanes = it.lanes();
+    ActiveLanes active(*this, lanes, it.node->type);
+    if (lanes) active.begin(before);
     stop_check(it.node->loc);
     ++loop_depth;
     Leaves next = emit(it.body().body());
     --loop_depth;
     llvm::Value* again = next.pop_back_val();
+    if (lanes) again = active.go_on(state, next, again);
     if (region) collect_check(it.init()->type, [&] { return next; });
     auto* latch = ir.GetInsertBlock();
     for (std::size_t k = 0; k < state.size(); ++k)
         llvm::cast<llvm::PHINode>(state[k])->addIncoming(next[k], latch);
+    if (lanes) active.end_round(latch);
     ir.CreateCondBr(again, round, done);
     ir.SetInsertPoint(done);
     if (region) call("weld_rt_region_exit", {task});

@@ -361,21 +361,21 @@ class Inference {
         Term* side = same_sides(n);
         if (Terms::is_error(side)) return side;
         t_.begin_walk();
-        if (Term* unknown = match_lanes(side, t_.lanes_of(cond), n->args[1]))
+        if (Term* unknown = match_lanes(side, t_.lanes_of(cond), n->args[1], "select"))
             return *blocker = unknown, nullptr;
         return side;
     }
 
     /// Gives all simd in `t` these lanes. A variable in the way is returned.
-    Term* match_lanes(Term* t, Lanes* lanes, Node* at) {
+    Term* match_lanes(Term* t, Lanes* lanes, Node* at, std::string_view what) {
         if (Terms::is_unknown(t)) return t;
         if (Terms::is_error(t) || !t_.first_visit(t)) return nullptr;
         if (Terms::is(t, TypeKind::Struct)) {
             for (std::size_t i = 0; i < t_.num_args(t); ++i)
-                if (Term* unknown = match_lanes(t_.arg(t, i), lanes, at)) return unknown;
+                if (Term* unknown = match_lanes(t_.arg(t, i), lanes, at, what)) return unknown;
         } else if (!Terms::is(t, TypeKind::Simd) || !t_.unify(t_.lanes_of(t), lanes)) {
-            error_at(r_, at, "with a simd condition `select` takes simd values of as many lanes, found `{}`",
-                     t_.str(at->term));
+            error_at(r_, at, "with a simd condition `{}` takes simd values of as many lanes, found `{}`",
+                     what, t_.str(at->term));
         }
         return nullptr;
     }
@@ -383,8 +383,17 @@ class Inference {
     Term* iterate(Node* n) {
         Term* state = infer(n->args[0]);
         if (!enter(n->args[1], "iterate", {&state, 1}, "the state")) return state;
-        Term* fields[] = {state, t_.boolean()};
+        const Node* f = n->args[1];
+        Term* found = f->args[0]->term;
+        const bool pair = Terms::is(found, TypeKind::Struct) && t_.num_args(found) == 2;
+        Term* again = pair ? t_.arg(found, 1) : t_.boolean();
+        const bool lanes = Terms::is(again, TypeKind::Simd) && t_.unify(t_.arg(again, 0), t_.boolean());
+        Term* fields[] = {state, lanes ? again : t_.boolean()};
         demand_result(n->args[1], t_.structure(fields), "iterate");
+        if (!lanes) return state;
+        t_.begin_walk();
+        if (match_lanes(state, t_.lanes_of(again), n->args[0], "iterate"))
+            error_at(r_, n->args[0], "the state of an `iterate` over lanes has a type that is known before");
         return state;
     }
 

@@ -208,11 +208,22 @@ class Interpreter {
 
     Value iterate(Iterate it) {
         Value state = eval(it.init());
+        std::vector<bool> active;  // of an iterate over lanes, from its second round on
         for (;;) {
             bind(it.body().param(0), state);
             const Value next = eval(it.body().body());
-            state = next.items()[0];
-            if (!next.items()[1].bits) return state;
+            const Value& again = next.items()[1];
+            if (!it.lanes()) {
+                state = next.items()[0];
+                if (!again.bits) return state;
+                continue;
+            }
+            active.resize(again.items().size(), true);
+            Values now;
+            for (bool lane : active) now.push_back(bool_value(lane));
+            state = select_lanes(it.node->type, list_value(std::move(now)), next.items()[0], state);
+            for (std::size_t k = 0; k < active.size(); ++k) active[k] = active[k] && again.items()[k].bits;
+            if (std::ranges::find(active, true) == active.end()) return state;
         }
     }
 

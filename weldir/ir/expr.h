@@ -230,10 +230,16 @@ struct Select : View<Op::Select> {
     const Expr* then() const { return node->arg(1); }
     const Expr* otherwise() const { return node->arg(2); }
 };
-/// do { {state, again} = body(state) } while (again); its value is the state.
+/// do { {state, again} = body(state) } while (again); its value is the state. Where `again` is lanes, those
+/// that say no keep their state from then on, and the last one ends it.
 struct Iterate : View<Op::Iterate> {
     const Expr* init() const { return node->arg(0); }
     Lambda body() const { return node->arg(1)->as<Lambda>(); }
+    /// Of `again`; 0 if it is one bool for all.
+    std::uint32_t lanes() const {
+        const Type* again = body().body()->type->args[1];
+        return again->is_simd() ? again->lanes : 0;
+    }
 };
 /// `for(data..., builder, |b, i, x| body)`: `body` once per element, threading the builder; `i` counts
 /// iterations from 0 for every kind of iterator. `x` is the element; with several data a struct of them.

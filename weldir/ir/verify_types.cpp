@@ -203,13 +203,24 @@ bool function_argument(Demands& d, const Expr* e, std::size_t i, std::size_t par
                   "argument {} is no function of {} parameters", i, params);
 }
 
+/// All of it is simd values of `n` lanes.
+bool has_lanes_only(const Type* t, std::uint32_t n) {
+    if (t->is_struct())
+        return std::ranges::all_of(t->args, [&](const Type* f) { return has_lanes_only(f, n); });
+    return t->is_simd() && t->lanes == n;
+}
+
 void iterate(Demands& d, const Expr* e) {
     if (!d.arity(e, 2, 2) || !function_argument(d, e, 1, 1)) return;
     const Iterate it = e->as<Iterate>();
     d.equal(e->type, it.init()->type, "`iterate`");
     d.equal(it.body().param(0)->type, e->type, "the parameter");
     const Type* out = it.body().body()->type;
-    d.that(out->is_struct() && out->args.size() == 2 && out->args[0] == e->type && out->args[1]->is_bool(),
+    const auto may_go_on = [&](const Type* again) {
+        const bool lanes = again->is_simd() && again->scalar == Scalar::Bool;
+        return again->is_bool() || (lanes && has_lanes_only(e->type, again->lanes));
+    };
+    d.that(out->is_struct() && out->args.size() == 2 && out->args[0] == e->type && may_go_on(out->args[1]),
            "the function of `iterate` over `{}` gives `{}`", e->type, out);
 }
 

@@ -121,6 +121,10 @@ bool LaneBody::mark_iterate(Iterate it) {
             changed |= goes_on && !fields[i];
             fields[i] = fields[i] || goes_on;
         }
+        if (mark(step.again) && std::ranges::find(fields, false) != fields.end()) {
+            fields.assign(fields.size(), true);  // they end with different rounds
+            changed = true;
+        }
     }
     return any || std::find(fields.begin(), fields.end(), true) != fields.end();
 }
@@ -343,13 +347,15 @@ void LaneBody::scan_loop(For f, bool certain) {
     --depth_;
 }
 
-/// All lanes take the same number of rounds.
+/// Lanes may take different numbers of rounds. Those that have ended go on in vain, and must not fail.
 void LaneBody::scan_iterate(Iterate it, bool certain) {
     const Step& step = step_of(it);
-    ok_ &= certain && !step.fields.empty() && !varies(step.again);
+    const bool apart = varies(step.again);
+    ok_ &= certain && !step.fields.empty() && !(apart && it.node->type->holds_builder);
     if (!ok_) return;
     iterates_ = true;
     scan(it.init(), certain);
+    certain = !apart;
     deepest_ = std::max(deepest_, ++depth_);
     if (const Block b = it.body().body()->as<Block>())
         for (const Expr* v : b.values()) scan(v, certain);
@@ -502,7 +508,8 @@ const Expr* LaneBody::nested_iterate(Iterate it, Lets& lets) {
     if (const Block b = it.body().body()->as<Block>())
         for (std::size_t k = 0; k < b.size(); ++k) bind(b, k, inside);
     const Expr* next = state(step.fields, inside);
-    const Expr* end = make_struct(m_, {next, value(step.again, inside)});
+    const bool apart = varies(step.again);
+    const Expr* end = make_struct(m_, {next, apart ? wide(step.again, inside) : value(step.again, inside)});
     return iterate(m_, init, lambda(m_, {s}, block(m_, inside, end), it.body().node->loc), it.node->loc);
 }
 

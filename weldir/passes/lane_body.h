@@ -15,7 +15,8 @@
 //   - for loops, collections and calls in the body that depend on the element; with `Nests::Yes` these are
 //   possible:
 //     vectors of scalars as elements, which are then vectors of lanes and read at places that all lanes
-//     share; loops and `iterate`s that take equally many rounds in all lanes, and mergers of lanes in them;
+//     share; loops that take equally many rounds in all lanes, and mergers of lanes in them; `iterate`s,
+//     whose lanes may end apart;
 //     any builder, which takes lanes one by one if need be.
 #pragma once
 
