@@ -174,7 +174,6 @@ class Emitter {
     Leaves emit_if(llvm::Value* cond, const std::function<Leaves()>& then,
                    const std::function<Leaves()>& otherwise, llvm::MDNode* weights = nullptr);
     Leaves emit_select(Select s);
-    Leaves emit_iterate(Iterate it);
     Leaves emit_kernel(Kernel k);
     Leaves emit_assert(Assert a);
 
@@ -183,8 +182,9 @@ class Emitter {
     Leaves outside_of_loops(const Type* t, const Leaves& v);
     Leaves inside_of_loop(const Type* t, const Leaves& v);
 
-    Leaves emit_for(For f);    // loops.cpp
-    Leaves emit_sort(Sort s);  // sort.cpp
+    Leaves emit_for(For f);           // loops.cpp
+    Leaves emit_iterate(Iterate it);  // iterate.cpp
+    Leaves emit_sort(Sort s);         // sort.cpp
 
     Leaves emit_make_vec(MakeVec v);  // collections.cpp
     Leaves emit_lookup(Lookup l);

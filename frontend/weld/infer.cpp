@@ -390,11 +390,33 @@ class Inference {
         const bool lanes = Terms::is(again, TypeKind::Simd) && t_.unify(t_.arg(again, 0), t_.boolean());
         Term* fields[] = {state, lanes ? again : t_.boolean()};
         demand_result(n->args[1], t_.structure(fields), "iterate");
-        if (!lanes) return state;
+        Node* one = n->args.size() > 2 ? n->args[2] : nullptr;
+        if (!lanes) {
+            if (one)
+                error_at(r_, one,
+                         "a second function is for the lanes of an `iterate` over lanes, one by one");
+            return state;
+        }
         t_.begin_walk();
         if (match_lanes(state, t_.lanes_of(again), n->args[0], "iterate"))
             error_at(r_, n->args[0], "the state of an `iterate` over lanes has a type that is known before");
+        else if (one) one_lane(one, state);
         return state;
+    }
+
+    /// How one lane of `state` goes on.
+    void one_lane(Node* f, Term* state) {
+        Term* lane = lane_of(state);
+        Term* fields[] = {lane, t_.boolean()};
+        if (enter(f, "iterate", {&lane, 1}, "one lane of the state"))
+            demand_result(f, t_.structure(fields), "iterate");
+    }
+    Term* lane_of(Term* t) {
+        if (Terms::is(t, TypeKind::Simd)) return t_.arg(t, 0);
+        std::vector<Term*> fields;
+        for (std::size_t i = 0; Terms::is(t, TypeKind::Struct) && i < t_.num_args(t); ++i)
+            fields.push_back(lane_of(t_.arg(t, i)));
+        return t_.structure(fields);
     }
 
     Term* sort(Node* n) {

@@ -274,6 +274,7 @@ class Linearity {
         Node* f = n->args[1];
         const Origins next = inside(f);
         check_used(f->bindings);
+        if (n->args.size() > 2) inside(n->args[2]);  // over lanes: no builder gets in
         for (std::uint32_t i = 0; i < given.size() && i < next.size(); ++i)
             if (!hands_on(f, next[i], i)) given[i] = kNew;
         return given;

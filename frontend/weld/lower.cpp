@@ -285,7 +285,10 @@ class Lowering {
             case Op::Kernel: return cudf(n);
             case Op::If: return choice(n);
             case Op::Assert: return assertion(n);
-            case Op::Iterate: return iterate(m_, lower_all(n->args.first(1))[0], lower(n->args[1]), n->loc);
+            case Op::Iterate: {
+                const Expr *init = lower_all(n->args.first(1))[0], *body = lower(n->args[1]);
+                return iterate(m_, init, body, n->loc, n->args.size() > 2 ? lower(n->args[2]) : nullptr);
+            }
             case Op::Sort: return sorted(n);
             case Op::Literal: return literal(m_, n->type, n->bits, n->loc);
             case Op::MakeVec:

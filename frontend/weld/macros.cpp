@@ -170,7 +170,7 @@ class Expander {
             case Op::Lambda: return no_value(n, frame);
             case Op::For: return loop(n, frame);
             case Op::Sort: return with_function(n, frame, "sort", "|x, y| ...");
-            case Op::Iterate: return with_function(n, frame, "iterate", "|state| {..., again}");
+            case Op::Iterate: return with_functions(n, frame);
             case Op::Iter:
                 if (where == Where::Data) return all_args(n, frame, Where::Value);
                 return not_data(n, "an iterator");
@@ -358,6 +358,13 @@ class Expander {
         Node* function = function_arg(n->args[1], frame, what, shape);
         Node* args[] = {first, function, n->args.size() > 2 ? expand(n->args[2], frame) : nullptr};
         return copy(n, frame, std::span(args).first(n->args.size()));
+    }
+
+    Node* with_functions(Node* n, Frame* frame) {
+        std::vector<Node*> args = {expand(n->args[0], frame)};
+        for (Node* f : n->args.subspan(1))
+            args.push_back(function_arg(f, frame, "iterate", "|state| {..., again}"));
+        return copy(n, frame, args);
     }
 
     Node* function_arg(Node* n, Frame* frame, const char* what, const char* shape) {

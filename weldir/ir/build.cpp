@@ -147,8 +147,9 @@ const Expr* if_(Module& m, const Expr* cond, const Expr* then, const Expr* other
 const Expr* select(Module& m, const Expr* cond, const Expr* then, const Expr* otherwise, Loc loc) {
     return make(m, Op::Select, then->type, {cond, then, otherwise}, loc);
 }
-const Expr* iterate(Module& m, const Expr* init, const Expr* body, Loc loc) {
-    return make(m, Op::Iterate, init->type, {init, body}, loc);
+const Expr* iterate(Module& m, const Expr* init, const Expr* body, Loc loc, const Expr* one_lane) {
+    return one_lane ? make(m, Op::Iterate, init->type, {init, body, one_lane}, loc)
+                    : make(m, Op::Iterate, init->type, {init, body}, loc);
 }
 
 // ---- loops and builders

@@ -52,7 +52,8 @@ const Expr* make_vec(Module& m, const Type* elem, Args elems, Loc loc = {});
 const Expr* packed_vec(Module& m, const Type* elem, std::string_view bytes, Loc loc = {});
 const Expr* if_(Module& m, const Expr* cond, const Expr* then, const Expr* otherwise, Loc loc = {});
 const Expr* select(Module& m, const Expr* cond, const Expr* then, const Expr* otherwise, Loc loc = {});
-const Expr* iterate(Module& m, const Expr* init, const Expr* body, Loc loc = {});
+const Expr* iterate(Module& m, const Expr* init, const Expr* body, Loc loc = {},
+                    const Expr* one_lane = nullptr);
 
 // ---- loops and builders
 const Expr* loop(Module& m, Args data, const Expr* builder, const Expr* body, Loc loc = {});

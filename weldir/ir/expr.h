@@ -231,10 +231,12 @@ struct Select : View<Op::Select> {
     const Expr* otherwise() const { return node->arg(2); }
 };
 /// do { {state, again} = body(state) } while (again); its value is the state. Where `again` is lanes, those
-/// that say no keep their state from then on, and the last one ends it.
+/// that say no keep their state from then on, and the last one ends it. When few are left, these may go on
+/// one by one with `one_lane`, which does the same for the scalars of a lane.
 struct Iterate : View<Op::Iterate> {
     const Expr* init() const { return node->arg(0); }
     Lambda body() const { return node->arg(1)->as<Lambda>(); }
+    Lambda one_lane() const { return node->num_args > 2 ? node->arg(2)->as<Lambda>() : Lambda{}; }
     /// Of `again`; 0 if it is one bool for all.
     std::uint32_t lanes() const {
         const Type* again = body().body()->type->args[1];

@@ -441,6 +441,7 @@ class Verifier {
         Origins state = walk(it.init(), false);
         const Origins in = new_origins(it.node->type);
         const Origins out = inside(it.body(), in, ordered);
+        if (it.one_lane()) inside(it.one_lane(), {}, false);
         for (std::size_t i = 0; i < state.size() && i < out.size(); ++i)
             if (out[i] != in[i] && out[i] != kAny) state[i] = next_origin_++;
         return state;

@@ -210,8 +210,14 @@ bool has_lanes_only(const Type* t, std::uint32_t n) {
     return t->is_simd() && t->lanes == n;
 }
 
+/// `t` is what one lane of `lanes` is.
+bool is_lane_of(const Type* t, const Type* lanes) {
+    if (!lanes->is_struct()) return lanes->is_simd() && t->is_scalar() && t->scalar == lanes->scalar;
+    return t->is_struct() && std::ranges::equal(t->args, lanes->args, is_lane_of);
+}
+
 void iterate(Demands& d, const Expr* e) {
-    if (!d.arity(e, 2, 2) || !function_argument(d, e, 1, 1)) return;
+    if (!d.arity(e, 2, 3) || !function_argument(d, e, 1, 1)) return;
     const Iterate it = e->as<Iterate>();
     d.equal(e->type, it.init()->type, "`iterate`");
     d.equal(it.body().param(0)->type, e->type, "the parameter");
@@ -220,8 +226,14 @@ void iterate(Demands& d, const Expr* e) {
         const bool lanes = again->is_simd() && again->scalar == Scalar::Bool;
         return again->is_bool() || (lanes && has_lanes_only(e->type, again->lanes));
     };
-    d.that(out->is_struct() && out->args.size() == 2 && out->args[0] == e->type && may_go_on(out->args[1]),
-           "the function of `iterate` over `{}` gives `{}`", e->type, out);
+    const bool goes_on =
+        out->is_struct() && out->args.size() == 2 && out->args[0] == e->type && may_go_on(out->args[1]);
+    if (!d.that(goes_on, "the function of `iterate` over `{}` gives `{}`", e->type, out)) return;
+    if (e->num_args == 2 || !function_argument(d, e, 2, 1)) return;
+    const Type *lane = it.one_lane().param(0)->type, *one = it.one_lane().body()->type;
+    d.that(it.lanes() && is_lane_of(lane, e->type) && one->is_struct() && one->args.size() == 2 &&
+               one->args[0] == lane && one->args[1]->is_bool(),
+           "the second function of `iterate` over `{}` takes `{}` and gives `{}`", e->type, lane, one);
 }
 
 // ---- loops

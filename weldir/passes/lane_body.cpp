@@ -408,7 +408,7 @@ const Expr* LaneBody::value(const Expr* e, Lets& lets) {
         case Op::GetField: return field(value(e->arg(0), lets), e->attr.index);
         case Op::If: return branch(e, lets);
         case Op::Result: return named(result(m_, nested_loop(e->arg(0)->as<For>(), lets), e->loc), lets);
-        case Op::Iterate: return named(nested_iterate(e->as<Iterate>(), lets), lets);
+        case Op::Iterate: return nested_iterate(e->as<Iterate>(), lets);
         case Op::Slice:
         case Op::Lookup:
         case Op::Iter:
@@ -501,16 +501,77 @@ const Expr* LaneBody::nested_iterate(Iterate it, Lets& lets) {
         begins.push_back(part(it.init(), k));
         mark(begins.back());
     }
-    const Expr* init = state(begins, lets);
+    const bool apart = varies(step.again);
+    std::vector<const Symbol*> carried;
+    const bool may_part = apart && carry(it, &carried);
+    const Expr* init = with_fields(state(begins, lets), carried.size(),
+                                   [&](std::size_t k) { return wide(var(m_, carried[k]), lets); });
     const Symbol* s = m_.symbol(it.body().param(0)->name, init->type);
     values_[it.body().param(0)] = var(m_, s);
     Lets inside;
     if (const Block b = it.body().body()->as<Block>())
         for (std::size_t k = 0; k < b.size(); ++k) bind(b, k, inside);
-    const Expr* next = state(step.fields, inside);
-    const bool apart = varies(step.again);
-    const Expr* end = make_struct(m_, {next, apart ? wide(step.again, inside) : value(step.again, inside)});
-    return iterate(m_, init, lambda(m_, {s}, block(m_, inside, end), it.body().node->loc), it.node->loc);
+    const auto stays = [&](std::size_t k) { return get_field(m_, var(m_, s), begins.size() + k); };
+    const Expr* next = with_fields(state(step.fields, inside), carried.size(), stays);
+    const Expr* again = apart ? wide(step.again, inside) : value(step.again, inside);
+    const Expr* body =
+        lambda(m_, {s}, block(m_, inside, make_struct(m_, {next, again})), it.body().node->loc);
+    if (!apart) return named(iterate(m_, init, body, it.node->loc), lets);
+    const Expr* one = may_part ? one_lane(it, carried) : nullptr;
+    const Expr* last = named(iterate(m_, init, body, it.node->loc, one), lets);
+    if (carried.empty()) return last;
+    std::vector<const Expr*> fields;
+    for (std::size_t k = 0; k < begins.size(); ++k) fields.push_back(get_field(m_, last, k));
+    return make_struct(m_, fields);
+}
+
+const Expr* LaneBody::with_fields(const Expr* e, std::size_t more,
+                                  const std::function<const Expr*(std::size_t)>& field_of) {
+    std::vector<const Expr*> fields(e->args().begin(), e->args().end());
+    for (std::size_t k = 0; k < more; ++k) fields.push_back(field_of(k));
+    return more ? make_struct(m_, fields) : e;
+}
+
+/// What the body of an `iterate` reads that varies from lane to lane, but its state; no if vectors are among
+/// it.
+bool LaneBody::carry(Iterate it, std::vector<const Symbol*>* all) const {
+    for (const Symbol* s : free_symbols(it.body().node)) {
+        if (!varying_.contains(s)) continue;
+        if (s->type->holds_pointer) return all->clear(), false;
+        all->push_back(s);
+    }
+    return true;
+}
+
+/// The function of `it` for one lane of a state that carries what it reads of lanes around it.
+const Expr* LaneBody::one_lane(Iterate it, const std::vector<const Symbol*>& carried) {
+    const Step& step = step_of(it);
+    const Type* own = it.node->type;
+    std::vector<const Type*> types(own->args.begin(), own->args.end());
+    for (const Symbol* s : carried) types.push_back(s->type);
+    const Symbol* state = m_.symbol(it.body().param(0)->name, m_.types.structure(types));
+    const auto field_at = [&](std::size_t k) { return get_field(m_, var(m_, state), k); };
+
+    SymbolMap names;
+    for (const Symbol* s : free_symbols(it.body().node))
+        if (const auto at = values_.find(s); at != values_.end()) names[s] = at->second;
+    std::vector<const Expr*> now;
+    for (std::size_t k = 0; k < own->args.size(); ++k) now.push_back(field_at(k));
+    names[it.body().param(0)] = make_struct(m_, now);
+    for (std::size_t k = 0; k < carried.size(); ++k) names[carried[k]] = field_at(own->args.size() + k);
+
+    std::vector<const Expr*> next = step.fields;
+    for (const Symbol* s : carried) next.push_back(var(m_, s));
+    const Expr* end = make_struct(m_, {make_struct(m_, next), step.again});
+    Lets lets;
+    if (const Block b = it.body().body()->as<Block>())
+        for (std::size_t k = 0; k < b.size(); ++k) lets.emplace_back(b.symbol(k), b.value(k));
+    const Expr* body = substitute(m_, block(m_, lets, end), names);
+    body = rewrite(m_, body, [](const Expr* e) -> const Expr* {
+        const bool is_known = e->op == Op::GetField && e->arg(0)->op == Op::MakeStruct;
+        return is_known ? e->arg(0)->arg(e->attr.index) : nullptr;
+    });
+    return lambda(m_, {state}, fresh(m_, body), it.body().node->loc);
 }
 
 // ---- builders

@@ -20,6 +20,7 @@
 //     any builder, which takes lanes one by one if need be.
 #pragma once
 
+#include <functional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -115,6 +116,10 @@ class LaneBody {
     const Expr* nested_datum(const Expr* datum, Lets& lets);
     const Expr* nested_builder(const Expr* e, Lets& lets);
     const Expr* nested_iterate(Iterate it, Lets& lets);
+    const Expr* with_fields(const Expr* e, std::size_t more,
+                            const std::function<const Expr*(std::size_t)>& field_of);
+    bool carry(Iterate it, std::vector<const Symbol*>* all) const;
+    const Expr* one_lane(Iterate it, const std::vector<const Symbol*>& carried);
 
     // builders
     Place run(const Expr* e, const Expr* mask, Lets& lets, Merges& merges);

@@ -1,0 +1,158 @@
+// `iterate`: rounds on one state, or on lanes of it that end apart.
+//
+// Lanes that have ended keep their state under a mask until the last one ends. Where few are left for some
+// rounds, a round of all lanes costs more than what it brings: these lanes go on one by one, if the program
+// says how (`one_lane`).
+#include <algorithm>
+
+#include "codegen/emit.h"
+#include "weldir/ir/call_graph.h"
+
+namespace weld::codegen {
+
+static constexpr std::int64_t kPatience = 8;  // rounds with few lanes
+static constexpr std::uint32_t kFew = 8;      // the lanes by it
+
+namespace {
+
+/// Values that change from round to round.
+class RoundState {
+  public:
+    RoundState(Emitter& e, const Leaves& init) : e_(e) {
+        auto* before = e.ir.GetInsertBlock();
+        round_ = e.block("round");
+        e.ir.CreateBr(round_);
+        e.ir.SetInsertPoint(round_);
+        for (llvm::Value* v : init) {
+            phis_.push_back(e.ir.CreatePHI(v->getType(), 2));
+            phis_.back()->addIncoming(v, before);
+        }
+    }
+
+    Leaves state() const { return {phis_.begin(), phis_.end()}; }
+
+    void end(llvm::Value* again, const Leaves& next) {
+        auto* done = e_.block("iterated");
+        for (std::size_t k = 0; k < phis_.size(); ++k) phis_[k]->addIncoming(next[k], e_.ir.GetInsertBlock());
+        e_.ir.CreateCondBr(again, round_, done);
+        e_.ir.SetInsertPoint(done);
+    }
+
+  private:
+    Emitter& e_;
+    llvm::BasicBlock* round_;
+    std::vector<llvm::PHINode*> phis_;
+};
+
+}  // namespace
+
+/// The state after the last round. `region`: what rounds leave behind is collected.
+static Leaves emit_one(Emitter& e, Lambda body, const Leaves& init, bool region, Loc loc) {
+    RoundState rounds(e, init);
+    e.names[body.param(0)] = rounds.state();
+    e.stop_check(loc);
+    ++e.loop_depth;
+    Leaves next = e.emit(body.body());
+    --e.loop_depth;
+    llvm::Value* again = next.pop_back_val();
+    if (region) e.collect_check(body.param(0)->type, [&] { return next; });
+    rounds.end(again, next);
+    return next;
+}
+
+/// The simd types and scalar types of which a state and one lane of it consist.
+static void add_simd(const Type* t, const Type* lane, std::vector<std::pair<const Type*, const Type*>>& all) {
+    if (!t->is_struct()) return all.emplace_back(t, lane), void();
+    for (std::size_t i = 0; i < t->args.size(); ++i) add_simd(t->args[i], lane->args[i], all);
+}
+
+/// Lanes whose bit in `left` is set go on one by one.
+static Leaves emit_one_by_one(Emitter& e, Iterate it, const Leaves& state, llvm::Value* left, bool region) {
+    auto& ir = e.ir;
+    std::vector<std::pair<const Type*, const Type*>> types;
+    add_simd(it.node->type, it.one_lane().param(0)->type, types);
+    std::vector<llvm::Value*> rooms;
+    for (std::size_t k = 0; k < types.size(); ++k) rooms.push_back(e.spill(types[k].first, {state[k]}));
+    const auto at = [&](std::size_t k, llvm::Value* lane) {
+        return e.element(rooms[k], types[k].second, lane);
+    };
+    RoundState lanes(e, {left});
+    llvm::Value* bits = lanes.state()[0];
+    llvm::Value* number = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, ir.getTrue());
+    number = ir.CreateZExtOrTrunc(number, e.unit.i64);
+    Leaves one;
+    for (std::size_t k = 0; k < types.size(); ++k) one.append(e.load(types[k].second, at(k, number)));
+    one = emit_one(e, it.one_lane(), one, region, it.node->loc);
+    for (std::size_t k = 0; k < types.size(); ++k) e.store(types[k].second, {one[k]}, at(k, number));
+    llvm::Value* others = ir.CreateAnd(bits, ir.CreateSub(bits, llvm::ConstantInt::get(bits->getType(), 1)));
+    lanes.end(ir.CreateIsNotNull(others), {others});
+    Leaves after;
+    for (std::size_t k = 0; k < types.size(); ++k) after.append(e.load(types[k].first, rooms[k]));
+    return after;
+}
+
+/// What says which lanes go on: all ones or zeros, as wide as the widest scalar of the state, so that no
+/// round makes masks of another width. Where masks are bits, they have no width.
+static llvm::FixedVectorType* mask_type(Emitter& e, const Type* state, std::uint32_t lanes) {
+    int bits = 1;
+    if (!e.unit.target.packs)
+        for_each_scalar(state, [&](Scalar s) { bits = std::max(bits, 8 * size_of(s)); });
+    return llvm::FixedVectorType::get(e.ir.getIntNTy(unsigned(bits)), lanes);
+}
+
+static Leaves emit_lanes(Emitter& e, Iterate it, const Leaves& init, bool region) {
+    auto& ir = e.ir;
+    const std::uint32_t n = it.lanes();
+    const bool may_leave = bool(it.one_lane());
+    llvm::FixedVectorType* type = mask_type(e, it.node->type, n);
+    llvm::Constant* zero = llvm::Constant::getNullValue(type);
+    const auto is_set = [&](llvm::Value* mask) { return ir.CreateICmpSLT(mask, zero); };
+
+    Leaves begin = init;
+    begin.push_back(llvm::Constant::getAllOnesValue(type));
+    if (may_leave) begin.push_back(e.c64(0));  // rounds with few lanes, one after the other
+    RoundState rounds(e, begin);
+    const Leaves now = rounds.state();
+    const Leaves state(now.begin(), now.begin() + init.size());
+    llvm::Value* active = now[init.size()];
+    e.names[it.body().param(0)] = state;
+    e.stop_check(it.node->loc);
+    ++e.loop_depth;
+    Leaves next = e.emit(it.body().body());
+    --e.loop_depth;
+    llvm::Value* again = next.pop_back_val();
+    llvm::Value* mask = is_set(active);
+    for (std::size_t k = 0; k < next.size(); ++k) next[k] = ir.CreateSelect(mask, next[k], state[k]);
+    if (region) e.collect_check(it.node->type, [&] { return next; });
+    const Leaves last = next;
+    next.push_back(ir.CreateAnd(active, ir.CreateSExt(again, type)));
+    llvm::Value* left = ir.CreateBitCast(is_set(next.back()), ir.getIntNTy(n));
+    llvm::Value* goes_on = ir.CreateIsNotNull(left);
+    if (may_leave) {
+        llvm::Value* count = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, left);
+        llvm::Value* few =
+            ir.CreateICmpULE(count, llvm::ConstantInt::get(count->getType(), std::max(1u, n / kFew)));
+        llvm::Value* patience = ir.CreateAdd(now.back(), e.c64(1), "", true, true);
+        next.push_back(ir.CreateSelect(few, patience, e.c64(0)));
+        goes_on = ir.CreateAnd(goes_on, ir.CreateICmpSLT(next.back(), e.c64(kPatience)));
+    }
+    rounds.end(goes_on, next);
+    if (!may_leave) return last;
+    return e.emit_if(
+        ir.CreateIsNotNull(left), [&] { return emit_one_by_one(e, it, last, left, region); },
+        [&] { return last; });
+}
+
+// The rounds have a region of their own, so that what they leave behind can be collected (weld_abi.h,
+// WeldTask::debt).
+Leaves Emitter::emit_iterate(Iterate it) {
+    const Leaves init = emit(it.init());
+    const bool region = may_allocate(it.body().body());
+    if (region) call("weld_rt_region_enter", {task});
+    const Leaves last = it.lanes() ? emit_lanes(*this, it, init, region)
+                                   : emit_one(*this, it.body(), init, region, it.node->loc);
+    if (region) call("weld_rt_region_exit", {task});
+    return last;
+}
+
+}  // namespace weld::codegen
