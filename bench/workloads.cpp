@@ -230,6 +230,28 @@ static double weighted(const WeldVec& v, std::int64_t period) {
     return sum;
 }
 
+// ---- as many rounds as each element takes
+
+static Inputs radicands() {
+    Column<double> x(10'000'000, [](size_t i) { return 100 * u01(161, i); });
+    const WeldVec args[] = {x.vec()};
+    return inputs(args, std::move(x));
+}
+
+static Inputs plane() {
+    const size_t n = 1 << 21;
+    Column<double> re(n, [](size_t i) { return double(i & 2047) / 2048. * 3 - 2; });
+    Column<double> im(n, [](size_t i) { return double(i >> 11) / 1024. * 2 - 1; });
+    const WeldVec args[] = {re.vec(), im.vec()};
+    return inputs(args, std::move(re), std::move(im));
+}
+
+static Inputs countdowns() {
+    Column<std::int64_t> v(2'000'000, [](size_t i) { return bnd(162, i, 100) ? 1 : 1000; });
+    const WeldVec args[] = {v.vec()};
+    return inputs(args, std::move(v));
+}
+
 // ---- matrices, row by row
 
 static Inputs matrix(std::int64_t n) {
@@ -366,6 +388,9 @@ static std::vector<Workload> make_workloads() {
         [](const void* r) { return as<double>(static_cast<const char*>(r) + 16); });
     add("W15.ragged", "W15.mapreduce", 550503631.266, ragged_vectors,
         [](const void* r) { return as<double>(static_cast<const char*>(r) + 16); });
+    add("W16.newton", "W16.newton", 66669303.727, radicands, f64);
+    add("W16.mandelbrot", "W16.mandelbrot", 62114098, plane, i64);
+    add("W16.skewed", "W16.skewed", -755073984191125022, countdowns, i64);
     add_matrices(all);
     return all;
 }
