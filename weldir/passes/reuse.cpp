@@ -504,8 +504,12 @@ class Origins {
             }
             return r;
         }
-        for (const auto& s : all)
-            if (s->path == path && s->owned) return {{s->out}, passes_on(*s) ? all_of(init) : Objects(), {}};
+        for (const auto& s : all) {
+            if (s->path != path || !s->owned) continue;
+            r = {{s->out}, at(next, path).inner, {}};
+            if (passes_on(*s)) add_all(r.inner, init);
+            return r;
+        }
         r = part_of(init);
         add_all(r.inner, next);
         return r;
