@@ -82,7 +82,7 @@ struct ObjectInfo {
 };
 
 bool is_number(const Type* t) {
-    if (t->is_struct()) return std::ranges::all_of(t->args, is_number);
+    if (t->is_struct()) return !t->args.empty() && std::ranges::all_of(t->args, is_number);
     return t->is_scalar() && !t->is_bool();
 }
 /// A vector of what a vecmerger takes.
