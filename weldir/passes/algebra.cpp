@@ -260,6 +260,8 @@ class Algebra {
         const bool keeps_low_bits =
             is_integer(from) && is_integer(via) && is_integer(to) && size_of(to) <= size_of(via);
         if (!is_widening(from, via) && !keeps_low_bits) return nullptr;
+        // floats that do not fit become the nearest integer that there is; integers lose their high bits
+        if (is_integer(from) && is_float(via) && is_integer(to) && !is_widening(from, to)) return nullptr;
         return from == to ? inner : cast(m_, to, inner, e_->loc);
     }
 
