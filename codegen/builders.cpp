@@ -6,7 +6,7 @@
 #include "codegen/builders/code.h"
 #include "codegen/emit.h"
 #include "codegen/lanes.h"
-#include "codegen/loops.h"
+#include "codegen/loop_facts.h"
 
 namespace weld::codegen {
 

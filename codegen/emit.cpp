@@ -4,7 +4,7 @@
 #include "codegen/builders/code.h"
 #include "codegen/builders/tables.h"
 #include "codegen/heap.h"
-#include "codegen/loops.h"
+#include "codegen/loop_facts.h"
 #include "weldir/ir/builder.h"
 
 #include <llvm/IR/Intrinsics.h>

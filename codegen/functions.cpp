@@ -11,7 +11,7 @@
 #include <cstddef>
 
 #include "codegen/emit.h"
-#include "codegen/loops.h"
+#include "codegen/loop_facts.h"
 #include "weldir/ir/builder.h"
 
 namespace weld::codegen {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "codegen/loops.h"
+#include "codegen/loop_facts.h"
 #include "weldir/ir/builder.h"
 #include "weldir/ir/facts.h"
 #include "weldir/ir/layout.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "codegen/builders/counters.h"
-#include "codegen/loops.h"
+#include "codegen/loop_facts.h"
 #include "weldir/ir/builder.h"
 
 namespace weld::codegen {

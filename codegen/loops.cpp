@@ -3,7 +3,7 @@
 // A loop is emitted as a function over a part of its range, which the runtime calls (WeldLoop in weld_abi.h).
 // An inner loop is also emitted in place, on the state in registers, for when it has so few iterations that a
 // call costs more than it brings. Which of the two runs depends on the count alone.
-#include "codegen/loops.h"
+#include "codegen/loop_facts.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 
 #include "codegen/ahead.h"
 #include "codegen/builders/groups.h"
-#include "codegen/loops.h"
+#include "codegen/loop_facts.h"
 #include "weldir/ir/builder.h"
 #include "weldir/ir/facts.h"
 #include "weldir/ir/filter.h"

@@ -5,7 +5,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include "codegen/emit.h"
-#include "codegen/loops.h"
+#include "codegen/loop_facts.h"
 
 namespace weld::codegen {
 

@@ -12,7 +12,7 @@
 
 #include "codegen/captures.h"
 #include "codegen/emit.h"
-#include "codegen/loops.h"
+#include "codegen/loop_facts.h"
 
 namespace weld::codegen {
 

@@ -2,7 +2,7 @@
 // runtime's.
 #include "codegen/captures.h"
 #include "codegen/emit.h"
-#include "codegen/loops.h"
+#include "codegen/loop_facts.h"
 
 namespace weld::codegen {
 

@@ -3,7 +3,7 @@
 // A loop over lanes holds the keys that it meets first, and for each of them a vector per value that collects
 // lanes: a round compares its keys with each of these and merges under the masks. Keys that are few, which is
 // only known while running, cost neither hashing nor memory so. When there are more keys than registers, the
-// loop ends early and the scalar loop goes on with the table (codegen/loops.cpp). The first
+// loop ends early and the scalar loop goes on with the table (codegen/rounds.cpp). The first
 // value of a key always goes to the table, so that accumulators may be merged whether lanes came to them or
 // not.
 //

@@ -28,7 +28,7 @@ namespace weld {
 
 namespace {
 
-constexpr std::size_t kMostKept = 32;
+constexpr std::size_t kMostKept = 32;  // names in an annotation
 
 /// All of it is one piece of memory, or none.
 bool is_flat(const Type* t) {
@@ -39,7 +39,7 @@ bool is_flat(const Type* t) {
 class Collector {
   public:
     Collector(Module& m, Block b, std::span<const Symbol* const> params)
-        : m_(m), b_(b), ending_(b.size() + 1) {
+        : m_(m), b_(b), ending_(b.size() + 1), deep_frees_(b.size() + 1) {
         find_ends();
         for (const Symbol* p : params) bind(p, 0);
     }
@@ -47,9 +47,9 @@ class Collector {
     const Expr* run() {
         return map_args(m_, b_.node, [&](const Expr* e, std::size_t i) {
             if (i > 0) pass(i - 1);
-            if (!is_due_ || !may_allocate(e) || kept_.size() > kMostKept || may_dangle(i)) return e;
+            if (!is_due_ || !may_allocate(e) || kept_.size() > kMostKept || !dangling_.empty()) return e;
             const std::vector<const Symbol*> keep = kept(i);
-            if (keep.empty()) return e;
+            if (keep.empty() || keep.size() > kMostKept) return e;
             is_due_ = false;
             return annotate(m_, e, AttrKey::Keep, keep);
         });
@@ -70,7 +70,7 @@ class Collector {
         for (std::size_t i = 0; i < b_.size(); ++i)
             if (!last.contains(b_.symbol(i))) ending_[i].push_back(b_.symbol(i));
         for (const auto& [s, at] : freed_)
-            if (!is_flat(s->type)) deep_frees_.emplace_back(s, at);
+            if (!is_flat(s->type)) deep_frees_[at].push_back(s);
     }
 
     /// `s` is there from the value `from` on.
@@ -89,8 +89,20 @@ class Collector {
             std::vector<const Symbol*>& with_it = kept_[at->second];
             std::erase(with_it, s);
             if (with_it.empty()) kept_.erase(at->second);
+            dangling_.erase(s);
             is_due_ |= leaves_memory(s, at->second, i);
         }
+        for (const Symbol* freed : deep_frees_[i]) note_dangling(freed);
+    }
+
+    /// What is read later and was made after `freed` may hold memory of it, though nobody will look there but
+    /// the runtime.
+    void note_dangling(const Symbol* freed) {
+        const auto there = bound_.find(freed);
+        if (there == bound_.end()) return;
+        for (auto made = kept_.upper_bound(there->second); made != kept_.end(); ++made)
+            for (const Symbol* s : made->second)
+                if (!is_flat(s->type)) dangling_.insert(s);
     }
 
     /// `s` was read at `end` for the last time.
@@ -99,20 +111,6 @@ class Collector {
         const Expr* value = b_.value(from - 1);
         if (is_path(value) || value->op == Op::Slice || !may_allocate(value)) return false;
         return !is_flat(s->type) || !(freed_.contains(s) || changing_.contains(end));
-    }
-
-    /// What is read later holds memory that was freed, though nobody will look there but the runtime.
-    bool may_dangle(std::size_t i) const {
-        return std::ranges::any_of(deep_frees_, [&](const auto& free) {
-            const auto [freed, at] = free;
-            const auto there = bound_.find(freed);
-            if (at >= i || there == bound_.end()) return false;
-            for (auto made = kept_.upper_bound(there->second); made != kept_.end() && made->first <= at + 1;
-                 ++made)
-                for (const Symbol* s : made->second)
-                    if (!is_flat(s->type)) return true;
-            return false;
-        });
     }
 
     /// What is read at `i` or later; something else at least, so that there is a name to write.
@@ -126,12 +124,13 @@ class Collector {
 
     Module& m_;
     Block b_;
-    std::vector<std::vector<const Symbol*>> ending_;                 // by value: what it reads last
-    std::unordered_map<const Symbol*, std::size_t> freed_;           // by which value, or given away
-    std::vector<std::pair<const Symbol*, std::size_t>> deep_frees_;  // of what is not flat
-    std::unordered_set<std::size_t> changing_;                       // values that change vectors in place
-    std::unordered_map<const Symbol*, std::size_t> bound_;           // from which value on
-    std::map<std::size_t, std::vector<const Symbol*>> kept_;         // read later, by where they were bound
+    std::vector<std::vector<const Symbol*>> ending_;          // by value: what it reads last
+    std::vector<std::vector<const Symbol*>> deep_frees_;      // by value: what it frees that is not flat
+    std::unordered_map<const Symbol*, std::size_t> freed_;    // by which value, or given away
+    std::unordered_set<std::size_t> changing_;                // values that change vectors in place
+    std::unordered_map<const Symbol*, std::size_t> bound_;    // from which value on
+    std::map<std::size_t, std::vector<const Symbol*>> kept_;  // read later, by where they were bound
+    std::unordered_set<const Symbol*> dangling_;              // of these, what may hold freed memory
     bool is_due_ = false;
 };
 

@@ -7,17 +7,14 @@
 //
 // Not possible:
 //   - if anything in the body that depends on the element, or on a condition that does, may fail: lanes that
-//   the
-//     scalar loop would not have evaluated must not fail. (Division of integers by a constant other than 0 is
-//     fine.)
+//     the scalar loop would not have evaluated must not fail. (Division of integers by a constant other than
+//     0 is fine.)
 //   - for builders that don't take lanes, and merges at other places than the index; where an `if` asks to
-//   stay a branch, or costs too much to evaluate always.
+//     stay a branch, or costs too much to evaluate always.
 //   - for loops, collections and calls in the body that depend on the element; with `Nests::Yes` these are
-//   possible:
-//     vectors of scalars as elements, which are then vectors of lanes and read at places that all lanes
-//     share; loops that take equally many rounds in all lanes, and mergers of lanes in them; `iterate`s,
-//     whose lanes may end apart;
-//     any builder, which takes lanes one by one if need be.
+//     possible: vectors of scalars as elements, which are then vectors of lanes and read at places that all
+//     lanes share; loops that take equally many rounds in all lanes, and mergers of lanes in them;
+//     `iterate`s, whose lanes may end apart; any builder, which takes lanes one by one if need be.
 #pragma once
 
 #include <functional>

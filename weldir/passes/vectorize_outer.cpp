@@ -1,5 +1,5 @@
 // Loops with loops inside go over lanes of their own elements, where their inner loops take equally many
-// rounds.
+// rounds. An `iterate` inside may take as many as each element wants (codegen/iterate.cpp).
 //
 //     for(rows, appender[f64], |b, i, row| merge(b, iterate(..., sum(map(zip(row, other), ...)) ...)))
 // becomes
