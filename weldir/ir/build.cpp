@@ -279,6 +279,10 @@ static const Type* retyped(Module& m, const Expr* e, std::span<const Symbol* con
         case Op::Slice:
         case Op::Sort: return args[0]->type;
         case Op::Result: return args[0]->type->gives;
+        case Op::Iter: {
+            const IterShape shape = e->as<Iter>().shape();
+            return shape.kind == IterKind::Scalar && !shape.range ? args[0]->type : e->type;
+        }
         case Op::Lookup: return found_in(args[0]->type);
         case Op::ToVec: return m.types.vec(m.types.structure(args[0]->type->args));
         default: return e->type;  // fixed by the node itself
