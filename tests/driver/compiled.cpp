@@ -1,6 +1,11 @@
 // Compiling and running through frontend/api, and taking results apart.
 #include "tests/driver/compiled.h"
 
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
 #include <fmt/ranges.h>
 #include <tbb/global_control.h>
 
@@ -48,7 +53,24 @@ struct Printed final : runtime::Output {
     bool write(std::string_view more) override { return text += more, true; }
 };
 
-Ran Compiled::run(std::span<const interp::Value> args, int threads) const {
+/// Cancels a run that has not ended after some seconds.
+class Alarm {
+  public:
+    Alarm(std::atomic<std::int32_t>& stop, int seconds)
+        : thread_([this, &stop, seconds](std::stop_token ended) {
+              std::unique_lock lock(mutex_);
+              if (!wake_.wait_for(lock, ended, std::chrono::seconds(seconds), [] { return false; }) &&
+                  !ended.stop_requested())
+                  stop = runtime::kCancelled;
+          }) {}
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable_any wake_;
+    std::jthread thread_;
+};
+
+Ran Compiled::run(std::span<const interp::Value> args, int threads, int most_seconds) const {
     using tbb::global_control;  // as many threads as asked for, on however few cores
     static const global_control real_threads(global_control::max_allowed_parallelism, 16);
     Ran ran;
@@ -60,6 +82,10 @@ Ran Compiled::run(std::span<const interp::Value> args, int threads) const {
     options.threads = threads;
     Printed printed;
     options.output = options.errors = &printed;
+    std::atomic<std::int32_t> stop = 0;
+    options.stop = &stop;
+    std::optional<Alarm> alarm;
+    if (most_seconds) alarm.emplace(stop, most_seconds);
     const RunOutcome out = program_->run(arguments, options);
     ran.done = out.ok();
     ran.output = std::move(printed.text);

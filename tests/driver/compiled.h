@@ -33,7 +33,8 @@ class Compiled {
     Compiled(const std::string& text, const Config& config);
 
     std::string error;
-    Ran run(std::span<const interp::Value> args, int threads) const;
+    /// A run that lasts longer than `most_seconds` is cancelled; 0: none is.
+    Ran run(std::span<const interp::Value> args, int threads, int most_seconds = 0) const;
     /// Has all loops optimised that are not.
     void optimise() const;
 
