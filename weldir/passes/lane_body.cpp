@@ -347,11 +347,13 @@ void LaneBody::scan_loop(For f, bool certain) {
     --depth_;
 }
 
-/// Lanes may take different numbers of rounds. Those that have ended go on in vain, and must not fail.
+/// Lanes may take different numbers of rounds. Those that have ended go on in vain, and must not fail; all of
+/// their state is lanes, which vectors cannot be.
 void LaneBody::scan_iterate(Iterate it, bool certain) {
     const Step& step = step_of(it);
     const bool apart = varies(step.again);
-    ok_ &= certain && !step.fields.empty() && !(apart && it.node->type->holds_builder);
+    const Type* state = it.node->type;
+    ok_ &= certain && !step.fields.empty() && !(apart && (state->holds_builder || state->holds_pointer));
     if (!ok_) return;
     iterates_ = true;
     scan(it.init(), certain);
