@@ -264,6 +264,11 @@ std::int64_t PageHeap::bytes_of_single(std::int64_t size) {
     return round_up(room + (kColors - 1) * kColorBytes, kMappedGranule);
 }
 
+std::int64_t PageHeap::size_in_spans(std::int64_t size) {
+    const std::int64_t bytes = bytes_of_single(size);
+    return bytes <= kLargestRun ? size : size + round_up(bytes, kSpanBytes) - bytes;
+}
+
 Page* PageHeap::take_single(std::int64_t size, std::int64_t room) {
     const std::int64_t bytes = bytes_of_single(size);
     Page* page = bytes > kLargestRun ? take_mapping(bytes, room) : take_run(bytes / kGranule);
@@ -278,20 +283,29 @@ Page* PageHeap::take_single(std::int64_t size, std::int64_t room) {
     return page;
 }
 
+/// Moves the pages of the machine behind a mapping to one of the same alignment. One mremap takes what was
+/// mapped at once, and a mapping may have been put together of what waited: so they go 2 MiB at a time. What
+/// cannot be moved since there are too many mappings is copied.
+static void move_pages(char* from, char* to, std::int64_t bytes) {
+    for (std::int64_t at = 0; at < bytes; at += kSpanBytes) {
+        const auto part = std::size_t(std::min(kSpanBytes, bytes - at));
+        if (mremap(from + at, part, part, MREMAP_MAYMOVE | MREMAP_FIXED, to + at) != MAP_FAILED) continue;
+        std::memcpy(to + at, from + at, part);
+        munmap(from + at, part);
+    }
+}
+
 /// Makes a page larger elsewhere; null, and nothing has happened, if that cannot be done.
 char* PageHeap::move_mapping(char* old, std::int64_t old_bytes, std::int64_t bytes) {
     char* const room = map_aligned(bytes);
-    if (!room) return nullptr;
-    if (enter(room, bytes, reinterpret_cast<std::uintptr_t>(room) | 1)) {
-        enter(old, old_bytes, 0);  // before others can map memory where it was
-        if (mremap(old, std::size_t(old_bytes), std::size_t(bytes), MREMAP_MAYMOVE | MREMAP_FIXED, room) !=
-            MAP_FAILED)
-            return room;
-        enter(old, old_bytes, reinterpret_cast<std::uintptr_t>(old) | 1);
-        enter(room, bytes, 0);
+    if (!room || !fill_from_waiting(room, round_up(old_bytes, kSpanBytes), bytes)) return nullptr;
+    if (!enter(room, bytes, reinterpret_cast<std::uintptr_t>(room) | 1)) {
+        munmap(room, std::size_t(bytes));
+        return nullptr;
     }
-    munmap(room, std::size_t(bytes));
-    return nullptr;
+    enter(old, old_bytes, 0);  // before others can map memory where it was
+    move_pages(old, room, old_bytes);
+    return room;
 }
 
 Page* PageHeap::grow_single(Page* page, std::int64_t size) {
@@ -301,8 +315,9 @@ Page* PageHeap::grow_single(Page* page, std::int64_t size) {
     const std::ptrdiff_t begin = page->begin - old;
     const std::lock_guard lock(mutex_);
     char* now = old;
-    if (mremap(old, std::size_t(old_bytes), std::size_t(bytes), 0) == MAP_FAILED)
-        now = move_mapping(old, old_bytes, bytes);
+    const bool stays =
+        mappings_.empty() && mremap(old, std::size_t(old_bytes), std::size_t(bytes), 0) != MAP_FAILED;
+    if (!stays) now = move_mapping(old, old_bytes, bytes);
     else if (!enter(old, bytes, reinterpret_cast<std::uintptr_t>(page) | 1)) {
         mremap(old, std::size_t(bytes), std::size_t(old_bytes), 0);
         now = nullptr;
@@ -343,7 +358,10 @@ Page* PageHeap::take_mapping(std::int64_t bytes, std::int64_t room) {
     char* memory = map_aligned(bytes);
     if (!memory) return nullptr;
     madvise(memory, std::size_t(bytes), MADV_HUGEPAGE);
-    if (waiting() >= kSpanBytes && !fill_from_waiting(memory, bytes)) return nullptr;
+    if (waiting() >= kSpanBytes) {
+        const std::lock_guard lock(mutex_);
+        if (!fill_from_waiting(memory, 0, bytes)) return nullptr;
+    }
     Page* page = new (memory) Page{};
     page->bytes = bytes;
     page->mapped = true;
@@ -358,11 +376,9 @@ Page* PageHeap::take_mapping(std::int64_t bytes, std::int64_t room) {
     return page;
 }
 
-/// Moves what waits, in other sizes, behind the addresses from `memory` on: new pages would have to be
-/// cleared. False if there are too many mappings; nothing is mapped there then.
-bool PageHeap::fill_from_waiting(char* memory, std::int64_t bytes) {
-    const std::lock_guard lock(mutex_);
-    std::int64_t filled = 0;
+/// Moves what waits, in other sizes, behind the addresses of a new mapping from byte `filled` on: new pages
+/// would have to be cleared. False if there are too many mappings; nothing is mapped there then.
+bool PageHeap::fill_from_waiting(char* memory, std::int64_t filled, std::int64_t bytes) {
     for (std::size_t i = mappings_.size(); i-- > 0 && bytes - filled >= kSpanBytes;) {
         Page* page = mappings_[i];
         char* const base = reinterpret_cast<char*>(page);

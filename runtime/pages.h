@@ -79,6 +79,10 @@ class PageHeap {
     Page* grow_single(Page* page, std::int64_t size);
     /// The least that take_single takes.
     static std::int64_t bytes_of_single(std::int64_t size);
+    /// How large a block that is to grow may be made at once: to the end of its last 2 MiB if it has a
+    /// mapping, so that no more than its own huge pages is ever touched. (4 KiB past a huge page would leave
+    /// small pages there, each of which costs a fault when the block grows.)
+    static std::int64_t size_in_spans(std::int64_t size);
     /// Takes a page back; keeps no more than `keep` bytes waiting in all.
     void give(Page* page, std::int64_t keep);
     /// The page that `p` lies in, or null.
@@ -103,7 +107,7 @@ class PageHeap {
     Page* take_mapping(std::int64_t bytes, std::int64_t room);
     Page* waiting_mapping(std::int64_t bytes, std::int64_t room);
     char* move_mapping(char* old, std::int64_t old_bytes, std::int64_t bytes);
-    bool fill_from_waiting(char* memory, std::int64_t bytes);
+    bool fill_from_waiting(char* memory, std::int64_t filled, std::int64_t bytes);
     void drop_mapping(Page* page);
     bool enter(const void* address, std::int64_t bytes, std::uintptr_t what);
     bool note(const void* address, std::int64_t bytes, std::uintptr_t what);

@@ -70,6 +70,30 @@ const BuilderParts kGroupMergerParts{.cut = cut,
                                      .reach = reach_group,
                                      .kept = kept_group};
 
+/// Bytes of `count` elements and as many as have room behind them in huge pages that are begun; 0 if there
+/// are none.
+static std::int64_t size_in_spans(std::int64_t count, std::int64_t size) {
+    std::int64_t bytes;
+    const bool is_much = __builtin_mul_overflow(count, size, &bytes) || bytes > INT64_MAX - (4 << 20);
+    return is_much ? 0 : PageHeap::size_in_spans(bytes);
+}
+
+/// A mapping grows as it is, other blocks are copied to larger ones. Status.
+static std::int32_t enlarge(Task* task, WeldAppender* a, std::int64_t capacity, std::int64_t size,
+                            std::int32_t loc) {
+    std::int64_t bytes;
+    void* data =
+        a->data && !__builtin_mul_overflow(capacity, size, &bytes) ? grow(task, a->data, bytes) : nullptr;
+    if (!data) {
+        if (!(data = allocate_array(task, capacity, size, loc))) return kFailed;
+        if (copy_bytes(task, data, a->data, a->size * size, loc)) return kFailed;
+        if (a->data) release(task, a->data);
+    }
+    a->data = data;
+    a->capacity = capacity;
+    return kOk;
+}
+
 }  // namespace weld::runtime
 
 using namespace weld::runtime;
@@ -83,20 +107,10 @@ extern "C" std::int32_t weld_rt_appender_grow(WeldTask* t, WeldAppender* a, std:
     if (needed <= a->capacity) return kOk;
     const std::int64_t least = std::max<std::int64_t>(4, 64 / std::max<std::int64_t>(1, size));
     const std::int64_t doubled = a->capacity <= INT64_MAX / 2 ? a->capacity * 2 : a->capacity;
-    const std::int64_t capacity = room == 1 ? std::max({needed, doubled, least}) : std::max(needed, doubled);
-    std::int64_t bytes;
-    if (a->data && !__builtin_mul_overflow(capacity, size, &bytes)) {
-        if (void* data = grow(task, a->data, bytes)) {
-            a->data = data;
-            a->capacity = capacity;
-            return kOk;
-        }
+    std::int64_t capacity = room == 1 ? std::max({needed, doubled, least}) : std::max(needed, doubled);
+    if (a->data) {  // it may grow again
+        const std::int64_t bytes = size_in_spans(capacity, size);
+        if (bytes && has_room(task, bytes)) capacity = bytes / size;
     }
-    void* data = allocate_array(task, capacity, size, loc);
-    if (!data) return kFailed;
-    if (copy_bytes(task, data, a->data, a->size * size, loc)) return kFailed;
-    if (a->data) release(task, a->data);
-    a->data = data;
-    a->capacity = capacity;
-    return kOk;
+    return enlarge(task, a, capacity, size, loc);
 }
