@@ -237,6 +237,24 @@ TEST_CASE("a large block that was given back serves the next run") {
     CHECK(f.account().peak() < n * 8 + (1 << 20));
 }
 
+TEST_CASE("a large block grows by memory that waits, and moves what it was put together of") {
+    constexpr std::int64_t words = (std::int64_t(1) << 20) / 8;  // of 1 MiB
+    Fixture f;
+    {
+        Task task(&f.run, &go_on);
+        for (int block = 0; block < 3; ++block) {
+            void* data = weld_rt_alloc(&task, 6 * words, 8, 0);
+            REQUIRE(data);
+            std::fill_n(static_cast<std::int64_t*>(data), 6 * words, 3);
+        }
+    }
+    Task task(&f.run, &go_on);
+    WeldVec v = numbers(&task, 10 * words, 5);  // of two that wait
+    REQUIRE((v.data = grow(&task, v.data, 16 * words * 8)));
+    CHECK(holds({v.data, 10 * words}, 5));
+    CHECK(static_cast<std::int64_t*>(v.data)[13 * words] == 3);  // of the third; new memory is 0
+}
+
 TEST_CASE("large blocks that wait serve others of any size") {
     constexpr std::int64_t mib = std::int64_t(1) << 20;
     MemoryAccount account(MemoryAccount::kUnlimited);
