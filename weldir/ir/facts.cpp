@@ -2,6 +2,7 @@
 #include "weldir/ir/facts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "weldir/ir/build.h"
 #include "weldir/ir/builder.h"
@@ -9,70 +10,15 @@
 
 namespace weld {
 
-// ---- counts
-
-static constexpr std::size_t kMostProducts = 8, kMostNames = 6;
 static constexpr int kDeepestCount = 200;  // names that stand for sums of names, and so on
 
-Count::Count(std::int64_t n) {
-    if (n != 0) sum_.push_back({n, {}});
-}
-
-std::optional<std::int64_t> Count::known() const {
-    if (sum_.empty()) return 0;
-    return sum_.size() == 1 && sum_[0].of.empty() ? std::optional(sum_[0].factor) : std::nullopt;
-}
-
-const Expr* Count::name() const {
-    return sum_.size() == 1 && sum_[0].factor == 1 && sum_[0].of.size() == 1 ? sum_[0].of[0] : nullptr;
-}
-
-static bool are_before(const std::vector<const Expr*>& a, const std::vector<const Expr*>& b) {
-    return std::ranges::lexicographical_compare(a, b, {}, &Expr::id, &Expr::id);
-}
-
-static std::int64_t wrapped(std::uint64_t n) { return std::int64_t(n); }
-
-Count operator+(const Count& a, const Count& b) {
-    Count sum = a;
-    for (const Count::Product& p : b.sum_) {
-        const auto at = std::ranges::lower_bound(sum.sum_, p.of, are_before, &Count::Product::of);
-        if (at == sum.sum_.end() || at->of != p.of) sum.sum_.insert(at, p);
-        else if (!(at->factor = wrapped(std::uint64_t(at->factor) + std::uint64_t(p.factor))))
-            sum.sum_.erase(at);
-    }
-    return sum;
-}
-
-Count operator*(const Count& a, const Count& b) {
-    Count sum;
-    for (const Count::Product& p : a.sum_)
-        for (const Count::Product& q : b.sum_) {
-            Count one;
-            one.sum_ = {{wrapped(std::uint64_t(p.factor) * std::uint64_t(q.factor)), p.of}};
-            std::vector<const Expr*>& of = one.sum_[0].of;
-            of.insert(of.end(), q.of.begin(), q.of.end());
-            std::ranges::sort(of, {}, &Expr::id);
-            if (one.sum_[0].factor) sum = sum + one;
-        }
-    return sum;
-}
-
-/// What is worth reckoning with.
-static bool is_small(const Count& n) {
-    return n.sum().size() <= kMostProducts &&
-           std::ranges::all_of(n.sum(), [](const Count::Product& p) { return p.of.size() <= kMostNames; });
-}
-
-Facts::Facts(Module& m, const Expr* root) : m_(m) {
+Facts::Facts(Module& m, const Expr* root) : m_(m), root_(root) {
     visit_binding(root, [&](const Expr* e) {
         if (Block block = e->as<Block>())
             for (std::size_t i = 0; i < block.size(); ++i) definitions_[block.symbol(i)] = block.value(i);
         if (For loop = e->as<For>())
             for (const Symbol* s : loop.body().params()) loops_[s] = e;
     });
-    if (Lambda f = root->as<Lambda>())
-        if (Block main = f.body()->as<Block>()) learn_from_asserts(main);
 }
 
 const Expr* Facts::definition(const Symbol* s) const {
@@ -158,12 +104,15 @@ static Traits own_traits(const Expr* e) {
         default: break;
     }
     t.costly = is_costly(e);
+    t.fails_here = t.fails;
     return t;
 }
 
 static void add(Traits& to, const Traits& t) {
     constexpr std::uint32_t kMost = 1u << 30;
     to.fails |= t.fails;
+    to.fails_here |= t.fails_here;
+    if (t.under) to.under = to.under ? std::min(to.under, t.under) : t.under;
     to.calls |= t.calls;
     to.ordered |= t.ordered;
     to.heavy |= t.heavy;
@@ -179,13 +128,36 @@ const Traits& Facts::traits(const Expr* e) {
     return traits_[e] = t;
 }
 
+/// It can't fail under a condition of that depth.
+static void fail_unless(Traits& t, Conditions::Depth under) {
+    Traits own = {};
+    own.size = 0;
+    own.depth = 0;
+    own.fails = under != 0;
+    own.fails_here = under == Conditions::kNever;
+    own.under = own.fails_here ? 0 : under;
+    add(t, own);
+}
+
 Traits Facts::traits_of(const Expr* e) {
     Traits t = own_traits(e);
-    for (const Expr* a : e->args()) add(t, traits(a));
+    for (std::size_t i = 0; i < e->num_args; ++i) {
+        Traits of = traits(e->arg(i));
+        // What a side relies on moves along with it, if it is a condition of `e` itself.
+        const bool is_side = i > 0 && (e->op == Op::If || e->op == Op::And || e->op == Op::Or);
+        const Depth* of_sides = is_side && of.under ? branch_depths_.find(e) : nullptr;
+        if (of_sides && !of.fails_here && of.under >= *of_sides) of.fails = false, of.under = 0;
+        add(t, of);
+    }
     switch (e->op) {
-        case Op::For: t.fails |= !lengths_agree(e->as<For>().data(), e->as<For>().index_param()); break;
-        case Op::Iter: t.fails |= !bounds_hold(e); break;
-        case Op::Lookup: t.fails |= !index_holds(e); break;
+        case Op::For:
+            if (e->num_args > 3)
+                fail_unless(t, agreement(e->as<For>().data(), place_of(e->as<For>().index_param())));
+            break;
+        case Op::Iter:
+            if (!bounds_hold(e)) fail_unless(t, Conditions::kNever);
+            break;
+        case Op::Lookup: fail_unless(t, index_holds_under(e)); break;
         case Op::Result: {  // what begins and ends inside builds nothing that others see
             const std::vector<const Symbol*> free = free_symbols(e);
             t.builds =
@@ -196,6 +168,7 @@ Traits Facts::traits_of(const Expr* e) {
             const Summary& body = e->as<Call>().function().summary;
             t.heavy = true;
             t.fails |= body.fails;
+            t.fails_here |= body.fails;
             t.calls |= body.calls;
             t.ordered |= body.ordered;
             t.builds |= std::ranges::any_of(e->args(), [](const Expr* a) { return a->type->holds_builder; });
@@ -243,16 +216,40 @@ static const Expr* counting_loop(const Facts& facts, const Expr* i) {
     return is_int(range.start(), 0) && is_int(range.stride(), 1) ? loop : nullptr;
 }
 
-bool Facts::index_holds(const Expr* e) {
+/// The outer of two depths at which something holds.
+static Conditions::Depth outer(Conditions::Depth a, Conditions::Depth b) {
+    if (a == Conditions::kNever || b == Conditions::kNever) return Conditions::kNever;
+    return a && b ? std::min(a, b) : std::max(a, b);
+}
+
+/// Conditions of what depth see to it that a look-up lies inside.
+Conditions::Depth Facts::index_holds_under(const Expr* e) {
     const Lookup at{{e}};
-    if (!at.of()->type->is_vec()) return false;
+    if (!at.of()->type->is_vec()) return Conditions::kNever;
     const std::optional<Count> n = length(at.of());
-    if (!n) return false;
+    if (!n) return Conditions::kNever;
     const Expr* key = resolve(at.key());
-    if (Literal l = key->as<Literal>()) return n->known() && 0 <= l.as_int() && l.as_int() < *n->known();
+    if (Literal l = key->as<Literal>(); l && n->known())
+        return 0 <= l.as_int() && l.as_int() < *n->known() ? 0 : Conditions::kNever;
+    const Place place = place_of(e);
     const Expr* loop = counting_loop(*this, key);
-    const std::optional<Count> times = loop ? iterations(loop) : std::nullopt;
-    return times && agree(*times, *n, For{{loop}}.index_param());
+    if (const std::optional<Count> times = loop ? iterations(loop) : std::nullopt) {
+        const Place there = std::max(place, place_of(For{{loop}}.index_param()));
+        if (const Depth same = conditions_.equal(*times, *n, there); same != Conditions::kNever) return same;
+    }
+    const std::optional<Count> k = place ? count(at.key()) : std::nullopt;
+    if (!k) return Conditions::kNever;
+    const Depth above = counts_up(*k) ? 0 : conditions_.not_negative(*k, place);
+    return outer(above, conditions_.less(*k, *n, place));
+}
+
+/// A sum of lengths and of counters, which begin at 0.
+bool Facts::counts_up(const Count& n) {
+    return std::ranges::all_of(n.sum(), [&](const Count::Product& p) {
+        if (p.of.empty()) return p.factor >= 0 && p.factor <= INT32_MAX;
+        return p.factor >= 0 && p.factor < 1 << 10 && p.of.size() == 1 &&
+               (p.of[0]->op == Op::Len || counting_loop(*this, p.of[0]));
+    });
 }
 
 // ---- lengths
@@ -260,13 +257,13 @@ bool Facts::index_holds(const Expr* e) {
 static std::optional<Count> times(const std::optional<Count>& a, const std::optional<Count>& b) {
     if (!a || !b) return {};
     const Count product = *a * *b;
-    return is_small(product) ? std::optional(product) : std::nullopt;
+    return product.is_small() ? std::optional(product) : std::nullopt;
 }
 
 static std::optional<Count> plus(const std::optional<Count>& a, const std::optional<Count>& b) {
     if (!a || !b) return {};
     const Count sum = *a + *b;
-    return is_small(sum) ? std::optional(sum) : std::nullopt;
+    return sum.is_small() ? std::optional(sum) : std::nullopt;
 }
 
 /// The number that a path names, or of the elements of the vector there.
@@ -376,64 +373,98 @@ std::optional<Count> Facts::product(const Expr* shape) {
     return all;
 }
 
-// ---- what asserts say
+// ---- conditions
 
-void Facts::learn_from_asserts(Block main) {
-    for (std::size_t i = 0; i < main.size(); ++i) {
-        if (!learned_.empty()) {
-            learned_before_[main.symbol(i)] = learned_.size();
-            visit_binding(main.value(i), [&](const Expr* e) {
-                for (const Symbol* s : e->symbols()) learned_before_[s] = learned_.size();
-            });
+void Facts::find_conditions(const Expr* e, Place place, Depth depth, bool outermost) {
+    switch (e->op) {
+        case Op::Block: {
+            const Block b = e->as<Block>();
+            for (const Expr* value : b.values()) {
+                find_conditions(value, place, depth, false);
+                const Assert a = value->as<Assert>();
+                if (!a) continue;
+                const Place now = behind(a.of(), true, place, outermost ? 0 : depth + 1);
+                depth += now != place && !outermost;
+                place = now;
+            }
+            return find_conditions(b.result(), place, depth, false);
         }
-        if (Assert a = main.value(i)->as<Assert>()) learn(a.of());
+        case Op::If:
+            find_conditions(e->arg(0), place, depth, false);
+            find_in_branch(e, 1, true, place, depth);
+            return find_in_branch(e, 2, false, place, depth);
+        case Op::And:
+        case Op::Or:
+            find_conditions(e->arg(0), place, depth, false);
+            return find_in_branch(e, 1, e->op == Op::And, place, depth);
+        case Op::For: loop_places_[e->as<For>().index_param()] = place; break;
+        case Op::Lookup: note_place(e, place); break;
+        default: break;
     }
-    if (learned_.empty()) return;
-    visit_binding(main.result(), [&](const Expr* e) {
-        for (const Symbol* s : e->symbols()) learned_before_[s] = learned_.size();
-    });
+    for (const Expr* a : e->args()) find_conditions(a, place, depth, e == root_ && e->op == Op::Lambda);
 }
 
-/// From `a == b`, some name that is a summand of a - b.
-void Facts::learn(const Expr* e) {
-    constexpr std::size_t most = 32;
-    if (e->op == Op::And || e->op == Op::BitAnd) return learn(e->arg(0)), learn(e->arg(1));
-    if (e->op != Op::Eq || e->arg(0)->type != m_.types.i64() || learned_.size() == most) return;
+void Facts::find_in_branch(const Expr* e, std::size_t arg, bool holds, Place place, Depth depth) {
+    const Place there = behind(e->arg(0), holds, place, depth + 1);
+    if (there != place) branch_depths_[e] = std::max(branch_depths_[e], depth + 1);
+    find_conditions(e->arg(arg), there, depth + (there != place), false);
+}
+
+/// The place where `condition` holds, or doesn't.
+Conditions::Place Facts::behind(const Expr* condition, bool holds, Place place, Depth depth) {
+    const Expr* e = resolve(condition);
+    switch (e->op) {
+        case Op::Not: return behind(e->arg(0), !holds, place, depth);
+        case Op::And:
+        case Op::BitAnd:
+        case Op::Or:
+        case Op::BitOr:
+            if ((e->op == Op::And || e->op == Op::BitAnd) != holds) return place;
+            return behind(e->arg(1), holds, behind(e->arg(0), holds, place, depth), depth);
+        default: break;
+    }
+    if (!is_comparison(e->op) || e->arg(0)->type != m_.types.i64()) return place;
     const std::optional<Count> a = count(e->arg(0)), b = count(e->arg(1));
-    if (!a || !b) return;
-    const Count zero = as_learned(*a - *b, learned_.size());
-    const Expr* name = nullptr;
-    std::int64_t factor = 0;
-    for (const Count::Product& p : zero.sum()) {
-        if (p.of.size() != 1 || (p.factor != 1 && p.factor != -1)) continue;
-        const auto holds = std::ranges::count_if(
-            zero.sum(), [&](const Count::Product& q) { return std::ranges::count(q.of, p.of[0]) > 0; });
-        if (holds != 1 || (name && (name->op == Op::Len || p.of[0]->op != Op::Len))) continue;
-        name = p.of[0];
-        factor = p.factor;
+    if (!a || !b) return place;
+    switch (e->op) {
+        case Op::Eq: return holds ? conditions_.add(place, depth, Op::Eq, *a, *b) : place;
+        case Op::Ne: return holds ? place : conditions_.add(place, depth, Op::Eq, *a, *b);
+        case Op::Lt:
+        case Op::Ge: {
+            const bool less = (e->op == Op::Lt) == holds;
+            return less ? conditions_.add(place, depth, Op::Lt, *a, *b)
+                        : conditions_.add(place, depth, Op::Le, *b, *a);
+        }
+        case Op::Gt:
+        case Op::Le: {
+            const bool greater = (e->op == Op::Gt) == holds;
+            return greater ? conditions_.add(place, depth, Op::Lt, *b, *a)
+                           : conditions_.add(place, depth, Op::Le, *a, *b);
+        }
+        default: return place;
     }
-    if (name) learned_.push_back({name, Count(name) - Count(factor) * zero});
 }
 
-/// With what the first asserts say put in.
-Count Facts::as_learned(Count n, std::size_t from_first) const {
-    for (const Learned& fact : std::span(learned_).first(from_first)) {
-        Count now;
-        for (const Count::Product& p : n.sum()) {
-            Count product = p.factor;
-            for (const Expr* name : p.of) product = product * (name == fact.name ? fact.is : Count(name));
-            now = now + product;
-        }
-        if (!is_small(now)) return n;
-        n = now;
-    }
-    return n;
+/// A node that stands in several places knows what all of them do.
+void Facts::note_place(const Expr* lookup, Place place) {
+    if (Place* known = lookup_places_.find(lookup)) *known = conditions_.common(*known, place);
+    else lookup_places_[lookup] = place;
+}
+
+Conditions::Place Facts::place_of(const Expr* lookup) {
+    if (!std::exchange(conditions_found_, true)) find_conditions(root_, 0, 0, false);
+    const Place* place = lookup_places_.find(lookup);
+    return place ? *place : 0;
+}
+
+Conditions::Place Facts::place_of(const Symbol* index) {
+    if (!std::exchange(conditions_found_, true)) find_conditions(root_, 0, 0, false);
+    const Place* place = index ? loop_places_.find(index) : nullptr;
+    return place ? *place : 0;
 }
 
 bool Facts::agree(const Count& a, const Count& b, const Symbol* at) {
-    if (a == b) return true;
-    const std::size_t* known = at ? learned_before_.find(at) : nullptr;
-    return known && as_learned(a - b, *known).known() == 0;
+    return a == b || (at && conditions_.equal(a, b, place_of(at)) != Conditions::kNever);
 }
 
 std::optional<Count> Facts::iterations_of(const Expr* datum) {
@@ -457,13 +488,20 @@ std::optional<Count> Facts::iterations(const Expr* loop) {
     return {};
 }
 
-bool Facts::lengths_agree(std::span<const Expr* const> data, const Symbol* at) {
-    if (data.size() < 2) return true;
+/// Conditions of what depth make the data of a loop equally long.
+Conditions::Depth Facts::agreement(std::span<const Expr* const> data, Place place) {
+    if (data.size() < 2) return 0;
     const std::optional<Count> first = iterations_of(data[0]);
-    return first && std::all_of(data.begin() + 1, data.end(), [&](const Expr* datum) {
-               const std::optional<Count> n = iterations_of(datum);
-               return n && agree(*n, *first, at);
-           });
+    Depth all = first ? 0 : Conditions::kNever;
+    for (std::size_t i = 1; i < data.size() && all != Conditions::kNever; ++i) {
+        const std::optional<Count> n = iterations_of(data[i]);
+        all = outer(all, n ? conditions_.equal(*n, *first, place) : Conditions::kNever);
+    }
+    return all;
+}
+
+bool Facts::lengths_agree(std::span<const Expr* const> data, const Symbol* at) {
+    return agreement(data, 0) == 0 || (at && agreement(data, place_of(at)) != Conditions::kNever);
 }
 
 bool does_nothing(For loop) {

@@ -14,6 +14,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "weldir/ir/conditions.h"
+#include "weldir/ir/count.h"
 #include "weldir/ir/module.h"
 #include "weldir/ir/table.h"
 
@@ -22,7 +24,8 @@ namespace weld {
 /// What evaluating an expression may do besides giving its value; holds for the whole tree below it.
 struct Traits {
     bool fails = false;  ///< may fail (checks, asserts, division; not memory or cancellation), or may not end
-    bool calls = false;  ///< calls a kernel that is not pure: exactly as often as the program says
+    bool fails_here = false;  ///< the same as long as it stands under the conditions that are around it
+    bool calls = false;       ///< calls a kernel that is not pure: exactly as often as the program says
     bool ordered =
         false;  ///< has an effect, or a call that keeps its order: nothing that fails or calls may pass it
     bool heavy = false;   ///< loops, allocates or calls: more than a few instructions
@@ -30,41 +33,11 @@ struct Traits {
     bool builds = false;  ///< merges, or begins or ends a builder
     std::uint32_t size = 1;   ///< nodes, up to a large number
     std::uint32_t depth = 1;  ///< of the tree
+    /// If it fails, but not here: the depth of the outermost condition that sees to that.
+    Conditions::Depth under = 0;
 
     /// Whether it is evaluated, and how often, shows only in the time it takes.
     bool free_to_repeat() const { return !fails && !calls && !ordered && !builds; }
-};
-
-/// A number that is not known before the run: a sum of products of names, `rows * columns + 2`, as arithmetic
-/// of i64 computes it. So Counts that are equal are equal numbers, whether or not they wrap; it says nothing
-/// of which is larger.
-class Count {
-  public:
-    /// `factor * of[0] * of[1] ...`. A factor of 0 has no place in a sum.
-    struct Product {
-        std::int64_t factor;
-        std::vector<const Expr*> of;  ///< by number of their nodes
-        friend bool operator==(const Product&, const Product&) = default;
-    };
-
-    Count(std::int64_t n = 0);
-    /// An i64 expression without computation: a name, `len` of a name, fields of names. Facts has one node
-    /// for each, so that pointers can be compared.
-    explicit Count(const Expr* name) : sum_{{1, {name}}} {}
-
-    std::span<const Product> sum() const { return sum_; }
-    /// The number, if it is known.
-    std::optional<std::int64_t> known() const;
-    /// If it is just a name, that.
-    const Expr* name() const;
-
-    friend bool operator==(const Count&, const Count&) = default;
-    friend Count operator+(const Count& a, const Count& b);
-    friend Count operator-(const Count& a, const Count& b) { return a + Count(-1) * b; }
-    friend Count operator*(const Count& a, const Count& b);
-
-  private:
-    std::vector<Product> sum_;  // by `of`
 };
 
 class Facts {
@@ -76,8 +49,6 @@ class Facts {
     void define(const Symbol* s, const Expr* value) { definitions_[s] = value; }
 
     const Traits& traits(const Expr* e);
-    bool fails(const Expr* e) { return traits(e).fails; }
-
     /// The value that a Block binds `s` to; null for parameters and symbols made since.
     const Expr* definition(const Symbol* s) const;
     /// What `e` stands for: through names that blocks bind and fields of struct literals to a node that is
@@ -96,8 +67,8 @@ class Facts {
     std::optional<Count> iterations(const Expr* loop);
     /// The data of a loop have the same length for sure. `at`: see `agree`.
     bool lengths_agree(std::span<const Expr* const> data, const Symbol* at = nullptr);
-    /// Two numbers are the same for sure, as far as is known where `at` is bound: asserts of the function's
-    /// outermost block say something to what stands after them.
+    /// Two numbers are the same for sure, as far as is known in the loop whose index is `at`, if it stays
+    /// where it is: see conditions.h.
     bool agree(const Count& a, const Count& b, const Symbol* at);
 
     /// How often each run of a loop's body merges into the builder at `path` in its builder (indices of
@@ -108,7 +79,6 @@ class Facts {
     using Path = std::vector<std::size_t>;
     Traits traits_of(const Expr* e);
     bool bounds_hold(const Expr* iter);
-    bool index_holds(const Expr* lookup);
     const Expr* step(const Expr* e) const;
     std::optional<Count> length_of(const Expr* collection);
     std::optional<Count> built(const Expr* builder, const Path& path);
@@ -117,9 +87,19 @@ class Facts {
     std::optional<Count> count_of(const Expr* i64);
     Count named(const Expr* path, bool is_length);
     bool is_fixed_in(const Count& n, const Expr* loop);
-    void learn_from_asserts(Block main);
-    void learn(const Expr* condition);
-    Count as_learned(Count n, std::size_t from_first) const;
+
+    using Place = Conditions::Place;
+    using Depth = Conditions::Depth;
+    void find_conditions(const Expr* e, Place place, Depth depth, bool outermost);
+    void find_in_branch(const Expr* e, std::size_t arg, bool holds, Place place, Depth depth);
+    Place behind(const Expr* condition, bool holds, Place place, Depth depth);
+    void note_place(const Expr* lookup, Place place);
+    Place place_of(const Symbol* index);
+    Place place_of(const Expr* lookup);
+    Depth agreement(std::span<const Expr* const> data, Place place);
+    Depth index_holds_under(const Expr* lookup);
+    bool counts_up(const Count& n);
+
     std::optional<Count> merges(const Expr* builder, const Symbol* param, const Path& path);
     std::optional<Count> merges_of_name(const Symbol* s, const Symbol* param, const Path& path);
 
@@ -130,14 +110,13 @@ class Facts {
     std::unordered_map<const Expr*, std::optional<Count>> lengths_, counts_;
     std::map<std::vector<std::uint64_t>, const Expr*> names_;  // of counts
     std::map<std::pair<const Symbol*, Path>, std::optional<Count>> merges_;
-    /// What an assert says: that a name of counts is another count.
-    struct Learned {
-        const Expr* name;
-        Count is;
-    };
-    std::vector<Learned> learned_;               // in the order of the program
-    Table<Symbol, std::size_t> learned_before_;  // so many of them, by symbols that are bound after the first
-    int depth_ = 0;                              // of the questions about counts that are being answered
+    const Expr* root_;
+    bool conditions_found_ = false;
+    Conditions conditions_;
+    Table<Symbol, Place> loop_places_;  // by index
+    Table<Expr, Place> lookup_places_;
+    Table<Expr, Depth> branch_depths_;  // of an `if` (or `&&`, `||`) whose sides know more than it
+    int depth_ = 0;                     // of the questions about counts that are being answered
 };
 
 /// Each iteration just hands the builder on: the loop fails before the first one, or not at all.

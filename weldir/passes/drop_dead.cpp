@@ -50,7 +50,7 @@ class Dropper {
 
     bool can_go(const Expr* value) {
         const Traits& t = facts_.traits(value);
-        if (t.fails || t.calls || t.ordered) return false;
+        if (t.fails_here || t.calls || t.ordered) return false;
         if (!t.builds && !value->type->holds_builder) return true;
         // The builders that it takes over must be able to go with it.
         for (const Symbol* s : free_symbols(value)) {

@@ -232,7 +232,7 @@ class VerticalFuser {
             lets.emplace_back(s, value);
             if (For loop = producer(value); loop && uses_.count(s) == 1)
                 producers_[s] = {loop, frame_, lambda_, effects_, failures_};
-            if (value->binds && facts_.fails(value)) ++failures_;
+            if (value->binds && facts_.traits(value).fails_here) ++failures_;
         }
         const Expr* result = rewrite(inner.result());
         changed |= result != inner.result();
@@ -301,7 +301,7 @@ class VerticalFuser {
     /// The producer may be evaluated here instead.
     bool may_move(const Producer& p) {
         const Traits& t = facts_.traits(p.loop.node);
-        const bool nobody_can_tell = !t.fails && !t.calls;
+        const bool nobody_can_tell = !t.fails_here && !t.calls;
         if (p.lambda != lambda_) return false;
         return nobody_can_tell || (p.frame == frame_ && p.effects == effects_);
     }

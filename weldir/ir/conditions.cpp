@@ -1,0 +1,102 @@
+#include "weldir/ir/conditions.h"
+
+#include <algorithm>
+#include <ranges>
+
+namespace weld {
+
+static constexpr std::uint32_t kMostAround = 32;
+
+Conditions::Place Conditions::add(Place around, Depth depth, Op op, const Count& a, const Count& b) {
+    const std::uint32_t above = around ? at(around).above + 1 : 0;
+    if (above == kMostAround) return around;
+    all_.push_back({op, a, b, around, depth, above});
+    return Place(all_.size());
+}
+
+Conditions::Place Conditions::common(Place a, Place b) const {
+    while (a != b) (a > b ? a : b) = at(std::max(a, b)).around;
+    return a;
+}
+
+/// With what equations say put in.
+template <class Equations>
+static Count with(const Equations& equations, Count n) {
+    for (const auto& [name, is] : equations) {
+        Count now;
+        for (const Count::Product& p : n.sum()) {
+            Count product = p.factor;
+            for (const Expr* other : p.of) product = product * (other == name ? is : Count(other));
+            now = now + product;
+        }
+        if (!now.is_small()) return n;
+        n = now;
+    }
+    return n;
+}
+
+/// The equations of depth 0, and those of `least` or more, around a place; each says what some name is.
+const std::vector<Conditions::Equal>& Conditions::solved(Place place, Depth least) {
+    const auto [known, is_new] = solved_.try_emplace({place, least});
+    std::vector<Equal>& equal = known->second;
+    if (!is_new) return equal;
+    std::vector<const Condition*> chain;
+    for (Place p = place; p; p = at(p).around)
+        if (at(p).op == Op::Eq && (at(p).depth == 0 || at(p).depth >= least)) chain.push_back(&at(p));
+    for (const Condition* c : std::views::reverse(chain)) {
+        const Count zero = with(equal, c->a - c->b);
+        const Expr* name = nullptr;
+        std::int64_t factor = 0;
+        for (const Count::Product& p : zero.sum()) {
+            if (p.of.size() != 1 || (p.factor != 1 && p.factor != -1)) continue;
+            const auto holds = std::ranges::count_if(
+                zero.sum(), [&](const Count::Product& q) { return std::ranges::count(q.of, p.of[0]) > 0; });
+            if (holds != 1 || (name && (name->op == Op::Len || p.of[0]->op != Op::Len))) continue;
+            name = p.of[0];
+            factor = p.factor;
+        }
+        if (name) equal.push_back({name, Count(name) - Count(factor) * zero});
+    }
+    return equal;
+}
+
+Conditions::Depth Conditions::equal(const Count& a, const Count& b, Place place) {
+    if (a == b) return 0;
+    Depth innermost = 0, outermost = kNever;
+    for (Place p = place; p; p = at(p).around) {
+        if (at(p).op != Op::Eq || at(p).depth == 0) continue;
+        innermost = std::max(innermost, at(p).depth);
+        outermost = std::min(outermost, at(p).depth);
+    }
+    const auto follows = [&](Depth least) { return with(solved(place, least), a - b).known() == 0; };
+    if (place && follows(kNever)) return 0;
+    if (innermost && follows(innermost)) return innermost;
+    return innermost > outermost && follows(outermost) ? outermost : kNever;
+}
+
+Conditions::Depth Conditions::less(const Count& a, const Count& b, Place place) {
+    Depth best = kNever;
+    for (Place p = place; p; p = at(p).around) {
+        const Condition& c = at(p);
+        if (c.op == Op::Eq || !(c.a == a)) continue;
+        const Count bound = c.op == Op::Lt ? c.b : c.b + Count(1);
+        const Depth same = equal(bound, b, place);
+        if (same == kNever) continue;
+        const Depth both = c.depth && same ? std::min(c.depth, same) : std::max(c.depth, same);
+        if (best == kNever || !both || (best && both > best)) best = both;
+    }
+    return best;
+}
+
+Conditions::Depth Conditions::not_negative(const Count& a, Place place) {
+    Depth best = kNever;
+    for (Place p = place; p; p = at(p).around) {
+        const Condition& c = at(p);
+        if (c.op == Op::Eq || !(c.b == a) || !c.a.known()) continue;
+        if (*c.a.known() < (c.op == Op::Lt ? -1 : 0)) continue;
+        if (best == kNever || !c.depth || (best && c.depth > best)) best = c.depth;
+    }
+    return best;
+}
+
+}  // namespace weld

@@ -1,0 +1,48 @@
+// Numbers that are not known before a run, as sums of products of names.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "weldir/ir/expr.h"
+
+namespace weld {
+
+/// A number that is not known before the run: a sum of products of names, `rows * columns + 2`, as arithmetic
+/// of i64 computes it. So Counts that are equal are equal numbers, whether or not they wrap; it says nothing
+/// of which is larger.
+class Count {
+  public:
+    /// `factor * of[0] * of[1] ...`. A factor of 0 has no place in a sum.
+    struct Product {
+        std::int64_t factor;
+        std::vector<const Expr*> of;  ///< by number of their nodes
+        friend bool operator==(const Product&, const Product&) = default;
+    };
+
+    Count(std::int64_t n = 0);
+    /// An i64 expression without computation: a name, `len` of a name, fields of names. Facts has one node
+    /// for each, so that pointers can be compared.
+    explicit Count(const Expr* name) : sum_{{1, {name}}} {}
+
+    std::span<const Product> sum() const { return sum_; }
+    /// The number, if it is known.
+    std::optional<std::int64_t> known() const;
+    /// If it is just a name, that.
+    const Expr* name() const;
+
+    /// What is worth reckoning with.
+    bool is_small() const;
+
+    friend bool operator==(const Count&, const Count&) = default;
+    friend Count operator+(const Count& a, const Count& b);
+    friend Count operator-(const Count& a, const Count& b) { return a + Count(-1) * b; }
+    friend Count operator*(const Count& a, const Count& b);
+
+  private:
+    std::vector<Product> sum_;  // by `of`
+};
+
+}  // namespace weld
