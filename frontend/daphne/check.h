@@ -147,7 +147,7 @@ class Checker {
     void declare(Statements all);
     void check_uncalled();
     Value* condition(const Node* n);
-    Value* join(Value* a, Value* b, Loc loc, std::string_view what);
+    Value* join(const Value* condition, Value* a, Value* b, Loc loc, std::string_view what);
     Value* taken(const Value* condition, const Value* then, const Value* otherwise, Value* joined);
     Value* give_either(GraphNode* node, Value* then, Value* otherwise, Value* joined);
     void walk_sides(GraphNode* node, const std::function<void(std::size_t side)>& walk);

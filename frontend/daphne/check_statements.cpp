@@ -121,13 +121,20 @@ Value* Checker::condition(const Node* n) {
 
 // ---- branches
 
-/// What is known of both; null and a report if their types differ.
-Value* Checker::join(Value* a, Value* b, Loc loc, std::string_view what) {
+/// What is known of both; null and a report if their types differ. Which of two frames it is decides about
+/// the labels, which are known before the run: then the condition has to be.
+Value* Checker::join(const Value* condition, Value* a, Value* b, Loc loc, std::string_view what) {
     if (!a || !b) return nullptr;
-    if (!(a->type == b->type))
+    if (!have_same_cells(a->type, b->type))
         return error(loc, "{} is {} after one branch and {} after the other", what, str(a->type),
                      str(b->type));
-    Value* v = graph_.value(a->type);
+    const bool is_known = condition && condition->constant;
+    if (!(a->type == b->type) && !is_known)
+        return unknown(loc,
+                       "{} has other labels after one branch than after the other; labels cannot depend "
+                       "on what only the run knows",
+                       what);
+    Value* v = graph_.value(is_known && !condition->constant->integer ? b->type : a->type);
     v->rows = a->rows == b->rows ? a->rows : graph_.fresh_dim();
     v->columns = a->columns == b->columns ? a->columns : graph_.fresh_dim();
     v->sparsity = a->sparsity == b->sparsity ? a->sparsity : -1;
@@ -184,7 +191,7 @@ void Checker::if_statement(const Statement* s) {
                 variable.value = then;
                 continue;
             }
-            variable.value = join(then, otherwise, s->loc, "`" + name + "`");
+            variable.value = join(c, then, otherwise, s->loc, "`" + name + "`");
             if (variable.value)
                 variable.value =
                     give_either(node, then, otherwise, taken(c, then, otherwise, variable.value));
@@ -226,7 +233,7 @@ void Checker::returning_if(const Statement* s, const Rest* rest) {
         return;
     }
     for (std::size_t i = 0; i < sides[0].size(); ++i) {
-        Value* joined = join(sides[0][i], sides[1][i], s->loc, "the result");
+        Value* joined = join(c, sides[0][i], sides[1][i], s->loc, "the result");
         frame_->results.push_back(joined ? give_either(node, sides[0][i], sides[1][i], joined) : nullptr);
     }
 }

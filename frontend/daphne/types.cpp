@@ -1,5 +1,7 @@
-// Names of types, for messages and for what scripts print.
+// Names of types, for messages and for what scripts print, and which types agree.
 #include "frontend/daphne/types.h"
+
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -37,6 +39,11 @@ std::string_view printed_name(ValueType v) {
         case ValueType::Str: return "std::string";
     }
     return {};
+}
+
+bool have_same_cells(const Type& a, const Type& b) {
+    return a.data == b.data && a.value == b.value &&
+           std::ranges::equal(a.columns, b.columns, {}, &Column::value, &Column::value);
 }
 
 std::string str(const Type& t) {

@@ -43,6 +43,9 @@ struct Type {
     bool is_string() const { return is_scalar() && value == ValueType::Str; }
 };
 
+/// The same types but for the labels of frames.
+bool have_same_cells(const Type& a, const Type& b);
+
 constexpr bool is_float(ValueType v) { return v == ValueType::F32 || v == ValueType::F64; }
 constexpr bool is_integer(ValueType v) { return v != ValueType::Bool && v < ValueType::F32; }
 constexpr bool is_unsigned(ValueType v) {

@@ -175,19 +175,29 @@ std::int32_t random_csr(Task* task, const WeldCall* call, Sparse* to) {
     return kOk;
 }
 
+/// More integers than that are not asked one after the other whether they are taken, as DAPHNE does whatever
+/// the time (a minute would pass).
+constexpr std::uint64_t kMostAsked = std::uint64_t(1) << 33;
+constexpr std::int64_t kMostInVain = 1000000;
+constexpr auto& kTooFew = "there are no {} different numbers from 0 to below {}";
+
 /// Distinct numbers below `range`. Status.
 template <class T>
 std::int32_t distinct(Task* task, const WeldCall* call, std::mt19937& engine, T range, std::int64_t size,
                       T* to) {
-    if constexpr (std::is_floating_point_v<T>) {
+    const bool redraws = std::is_floating_point_v<T> || std::uint64_t(range) > kMostAsked;
+    if (redraws) {
         std::unordered_set<T> seen;
-        Uniform<T> value(0, range);
-        return in_strips(task, 0, size, call->loc, [&](std::int64_t from, std::int64_t end) {
-            for (std::int64_t i = from; i < end;)
-                if (const T x = value(engine); seen.insert(x).second) to[i++] = x;
-                else if (task->should_stop()) return;
-        });
-    } else {
+        Uniform<T> value(0, std::is_floating_point_v<T> ? range : T(range - 1));
+        std::int64_t in_vain = 0;  // draws since the last new number: few may lie below a small range
+        if (in_strips(task, 0, size, call->loc, [&](std::int64_t from, std::int64_t end) {
+                for (std::int64_t i = from; i < end && in_vain < kMostInVain;)
+                    if (const T x = value(engine); seen.insert(x).second) to[i++] = x, in_vain = 0;
+                    else if (++in_vain, task->should_stop()) return;
+            }))
+            return kFailed;
+        return in_vain < kMostInVain ? kOk : fail_call(task, call, kTooFew, size, range);
+    } else if constexpr (std::is_integral_v<T>) {
         std::int64_t taken = 0;
         Uniform<T> value(0, T(range - 1));
         if (in_strips(task, 0, std::int64_t(range), call->loc, [&](std::int64_t from, std::int64_t end) {
@@ -215,8 +225,7 @@ std::int32_t sample(Task* task, const WeldCall* call, WeldVec* result) {
         enough = std::uint64_t(range) >= std::uint64_t(size);
     }
     if (!right) return fail_call(task, call, "the range of a sample is above 0, found {}", range);
-    if (!with_replacement && !enough)
-        return fail_call(task, call, "there are no {} different numbers from 0 to below {}", size, range);
+    if (!with_replacement && !enough) return fail_call(task, call, kTooFew, size, range);
     T* to = allocate_array<T>(task, size, call->loc);
     if (!to) return kFailed;
     *result = {to, size};

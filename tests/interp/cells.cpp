@@ -240,10 +240,12 @@ std::optional<Value> sample(T range, std::int64_t size, bool with_replacement, s
     std::mt19937 engine{std::uint32_t(seed)};
     Uniform<T> value(0, std::is_floating_point_v<T> ? range : T(range - 1));
     std::vector<T> all;
-    if (with_replacement || std::is_floating_point_v<T>) {
-        while (std::int64_t(all.size()) < size)
+    if (with_replacement || std::is_floating_point_v<T> || double(range) > 8589934592.0) {
+        for (int in_vain = 0; std::int64_t(all.size()) < size; ++in_vain) {
+            if (in_vain == 1000000) return {};
             if (const auto x = T(value(engine)); with_replacement || std::ranges::find(all, x) == all.end())
-                all.push_back(x);
+                all.push_back(x), in_vain = -1;
+        }
     } else {
         for (std::int64_t i = 0; std::int64_t(all.size()) < size; ++i)
             if (std::fmod(double(value(engine)), double(range) - double(i)) <
