@@ -5,7 +5,7 @@
 // says how (`one_lane`).
 #include <algorithm>
 
-#include "codegen/emit.h"
+#include "codegen/phis.h"
 #include "weldir/ir/call_graph.h"
 
 namespace weld::codegen {
@@ -15,7 +15,7 @@ static constexpr std::uint32_t kFew = 8;      // the lanes by it
 
 namespace {
 
-/// Values that change from round to round.
+/// Rounds until one says that it is the last.
 class RoundState {
   public:
     RoundState(Emitter& e, const Leaves& init) : e_(e) {
@@ -23,17 +23,14 @@ class RoundState {
         round_ = e.block("round");
         e.ir.CreateBr(round_);
         e.ir.SetInsertPoint(round_);
-        for (llvm::Value* v : init) {
-            phis_.push_back(e.ir.CreatePHI(v->getType(), 2));
-            phis_.back()->addIncoming(v, before);
-        }
+        phis_.emplace(e, init, before);
     }
 
-    Leaves state() const { return {phis_.begin(), phis_.end()}; }
+    const Leaves& state() const { return phis_->state(); }
 
     void end(llvm::Value* again, const Leaves& next) {
         auto* done = e_.block("iterated");
-        for (std::size_t k = 0; k < phis_.size(); ++k) phis_[k]->addIncoming(next[k], e_.ir.GetInsertBlock());
+        phis_->go_on_with(next, e_.ir.GetInsertBlock());
         e_.ir.CreateCondBr(again, round_, done);
         e_.ir.SetInsertPoint(done);
     }
@@ -41,7 +38,7 @@ class RoundState {
   private:
     Emitter& e_;
     llvm::BasicBlock* round_;
-    std::vector<llvm::PHINode*> phis_;
+    std::optional<LoopPhis> phis_;
 };
 
 }  // namespace

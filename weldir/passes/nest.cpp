@@ -24,6 +24,7 @@
 #include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/lengths.h"
+#include "weldir/passes/matrix_loops.h"
 #include "weldir/passes/normal_form.h"
 #include "weldir/passes/subrange.h"
 
@@ -31,9 +32,7 @@ namespace weld {
 
 namespace {
 
-constexpr std::int64_t kLeastColumns = 8;
-constexpr std::int64_t kLeastLiteral = 32;
-constexpr std::uint32_t kMostNodes = 300;
+using matrix_loops::kLeastColumns, matrix_loops::kLeastLiteral, matrix_loops::kMostNodes;
 
 class Nester {
   public:

@@ -28,17 +28,16 @@
 #include "weldir/ir/scalar.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/lengths.h"
+#include "weldir/passes/matrix_loops.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {
 
 namespace {
 
-constexpr std::int64_t kLeastColumns = 8;                    // else a line of the cache holds several rows
-constexpr std::int64_t kLeastRows = 32;                      // else all of them are read at once as they lie
-constexpr std::int64_t kMostRounds = std::int64_t(1) << 31;  // products of two such don't wrap
-constexpr std::uint32_t kMostNodes = 300;                    // of a loop, which is there twice
-constexpr std::string_view kTile = "32";                     // both sides of a tile fit the nearest cache
+using matrix_loops::kLeastColumns, matrix_loops::kLeastRows, matrix_loops::kMostNodes,
+    matrix_loops::kMostRounds;
+constexpr std::string_view kTile = "32";  // both sides of a tile fit the nearest cache
 
 bool is_var(const Expr* e, const Symbol* s) { return e->op == Op::Var && e->attr.symbol == s; }
 

@@ -1,0 +1,369 @@
+#include "weldir/passes/origins.h"
+
+#include <map>
+
+#include "weldir/ir/kernels.h"
+#include "weldir/ir/walk.h"
+
+namespace weld::ownership {
+
+static bool is_number(const Type* t) {
+    if (t->is_struct()) return !t->args.empty() && std::ranges::all_of(t->args, is_number);
+    return t->is_scalar() && !t->is_bool();
+}
+
+bool is_plain_vector(const Type* t) { return t->is_vec() && is_number(t->elem()); }
+
+Origins::Origins(const Expr* lambda, bool is_main, const Results& results) : results_(results) {
+    objects.resize(1);
+    for (const Symbol* p : lambda->symbols())
+        names[p] = is_main ? Reach{{kOutside}, {}, {}} : param(p, p->type);
+    num_params_ = objects.size();
+    result_ = of(lambda->arg(0));
+}
+
+Reach Origins::result(const Type* t) const {
+    std::unordered_map<Object, std::vector<int>> places;
+    int place = 0;
+    const auto note = [&](const Objects& set) {
+        ++place;
+        for (Object o : set) places[o].push_back(place);
+    };
+    for_each_leaf(t, result_, [&](const Reach& r) { note(r.tops), note(r.inner); });
+    std::map<std::vector<int>, Object> numbers;
+    const auto number = [&](Object o, Objects& to) {
+        if (o >= num_params_) {
+            const bool is_new =
+                is_owned(o) && objects[o].level == 0 && !(objects[o].state && passes_on(*objects[o].state));
+            o = is_new ? Object(num_params_) +
+                             numbers.try_emplace(places[o], Object(numbers.size())).first->second
+                       : kOutside;
+        }
+        add(to, {o});
+    };
+    if (gave_up_) return {{kOutside}, all_params(), {}};
+    return mapped(result_, [&](const Reach& r) {
+        Reach to;
+        for (Object o : r.tops) number(o, to.tops);
+        for (Object o : r.inner) number(o, to.inner);
+        return to;
+    });
+}
+
+Reach Origins::of(const Expr* e) {
+    const std::size_t before = num_starts_;
+    Reach r = look(e);
+    if (num_starts_ != before) starts_.insert(e);
+    if (!e->type->holds_pointer) return {};
+    limit(r);
+    Reach& known = reaches_[e];
+    return known = std::move(r);
+}
+
+void Origins::limit(Reach& r) {
+    constexpr std::size_t most = 64;
+    for (Objects* set : {&r.tops, &r.inner}) {
+        if (set->size() <= most) continue;
+        for (Object o : *set) objects[o].lost = true;
+        *set = {kOutside};
+        gave_up_ = true;
+    }
+    for (Reach& f : r.fields) limit(f);
+}
+
+Object Origins::make() {
+    objects.push_back({.level = level_});
+    return Object(objects.size() - 1);
+}
+
+Reach Origins::param(const Symbol* p, const Type* t) {
+    if (!t->holds_pointer) return {};
+    Reach r;
+    if (t->is_struct()) {
+        for (const Type* f : t->args) r.fields.push_back(param(p, f));
+        return r;
+    }
+    objects.push_back({.owner = p, .is_param = true});
+    return {{Object(objects.size() - 1)}, {}, {}};
+}
+
+Objects Origins::all_params() const {
+    Objects all;
+    for (Object o = 1; o < num_params_; ++o) all.push_back(o);
+    return all;
+}
+
+Reach Origins::made(Objects inner) { return {{make()}, std::move(inner), {}}; }
+
+Reach Origins::joined(const Reach& a, const Reach& b) {
+    if (is_nothing(a)) return b;
+    if (is_nothing(b)) return a;
+    Reach all;
+    if (!a.fields.empty() && a.fields.size() == b.fields.size()) {
+        for (std::size_t i = 0; i < a.fields.size(); ++i)
+            all.fields.push_back(joined(a.fields[i], b.fields[i]));
+        return all;
+    }
+    if (a.fields.empty() != b.fields.empty()) {
+        all.tops = {kOutside};
+        add_all(all.inner, a);
+        add_all(all.inner, b);
+        return all;
+    }
+    all = a;
+    add(all.tops, b.tops);
+    add(all.inner, b.inner);
+    return all;
+}
+
+Reach Origins::unknown(const Expr* e) {
+    Reach all = {{kOutside}, {}, {}};
+    for (const Expr* a : e->args()) add_all(all.inner, of(a));
+    return all;
+}
+
+Objects Origins::pointees(const Type* holder, const Reach& r) {
+    return std::ranges::any_of(holder->args, [](const Type* t) { return t->holds_pointer; }) ? all_of(r)
+                                                                                             : Objects();
+}
+
+Reach Origins::look(const Expr* e) {
+    switch (e->op) {
+        case Op::Var: {
+            auto found = names.find(e->attr.symbol);
+            return found == names.end() ? Reach{{kOutside}, {}, {}} : found->second;
+        }
+        case Op::GetField: {
+            Reach r = of(e->arg(0));
+            return r.fields.empty() ? r : r.fields[e->attr.index];
+        }
+        case Op::MakeStruct: {
+            Reach all;
+            for (const Expr* f : e->args()) all.fields.push_back(of(f));
+            return all;
+        }
+        case Op::Block: ++num_starts_; return of_block(e->as<Block>());
+        case Op::Call: return of_call(e->as<Call>());
+        case Op::If:
+        case Op::Select: {
+            of(e->arg(0));
+            const Reach then = of(e->arg(1));
+            return joined(then, of(e->arg(2)));
+        }
+        case Op::NewBuilder:
+            ++num_starts_;
+            for (const Expr* a : e->args()) of(a);
+            return made();
+        case Op::Merge: {
+            Reach r = of(e->arg(0));
+            for (std::size_t i = 1; i < e->num_args; ++i)
+                if (const Reach v = of(e->arg(i)); e->arg(i)->type->holds_pointer) add_all(r.inner, v);
+            return r;
+        }
+        case Op::Result: return of(e->arg(0));
+        case Op::For: return of_loop(e->as<For>());
+        case Op::Iterate: return of_iterate(e->as<Iterate>());
+        case Op::Sort: {
+            const Reach in = of(e->arg(0));
+            if (e->num_args > 2) of(e->arg(2));
+            body(e->arg(1)->as<Lambda>(), {{kOutside}, all_of(in), {}});
+            return made(pointees(e->type, in));
+        }
+        case Op::Serialize: of(e->arg(0)); return made();
+        case Op::Kernel: {
+            const BuiltinKernel* row = e->as<Kernel>().ref().builtin;
+            const Reach all = unknown(e);
+            return row && row->fresh && e->type->is_vec() ? made() : all;
+        }
+        default: return unknown(e);
+    }
+}
+
+Reach Origins::of_call(Call c) {
+    ++num_starts_;
+    std::vector<const Reach*> args = {nullptr};  // by object
+    std::vector<Reach> values;
+    for (const Expr* a : c.args()) values.push_back(of(a));
+    const Expr* e = c.node;
+    const Reach nothing_known = {{kOutside},
+                                 [&] {
+                                     Objects all;
+                                     for (const Reach& v : values) add_all(all, v);
+                                     return all;
+                                 }(),
+                                 {}};
+    const auto known = results_.find(&c.function());
+    if (!e->type->holds_pointer || known == results_.end()) return nothing_known;
+    std::vector<Reach> leaves;
+    leaves.emplace_back();
+    for (std::size_t i = 0; i < values.size(); ++i) leaves_of(c.args()[i]->type, values[i], leaves);
+    std::map<Object, Object> made;
+    return mapped(known->second, [&](const Reach& r) {
+        Reach to;
+        const auto put = [&](Object o, Objects& set) {
+            if (o == kOutside) return add(set, {kOutside});
+            if (o < leaves.size()) {
+                add(set, leaves[o].tops);
+                add(to.inner, leaves[o].inner);
+                return;
+            }
+            auto [it, is_new] = made.try_emplace(o, kOutside);
+            if (is_new) it->second = make();
+            add(set, {it->second});
+        };
+        for (Object o : r.tops) put(o, to.tops);
+        for (Object o : r.inner) put(o, to.inner);
+        return to;
+    });
+}
+
+void Origins::leaves_of(const Type* t, const Reach& r, std::vector<Reach>& all) {
+    if (!t->holds_pointer) return;
+    if (!t->is_struct()) {
+        all.push_back(r.fields.empty() ? r : part_of(r));
+        return;
+    }
+    for (std::size_t i = 0; i < t->args.size(); ++i)
+        leaves_of(t->args[i], r.fields.size() == t->args.size() ? r.fields[i] : part_of(r), all);
+}
+
+Reach Origins::of_block(Block b) {
+    for (std::size_t i = 0; i < b.size(); ++i) {
+        const std::size_t since = ++num_bound_;
+        const Reach r = of(b.value(i));
+        own(b.symbol(i), b.symbol(i)->type, r, since);
+        names[b.symbol(i)] = r;
+    }
+    return of(b.result());
+}
+
+void Origins::own(const Symbol* s, const Type* t, const Reach& r, std::size_t since) {
+    if (t->is_vec() || t->is_dict()) {
+        for (Object o : r.tops) {
+            ObjectInfo& x = objects[o];
+            if (x.level != level_ || (x.owner && x.owned_since < since)) continue;
+            x.owner = s;
+            x.owned_since = num_bound_;
+        }
+    }
+    for (std::size_t i = 0; i < r.fields.size(); ++i) own(s, t->args[i], r.fields[i], since);
+}
+
+Reach Origins::body(Lambda l, const Reach& first) {
+    ++level_;
+    for (const Symbol* p : l.params()) names[p] = first;
+    const Reach r = of(l.body());
+    --level_;
+    return r;
+}
+
+Reach Origins::of_loop(For f) {
+    Reach data = {{kOutside}, {}, {}};
+    for (const Expr* d : f.data()) {
+        for (const Expr* a : d->op == Op::Iter ? d->args() : std::span<const Expr* const>{})
+            add_all(data.inner, of(a));
+        if (d->op != Op::Iter) add_all(data.inner, of(d));
+        if (d->op == Op::Iter) reaches_[d] = data;
+    }
+    const Reach builder = of(f.builder());
+    ++level_;
+    names[f.builder_param()] = builder;
+    names[f.elem_param()] = data;
+    const Reach after = of(f.body().body());
+    --level_;
+    return joined(builder, after);
+}
+
+Reach Origins::of_iterate(Iterate it) {
+    const Reach init = of(it.init());
+    auto& all = states[it.node];
+    Path path;
+    ++level_;
+    names[it.body().param(0)] = state_of(all, it.init(), it.init()->type, init, path);
+    const Reach both = of(it.body().body());
+    --level_;
+    const Reach next = both.fields.empty() ? both : both.fields[0];
+    for (auto& s : all) judge(*s, next);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (auto& s : all)
+            if (s->owned && std::ranges::any_of(s->next, [&](Object o) { return !is_owned(o); })) {
+                s->owned = false;
+                changed = true;
+            }
+    }
+    for (auto& s : all) objects[s->out = make()].state = s.get();
+    return after(all, it.node->type, init, next, path);
+}
+
+Reach Origins::state_of(std::vector<std::unique_ptr<StateVector>>& all, const Expr* init, const Type* t,
+                        const Reach& r, Path& path) {
+    if (!t->holds_pointer) return {};
+    if (t->is_struct()) {
+        Reach state;
+        for (std::size_t i = 0; i < t->args.size(); ++i) {
+            path.push_back(i);
+            state.fields.push_back(state_of(all, init, t->args[i], r, path));
+            path.pop_back();
+        }
+        return state;
+    }
+    if (!is_plain_vector(t) || !can_copy(init, path)) return part_of(r);
+    const Object in = make();
+    all.push_back(std::make_unique<StateVector>(StateVector{.path = path, .in = in, .out = 0, .next = {}}));
+    objects[in].state = all.back().get();
+    return {{in}, {}, {}};
+}
+
+bool Origins::can_copy(const Expr* init, const Path& path) {
+    for (std::size_t i : path) {
+        if (init->op != Op::MakeStruct) break;
+        init = init->arg(i);
+    }
+    const Expr* e = init;
+    while (e->op == Op::GetField) e = e->arg(0);
+    return e->op == Op::Var || (init->type->is_vec());
+}
+
+void Origins::judge(StateVector& s, const Reach& next) {
+    const Reach& here = at(next, s.path);
+    s.next = here.tops;
+    Objects others = here.inner;
+    add_others(others, next, s.path, 0);
+    s.owned = here.fields.empty() && !here.tops.empty() && !meet(here.tops, others);
+    for (Object o : here.tops) s.owned &= o != kOutside && objects[o].level == level_ + 1;
+}
+
+Reach Origins::after(const std::vector<std::unique_ptr<StateVector>>& all, const Type* t, const Reach& init,
+                     const Reach& next, Path& path) {
+    if (!t->holds_pointer) return {};
+    Reach r;
+    if (t->is_struct()) {
+        for (std::size_t i = 0; i < t->args.size(); ++i) {
+            path.push_back(i);
+            r.fields.push_back(after(all, t->args[i], init, next, path));
+            path.pop_back();
+        }
+        return r;
+    }
+    for (const auto& s : all) {
+        if (s->path != path || !s->owned) continue;
+        r = {{s->out}, at(next, path).inner, {}};
+        if (passes_on(*s)) add_all(r.inner, init);
+        return r;
+    }
+    r = part_of(init);
+    add_all(r.inner, next);
+    return r;
+}
+
+bool Origins::is_owned(Object o) const {
+    const ObjectInfo& x = objects[o];
+    return o != kOutside && !x.lost && (!x.state || x.state->owned);
+}
+
+bool Origins::passes_on(const StateVector& s) const {
+    return std::ranges::any_of(s.next, [&](Object o) { return objects[o].state; });
+}
+
+}  // namespace weld::ownership

@@ -1,0 +1,104 @@
+// Which objects there are, and which each value may point at: a walk forward.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "weldir/ir/module.h"
+#include "weldir/passes/reach.h"
+
+namespace weld::ownership {
+
+/// A vector in the state of an `iterate`.
+struct StateVector {
+    Path path;
+    Object in, out;        ///< what a round gets there, and what is left in the end
+    Objects next;          ///< what a round gives to the next
+    bool owned = true;     ///< by the round, if the first one owns it
+    bool wanted = false;   ///< so it must
+    bool settled = false;  ///< no longer to be wanted
+    bool copied = false;   ///< before the first round
+};
+
+struct ObjectInfo {
+    int level = 0;  ///< of the loops around what makes it
+    bool lost = false;
+    bool consumed = false;          ///< something starts in place on it
+    bool escapes = false;           ///< to who reads the block of its owner
+    const Symbol* owner = nullptr;  ///< whose end is its end
+    std::size_t owned_since = 0;    ///< counts lets
+    StateVector* state = nullptr;   ///< that it is `in` or `out` of
+    bool is_param = false;          ///< what a function gets there
+};
+
+/// What functions give, in terms of the objects of their parameters, which come first and in order, and of
+/// those that they make. Until it is known of a function that is being looked at, it gives nothing.
+using Results = std::unordered_map<const Function*, Reach>;
+
+/// A vector of what a vecmerger takes.
+bool is_plain_vector(const Type* t);
+
+class Origins {
+  public:
+    Origins(const Expr* lambda, bool is_main, const Results& results);
+    /// What the function gives; objects that stand in the same places are one.
+    Reach result(const Type* t) const;
+    /// Sets became too large to know who is in them.
+    bool gave_up() const { return gave_up_; }
+    /// Of a node that was looked at and whose type holds pointers.
+    const Reach& reach(const Expr* e) const { return reaches_.at(e); }
+    bool has_start(const Expr* e) const { return starts_.contains(e); }
+    bool is_owned(Object o) const;
+    /// A round may give what it got to the next.
+    bool passes_on(const StateVector& s) const;
+
+    std::vector<ObjectInfo> objects;
+    std::unordered_map<const Symbol*, Reach> names;
+    std::unordered_map<const Expr*, std::vector<std::unique_ptr<StateVector>>> states;  ///< by iterate
+
+  private:
+    Reach of(const Expr* e);
+    /// Sets stay small: what is in too many of them is given up.
+    void limit(Reach& r);
+    Object make();
+    Reach param(const Symbol* p, const Type* t);
+    Objects all_params() const;
+    Reach made(Objects inner = {});
+    /// Nothing comes of it: a call of a function that was not looked at yet.
+    static bool is_nothing(const Reach& r) { return r.tops.empty() && r.inner.empty() && r.fields.empty(); }
+    static Reach joined(const Reach& a, const Reach& b);
+    /// Nothing is known of what `e` makes of its arguments.
+    Reach unknown(const Expr* e);
+    static Objects pointees(const Type* holder, const Reach& r);
+    Reach look(const Expr* e);
+    /// What the function says that it gives, with the arguments in the place of parameters.
+    Reach of_call(Call c);
+    /// As many as `param` makes of the type.
+    static void leaves_of(const Type* t, const Reach& r, std::vector<Reach>& all);
+    Reach of_block(Block b);
+    /// What `r` is itself ends with `s`, unless it has another name in the same block or outside.
+    void own(const Symbol* s, const Type* t, const Reach& r, std::size_t since);
+    Reach body(Lambda l, const Reach& first);
+    Reach of_loop(For f);
+    Reach of_iterate(Iterate it);
+    /// The state that a round gets.
+    Reach state_of(std::vector<std::unique_ptr<StateVector>>& all, const Expr* init, const Type* t,
+                   const Reach& r, Path& path);
+    static bool can_copy(const Expr* init, const Path& path);
+    /// A round owns what it gives to the next at `s.path` if it made that, and gives it to nobody else.
+    void judge(StateVector& s, const Reach& next);
+    Reach after(const std::vector<std::unique_ptr<StateVector>>& all, const Type* t, const Reach& init,
+                const Reach& next, Path& path);
+
+    std::unordered_map<const Expr*, Reach> reaches_;
+    std::unordered_set<const Expr*> starts_;  // nodes that hold a NewBuilder
+    const Results& results_;
+    Reach result_;
+    std::size_t num_params_ = 1;
+    bool gave_up_ = false;
+    std::size_t num_starts_ = 0, num_bound_ = 0;
+    int level_ = 0;
+};
+
+}  // namespace weld::ownership
