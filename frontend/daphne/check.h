@@ -48,9 +48,19 @@ class Checker {
 
     Graph& graph() { return graph_; }
     const Inputs& inputs() const { return inputs_; }
-    /// What was written to files before, in this script: these can be read again.
-    std::map<std::string, const Value*, std::less<>> files_written;
-    std::map<std::string, Value*, std::less<>> registered;  ///< views for SQL
+    /// What has been done so far that the rest sees, beside variables: in the script, or in a function.
+    struct Effects {
+        std::map<std::string, Value*, std::less<>> views;  ///< frames registered for SQL
+        /// Files that have been written. Null: with what, only the run knows.
+        std::map<std::string, const Value*, std::less<>> written;
+        bool wrote_others = false;        ///< files of names that only the run knows
+        bool read = false;                ///< a file
+        const Effects* around = nullptr;  ///< in a function: what had been done before it was called
+
+        void may_add(const Effects& done);  ///< the files of what may have been done as well
+    };
+    Effects effects;
+    void count_write() { ++writes_; }
 
     template <class... Args>
     std::nullptr_t error(Loc loc, fmt::format_string<Args...> text, Args&&... args) {
@@ -87,9 +97,6 @@ class Checker {
     void broadcast(const std::vector<Value*>& operands, Loc loc, bool* any_matrix, Dim* rows, Dim* columns);
     /// A frame from columns.
     Value* make_frame(const std::vector<Value*>& columns, const std::vector<std::string>& labels, Loc loc);
-    /// What is made now is there in the rest of the script: this is no branch, no loop, no function.
-    bool is_straight() const { return region_ == &graph_.main; }
-    bool in_function() const { return frame_ && frame_->function; }
     GraphFunction* function_for_cells(std::string_view name, ValueType cell, Loc loc);
 
   private:
@@ -125,6 +132,9 @@ class Checker {
     // ---- the whole, and what goes on from script to script (check_script.cpp)
     void begin(const ScriptEnvironment& before);
     bool statement_or_stop(const Statement* s, bool may_stop);
+    struct Mark;
+    Mark mark() const;
+    void undo(const Mark& to);
     void import_names(const Statement* s);
     void leave(ScriptEnvironment& left);
 
@@ -137,11 +147,6 @@ class Checker {
     void assign_target(const Target& t, Value* value);
     void if_statement(const Statement* s);
     void returning_if(const Statement* s, const Rest* rest);
-    void while_loop(const Statement* s);
-    void for_loop(const Statement* s);
-    void loop_over(GraphNode* node, const Statement* s, std::size_t first_state,
-                   const std::function<void(Region&)>& walk);
-    void name_dims(Value* v);
     void return_statement(const Statement* s);
     void import(const Statement* s);
     void declare(Statements all);
@@ -151,6 +156,18 @@ class Checker {
     Value* taken(const Value* condition, const Value* then, const Value* otherwise, Value* joined);
     Value* give_either(GraphNode* node, Value* then, Value* otherwise, Value* joined);
     void walk_sides(GraphNode* node, const std::function<void(std::size_t side)>& walk);
+
+    // ---- loops (check_loops.cpp)
+    void while_loop(const Statement* s);
+    void for_loop(const Statement* s);
+    void counted_loop(const Statement* s, Value* from, Value* to, Value* step);
+    void loop_over(GraphNode* node, const Statement* s, std::size_t first_state,
+                   const std::function<void(Region&)>& walk);
+    void name_dims(Value* v);
+    void loop(const std::function<void()>& as_loop, const std::function<bool()>& as_rounds);
+    bool round(const Statement* s, const std::function<void()>& begin);
+    void bind_counter(const Statement* s, Value* value);
+    bool keeps_cells(const Type& before, const Type& after, std::string_view name, Loc loc);
 
     // ---- expressions (check_expressions.cpp)
   public:
@@ -205,6 +222,9 @@ class Checker {
     int depth_ = 0;                       ///< of calls and of blocks
     std::map<std::pair<const Statement*, int>, std::vector<Value>> widened_;  ///< by loop and Frame::number
     int frames_ = 0;
+    bool in_rounds_ = false;           ///< of a loop, one after the other
+    int writes_ = 0;                   ///< calls that write files, so far
+    std::size_t rounds_left_ = 20000;  ///< nodes that may still be made round by round
 };
 
 /// A call of a built-in function, for its rule.

@@ -35,7 +35,10 @@ void Checker::check_uncalled() {
         for (const Parameter& p : params)
             args.push_back(graph_.value({.data = p.type.data, .value = p.type.value, .columns = {}}));
         bool failed = false;
+        const Mark before = mark();
+        needs_value_ = false;
         instance(d, args, d.function->loc, true, &failed);
+        if (needs_value_) undo(before);  // what it has to know, calls may say
     }
 }
 
@@ -75,12 +78,17 @@ static bool accepts(const WrittenType& w, const Type& type, bool casts) {
 GraphFunction* Checker::instance(Definition& d, const std::vector<Value*>& args, Loc loc, bool generic,
                                  bool* failed) {
     constexpr std::size_t kMostInstances = 8;  // beyond, one for each types
-    const bool only_types = generic || d.open > 0 || d.instances.size() >= kMostInstances;
+    const bool only_types =
+        generic || d.open > 0 || (d.instances.size() >= kMostInstances && !(in_rounds_ && rounds_left_ > 0));
     std::string key;
     for (const Value* v : args) key += key_of(v, only_types) + ";";
     if (auto known = d.instances.find(key); known != d.instances.end()) {
-        *failed = !known->second;
-        return known->second;
+        const Definition::Instance& one = known->second;
+        if (!one.effects.read || one.writes == writes_) {
+            *failed = !one.function;
+            effects.may_add(one.effects);
+            return one.function;
+        }
     }
     if (depth_ > 500) {
         error(loc, "calls of functions without types are nested too deeply");
@@ -99,7 +107,7 @@ GraphFunction* Checker::instance(Definition& d, const std::vector<Value*>& args,
     GraphFunction* g = &graph_.functions.back();
     g->name = f.name;
     g->loc = f.loc;
-    d.instances[key] = g;
+    d.instances[key] = {g, {}, 0};
     for (const WrittenType& w : f.results)
         if (known_results) {
             Value* r = graph_.value({.data = w.data, .value = w.value, .columns = {}});
@@ -122,6 +130,9 @@ GraphFunction* Checker::instance(Definition& d, const std::vector<Value*>& args,
     Region* region = std::exchange(region_, &g->body);
     File* file = std::exchange(file_, d.file);
     const bool certain = std::exchange(certain_, false);
+    Effects before = std::move(effects);
+    effects = {};
+    effects.around = &before;
     const std::size_t errors = diagnostics_.num_errors();
     ++d.open, ++depth_;
     statements(f.body, nullptr);
@@ -144,8 +155,22 @@ GraphFunction* Checker::instance(Definition& d, const std::vector<Value*>& args,
     g->is_done = true;
     std::swap(scopes_, scopes);
     frame_ = outer, region_ = region, file_ = file, certain_ = certain;
-    if (!good) d.instances[key] = nullptr, *failed = true;
+    Effects done = std::exchange(effects, std::move(before));
+    done.around = nullptr;
+    effects.may_add(done);
+    if (!good) g->is_wrong = true;
+    d.instances[key] = {good ? g : nullptr, std::move(done), writes_};
+    *failed = !good;
     return good ? g : nullptr;
+}
+
+void Checker::Effects::may_add(const Effects& done) {
+    for (const auto& [name, value] : done.written) {
+        const auto [at, is_new] = written.emplace(name, nullptr);
+        if (at->second != value) at->second = nullptr;
+    }
+    wrote_others |= done.wrote_others;
+    read |= done.read;
 }
 
 Checker::Definition* Checker::choose(const Node* n, const std::vector<Definition*>& overloads,

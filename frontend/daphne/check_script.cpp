@@ -54,7 +54,7 @@ void Checker::begin(const ScriptEnvironment& before) {
         value->constant = v.constant;
         name_dims(value);
         graph_.main.params.push_back(value);
-        if (v.is_view) registered[v.name] = value;
+        if (v.is_view) effects.views[v.name] = value;
         else scopes_.back()[v.name] = {value, false};
     }
     for (const std::string& text : before.definitions) {
@@ -78,17 +78,28 @@ void Checker::import_names(const Statement* s) {
 /// Walks a statement. If something in it has to be known that is not, and may be once what stands before it
 /// has run, the walk is undone and it gives false.
 bool Checker::statement_or_stop(const Statement* s, bool may_stop) {
-    const std::size_t nodes = graph_.main.nodes.size(), findings = diagnostics_.all().size();
-    const Scope before = scopes_.back();
-    const auto views = registered;
     needs_value_ = false;
+    const Mark before = mark();
     statement(s);
     if (!needs_value_ || !may_stop) return true;
-    graph_.main.nodes.resize(nodes);
-    diagnostics_.forget_after(findings);
-    scopes_.back() = before;
-    registered = views;
+    undo(before);
     return false;
+}
+
+Checker::Mark Checker::mark() const {
+    return {region_->nodes.size(), diagnostics_.all().size(), scopes_, effects, needs_value_};
+}
+
+/// Forgets what has been walked since, and functions that were found wrong: they may be right when more is
+/// known.
+void Checker::undo(const Mark& to) {
+    region_->nodes.resize(to.nodes);
+    diagnostics_.forget_after(to.findings);
+    scopes_ = to.scopes;
+    effects = to.effects;
+    needs_value_ = to.needs_value;
+    for (const auto& d : definitions_)
+        std::erase_if(d->instances, [](const auto& one) { return !one.second.function; });
 }
 
 void Checker::leave(ScriptEnvironment& left) {
@@ -98,7 +109,7 @@ void Checker::leave(ScriptEnvironment& left) {
         graph_.main.results.push_back(value);
     };
     for (const auto& [name, variable] : scopes_.front()) add(name, variable.value, false);
-    for (const auto& [name, view] : registered) add(name, view, true);
+    for (const auto& [name, view] : effects.views) add(name, view, true);
 }
 
 }  // namespace weld::daphne

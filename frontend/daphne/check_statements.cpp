@@ -163,14 +163,18 @@ void Checker::walk_sides(GraphNode* node, const std::function<void(std::size_t s
     Region* outer = region_;
     const bool was_certain = std::exchange(certain_, false);
     const std::vector<Scope> before = scopes_;
+    const Effects done = effects;
+    Effects either = effects;
     for (std::size_t side = 0; side < 2; ++side) {
         scopes_ = before;
         region_ = &node->regions[side];
         walk(side);
+        either.may_add(std::exchange(effects, done));
     }
     region_ = outer;
     certain_ = was_certain;
     scopes_ = before;
+    effects = std::move(either);
 }
 
 void Checker::if_statement(const Statement* s) {
@@ -236,150 +240,6 @@ void Checker::returning_if(const Statement* s, const Rest* rest) {
         Value* joined = join(c, sides[0][i], sides[1][i], s->loc, "the result");
         frame_->results.push_back(joined ? give_either(node, sides[0][i], sides[1][i], joined) : nullptr);
     }
-}
-
-// ---- loops
-
-static void assigned_names(Statements all, std::vector<std::string_view>* names) {
-    for (const Statement* s : all) {
-        if (s->kind == Statement::Assignment)
-            for (const Target& t : s->targets)
-                if (std::ranges::find(*names, t.name) == names->end()) names->push_back(t.name);
-        assigned_names(s->body, names);
-        assigned_names(s->otherwise, names);
-    }
-}
-
-/// Forgets of `known` what does not hold of `v`. Has anything been forgotten? What is forgotten of shapes has
-/// no name either.
-static bool widen(Value* known, const Value* v) {
-    bool changed = false;
-    auto forget = [&](bool differs, auto&& action) {
-        if (differs) action(), changed = true;
-    };
-    const bool shaped = known->type.is_matrix() || known->type.is_frame();
-    for (const auto dim : {&Value::rows, &Value::columns}) {
-        const bool is_known = known->*dim == known->*dim;
-        forget(shaped && is_known && !(known->*dim == v->*dim), [&] { known->*dim = {}; });
-    }
-    forget(known->sparsity >= 0 && known->sparsity != v->sparsity, [&] { known->sparsity = -1; });
-    forget(known->symmetric && !v->symmetric, [&] { known->symmetric = false; });
-    forget(known->constant && known->constant != v->constant, [&] { known->constant.reset(); });
-    return changed;
-}
-
-/// Numbers of rows and columns that nothing is known of get names.
-void Checker::name_dims(Value* v) {
-    for (const auto dim : {&Value::rows, &Value::columns})
-        if (!(v->*dim == v->*dim)) v->*dim = graph_.fresh_dim();
-}
-
-/// Walks the regions of a loop until what it assumes of its state holds after each round. `node->args` from
-/// `first_state` on become the state before; `walk` makes the regions' nodes, with `region_` to be set by it.
-void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_state,
-                        const std::function<void(Region&)>& walk) {
-    std::vector<std::string_view> assigned;
-    assigned_names(s->body, &assigned);
-    std::vector<std::string_view> names;
-    for (std::string_view name : assigned) {
-        Variable* v = find(name);
-        if (!v || v->read_only || !v->value) continue;
-        names.push_back(name);
-        node->args.push_back(v->value);
-    }
-    std::vector<Value>& known = widened_[{s, frame_->number}];
-    if (known.size() != names.size()) {
-        known.clear();
-        for (std::size_t i = 0; i < names.size(); ++i) known.push_back(*node->args[first_state + i]);
-    }
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        if (!(known[i].type == node->args[first_state + i]->type)) known[i] = *node->args[first_state + i];
-        widen(&known[i], node->args[first_state + i]);
-    }
-    Region* outer = region_;
-    const bool was_certain = std::exchange(certain_, false);
-    const std::vector<Scope> before = scopes_;
-    const std::vector<Region> empty = node->regions;
-    for (bool again = true; again;) {
-        again = false;
-        node->regions = empty;
-        scopes_ = before;
-        std::vector<Value*> params;
-        for (std::size_t i = 0; i < names.size(); ++i) {
-            Value* p = graph_.like(known[i]);
-            name_dims(p);
-            params.push_back(p);
-            find(names[i])->value = p;
-        }
-        for (Region& r : node->regions) r.params.insert(r.params.end(), params.begin(), params.end());
-        walk(node->regions.back());
-        for (std::size_t i = 0; i < names.size(); ++i) {
-            Value* after = find(names[i])->value;
-            if (after && !(after->type == known[i].type)) {
-                error(s->loc, "`{}` is {} before the loop and {} after a round; its type cannot change",
-                      names[i], str(known[i].type), str(after->type));
-                after = nullptr;
-            }
-            node->regions.back().results.push_back(after);
-            if (after && widen(&known[i], after)) again = true;
-        }
-    }
-    region_ = outer;
-    certain_ = was_certain;
-    scopes_ = before;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        Value* after = graph_.like(known[i]);
-        name_dims(after);
-        after->maker = node;
-        node->results.push_back(after);
-        find(names[i])->value = node->regions.back().results[i] ? after : nullptr;
-    }
-    region_->nodes.push_back(node);
-}
-
-void Checker::while_loop(const Statement* s) {
-    GraphNode* node = graph_.node(GraphNode::Loop, s->loc);
-    node->does_first = s->kind == Statement::DoWhile;
-    node->regions.resize(2);
-    loop_over(node, s, 0, [&](Region& body) {
-        Region& test = node->regions[0];
-        if (!node->does_first) {
-            region_ = &test;
-            test.results = {condition(s->value)};
-        }
-        region_ = &body;
-        scoped(s->body);
-        if (node->does_first) test.results = {condition(s->value)};  // of what the round has made, at its end
-    });
-}
-
-void Checker::for_loop(const Statement* s) {
-    GraphNode* node = graph_.node(GraphNode::Repeat, s->loc);
-    auto bound = [&](const Node* n) -> Value* {
-        Value* v = expression(n);
-        if (!v) return nullptr;
-        if (v->type.is_frame() || v->type.is_list() || v->type.value == ValueType::Str)
-            return error(n->start, "a loop counts with numbers, found {}", str(v->type));
-        return to_scalar(v, ValueType::Si64, n->start);
-    };
-    Value* from = bound(s->from);
-    Value* to = bound(s->to);
-    Value* step = nullptr;
-    if (s->step) step = bound(s->step);
-    else if (from && to && from->constant && to->constant)
-        step = constant(integer_constant(to->constant->integer >= from->constant->integer ? 1 : -1), s->loc);
-    node->args = {from, to, step};
-    node->regions.resize(1);
-    loop_over(node, s, 3, [&](Region& body) {
-        region_ = &body;
-        const std::size_t depth = scopes_.size();
-        scopes_.emplace_back();
-        Value* i = graph_.value(Type::scalar(ValueType::Si64));
-        body.params.insert(body.params.begin(), i);
-        scopes_.back()[std::string(s->targets[0].name)] = {i, true};
-        scoped(s->body);
-        scopes_.resize(depth);
-    });
 }
 
 // ---- functions

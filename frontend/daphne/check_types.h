@@ -9,8 +9,14 @@ namespace weld::daphne {
 struct Checker::Definition {
     const Function* function = nullptr;
     File* file = nullptr;
-    std::map<std::string, GraphFunction*> instances;  ///< by what is known of the arguments
-    int open = 0;                                     ///< how many of its bodies are being walked
+    /// A body for certain arguments.
+    struct Instance {
+        GraphFunction* function = nullptr;  ///< null: something is wrong with it
+        Effects effects;
+        int writes = 0;  ///< Checker::writes_ after it
+    };
+    std::map<std::string, Instance> instances;  ///< by what is known of the arguments
+    int open = 0;                               ///< how many of its bodies are being walked
 };
 
 /// One script: that of the user, or an imported one.
@@ -19,6 +25,14 @@ struct Checker::File {
     std::map<std::string, std::vector<Definition*>, std::less<>> definitions;  ///< overloads by name
     std::set<std::string> prefixes;                                            ///< of its imports
     std::set<std::string> imported;                                            ///< paths
+};
+
+/// A place to go back to.
+struct Checker::Mark {
+    std::size_t nodes, findings;
+    std::vector<Scope> scopes;
+    Effects effects;
+    bool needs_value;
 };
 
 }  // namespace weld::daphne

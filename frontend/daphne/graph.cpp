@@ -158,7 +158,8 @@ class Printer {
 
 std::string print_graph(const Graph& graph) {
     Printer p;
-    for (const GraphFunction& f : graph.functions) p.function(f);
+    for (const GraphFunction& f : graph.functions)
+        if (!f.is_wrong) p.function(f);
     p.region(graph.main, 0);
     return p.out;
 }

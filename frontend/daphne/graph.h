@@ -118,6 +118,7 @@ struct GraphFunction {
     Loc loc;
     Region body;
     bool is_done = false;
+    bool is_wrong = false;          ///< nobody calls it then
     std::vector<Value*> signature;  ///< the results as they are written, while the body is walked
 };
 
@@ -139,6 +140,7 @@ class Graph {
     /// Another value of which the same is known.
     Value* like(const Value& known);
     GraphNode* node(GraphNode::Kind kind, Loc loc);
+    std::size_t num_nodes() const { return nodes_.size(); }
     Dim fresh_dim() { return {-1, ++dims_}; }
 
   private:

@@ -31,10 +31,17 @@ static std::optional<Meta> meta_of(Call& c, const std::string& path) {
 static bool described(Call& c, bool is_frame) {
     const auto path = c.known_text(0);
     if (!path) return false;
-    if (const auto written = c.checker.files_written.find(*path); written != c.checker.files_written.end()) {
-        const Value* v = written->second;
-        if (v->type.is_frame() == is_frame) return c.give(v->type, v->rows, v->columns), true;
-    }
+    Checker::Effects& effects = c.checker.effects;
+    effects.read = true;
+    if (const auto at = effects.written.find(*path); at != effects.written.end())
+        if (const Value* v = at->second; v && v->type.is_frame() == is_frame)
+            return c.give(v->type, v->rows, v->columns), true;
+    for (const Checker::Effects* e = &effects; e; e = e->around)
+        if (e->wrote_others || e->written.contains(*path)) {
+            c.checker.unknown(
+                c.loc, "what `{}` holds has to be known before the run, but the script writes it", *path);
+            return false;
+        }
     const std::optional<Meta> meta = meta_of(c, *path);
     if (!meta) return false;
     auto dim = [&](std::int64_t n) { return n < 0 ? c.checker.graph().fresh_dim() : Dim{n, 0}; };
@@ -47,6 +54,10 @@ static bool described(Call& c, bool is_frame) {
     Type type = Type::frame(meta->columns);
     for (std::int64_t i = 0; !meta->has_schema() && i < meta->num_columns; ++i)
         type.columns.push_back({"col_" + std::to_string(i), meta->value});
+    for (auto one = type.columns.begin(); one != type.columns.end(); ++one)
+        if (std::find_if(type.columns.begin(), one, [&](const Column& o) { return o.label == one->label; }) !=
+            one)
+            return c.wrong(0, "`{}.meta`: a frame cannot have two columns `{}`", *path, one->label);
     c.give(type, dim(meta->rows), {std::int64_t(type.columns.size()), 0});
     return true;
 }
@@ -87,8 +98,10 @@ bool rule_write(Call& c) {
     if (c.builtin.name == "writeFrame" && !c.want_frame(0)) return false;
     if (c.builtin.name == "writeMatrix" && !c.want_matrix(0)) return false;
     if (!is_allowed(c, c[0]->type.is_frame() ? "weld_write_frame" : "weld_write_matrix")) return false;
-    if (c[1]->constant) c.checker.files_written[c[1]->constant->text] = c[0];
-    else c.checker.files_written.clear();
+    Checker::Effects& effects = c.checker.effects;
+    if (c[1]->constant) effects.written[c[1]->constant->text] = c[0];
+    else effects.wrote_others = true;
+    c.checker.count_write();
     c.act();
     return true;
 }

@@ -219,13 +219,12 @@ bool rule_set_of_rows(Call& c) {
 
 // ---- SQL
 
+/// The view is there in what follows in the same branch, round of a loop, or function.
 bool rule_register_view(Call& c) {
     if (!c.want_frame(1)) return false;
     const auto name = c.known_text(0);
     if (!name) return false;
-    if (!c.checker.is_straight())
-        return c.wrong(0, "views are registered by the script itself, not in branches, loops or functions");
-    if (!c.checker.registered.emplace(*name, c[1]).second)
+    if (!c.checker.effects.views.emplace(*name, c[1]).second)
         return c.wrong(0, "there is a view `{}` already", *name);
     return true;
 }
@@ -233,7 +232,6 @@ bool rule_register_view(Call& c) {
 bool rule_sql(Call& c) {
     const auto query = c.known_text(0);
     if (!query) return false;
-    if (c.checker.in_function()) return c.wrong(0, "queries are made by the script itself, not in functions");
     return done(c, {sql_result(c.checker, *query, c.loc)});
 }
 

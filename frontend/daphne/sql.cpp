@@ -143,7 +143,13 @@ class Parser {
     }
     bool begins_alias() const {
         static constexpr std::string_view kAfter[] = {"WHERE", "GROUP", "ORDER", "JOIN", "INNER", "ON"};
-        return now().kind == SqlToken::Name && std::ranges::find(kAfter, now().word) == std::end(kAfter);
+        static constexpr std::string_view kOther[] = {"LEFT",   "RIGHT",   "FULL",   "OUTER",
+                                                      "CROSS",  "NATURAL", "USING",  "LIMIT",
+                                                      "OFFSET", "UNION",   "EXCEPT", "INTERSECT"};
+        if (now().kind != SqlToken::Name) return false;
+        if (std::ranges::find(kOther, now().word) != std::end(kOther))
+            fail(now().at, fmt::format("there is no {} in these queries", now().word));
+        return std::ranges::find(kAfter, now().word) == std::end(kAfter);
     }
 
     void item() {

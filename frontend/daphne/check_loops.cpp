@@ -1,0 +1,252 @@
+// Loops: walked again while something that is known of a variable before them does not hold after a round.
+// Or round by round, where a round needs to know something that is another in each:
+//
+//     for (i in 1:3) print(sum(readMatrix("part" + i + ".csv")));
+//
+// There the rounds themselves have to be known, and few. They become statements one after the other.
+#include <algorithm>
+
+#include "frontend/daphne/check.h"
+#include "frontend/daphne/check_types.h"
+#include "frontend/daphne/fold.h"
+
+namespace weld::daphne {
+
+static void assigned_names(Statements all, std::vector<std::string_view>* names) {
+    for (const Statement* s : all) {
+        if (s->kind == Statement::Assignment)
+            for (const Target& t : s->targets)
+                if (std::ranges::find(*names, t.name) == names->end()) names->push_back(t.name);
+        assigned_names(s->body, names);
+        assigned_names(s->otherwise, names);
+    }
+}
+
+/// Forgets of `known` what does not hold of `v`. Has anything been forgotten? What is forgotten of shapes has
+/// no name either.
+static bool widen(Value* known, const Value* v) {
+    bool changed = false;
+    auto forget = [&](bool differs, auto&& action) {
+        if (differs) action(), changed = true;
+    };
+    const bool shaped = known->type.is_matrix() || known->type.is_frame();
+    for (const auto dim : {&Value::rows, &Value::columns}) {
+        const bool is_known = known->*dim == known->*dim;
+        forget(shaped && is_known && !(known->*dim == v->*dim), [&] { known->*dim = {}; });
+    }
+    forget(known->sparsity >= 0 && known->sparsity != v->sparsity, [&] { known->sparsity = -1; });
+    forget(known->symmetric && !v->symmetric, [&] { known->symmetric = false; });
+    forget(known->constant && known->constant != v->constant, [&] { known->constant.reset(); });
+    return changed;
+}
+
+/// What a variable holds in a loop has one type, but for the labels of frames.
+bool Checker::keeps_cells(const Type& before, const Type& after, std::string_view name, Loc loc) {
+    if (have_same_cells(before, after)) return true;
+    error(loc, "`{}` is {} before the loop and {} after a round; its type cannot change", name, str(before),
+          str(after));
+    return false;
+}
+
+/// Numbers of rows and columns that nothing is known of get names.
+void Checker::name_dims(Value* v) {
+    for (const auto dim : {&Value::rows, &Value::columns})
+        if (!(v->*dim == v->*dim)) v->*dim = graph_.fresh_dim();
+}
+
+/// Walks the regions of a loop until what it assumes of its state holds after each round. `node->args` from
+/// `first_state` on become the state before; `walk` makes the regions' nodes, with `region_` to be set by it.
+void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_state,
+                        const std::function<void(Region&)>& walk) {
+    std::vector<std::string_view> assigned;
+    assigned_names(s->body, &assigned);
+    std::vector<std::string_view> names;
+    for (std::string_view name : assigned) {
+        Variable* v = find(name);
+        if (!v || v->read_only || !v->value) continue;
+        names.push_back(name);
+        node->args.push_back(v->value);
+    }
+    std::vector<Value>& known = widened_[{s, frame_->number}];
+    if (known.size() != names.size()) {
+        known.clear();
+        for (std::size_t i = 0; i < names.size(); ++i) known.push_back(*node->args[first_state + i]);
+    }
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (!(known[i].type == node->args[first_state + i]->type)) known[i] = *node->args[first_state + i];
+        widen(&known[i], node->args[first_state + i]);
+    }
+    Region* outer = region_;
+    const bool was_certain = std::exchange(certain_, false);
+    const std::vector<Scope> before = scopes_;
+    const Effects done = effects;
+    Effects may_be_done = effects;  // before a round
+    const std::vector<Region> empty = node->regions;
+    for (bool again = true; again;) {
+        again = false;
+        node->regions = empty;
+        scopes_ = before;
+        const Effects before_round = may_be_done;
+        effects = may_be_done;
+        std::vector<Value*> params;
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            Value* p = graph_.like(known[i]);
+            name_dims(p);
+            params.push_back(p);
+            find(names[i])->value = p;
+        }
+        for (Region& r : node->regions) r.params.insert(r.params.end(), params.begin(), params.end());
+        walk(node->regions.back());
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            Value* after = find(names[i])->value;
+            if (after && !keeps_cells(known[i].type, after->type, names[i], s->loc)) after = nullptr;
+            if (after && !(after->type == known[i].type))
+                after = unknown(s->loc,
+                                "`{}` has other labels after a round than before the loop; labels have to be "
+                                "known before the run",
+                                names[i]);
+            node->regions.back().results.push_back(after);
+            if (after && widen(&known[i], after)) again = true;
+        }
+        may_be_done.views = done.views;
+        may_be_done.may_add(effects);
+        if (may_be_done.written != before_round.written ||
+            may_be_done.wrote_others != before_round.wrote_others)
+            again = true;
+    }
+    region_ = outer;
+    certain_ = was_certain;
+    scopes_ = before;
+    effects = std::move(may_be_done);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        Value* after = graph_.like(known[i]);
+        name_dims(after);
+        after->maker = node;
+        node->results.push_back(after);
+        find(names[i])->value = node->regions.back().results[i] ? after : nullptr;
+    }
+    region_->nodes.push_back(node);
+}
+
+void Checker::while_loop(const Statement* s) {
+    const bool does_first = s->kind == Statement::DoWhile;
+    auto as_loop = [&] {
+        GraphNode* node = graph_.node(GraphNode::Loop, s->loc);
+        node->does_first = does_first;
+        node->regions.resize(2);
+        loop_over(node, s, 0, [&](Region& body) {
+            Region& test = node->regions[0];
+            if (!does_first) {
+                region_ = &test;
+                test.results = {condition(s->value)};
+            }
+            region_ = &body;
+            scoped(s->body);
+            if (does_first) test.results = {condition(s->value)};  // of what the round has made, at its end
+        });
+    };
+    auto as_rounds = [&] {
+        for (bool is_first = true;; is_first = false) {
+            if (!is_first || !does_first) {
+                const Value* c = condition(s->value);
+                if (!c || !c->constant) return c == nullptr;
+                if (!c->constant->integer) return true;
+            }
+            if (!round(s, [] {})) return false;
+        }
+    };
+    loop(as_loop, as_rounds);
+}
+
+void Checker::for_loop(const Statement* s) {
+    auto bound = [&](const Node* n) -> Value* {
+        Value* v = expression(n);
+        if (!v) return nullptr;
+        if (v->type.is_frame() || v->type.is_list() || v->type.value == ValueType::Str)
+            return error(n->start, "a loop counts with numbers, found {}", str(v->type));
+        return to_scalar(v, ValueType::Si64, n->start);
+    };
+    Value* from = bound(s->from);
+    Value* to = bound(s->to);
+    Value* step = nullptr;
+    if (s->step) step = bound(s->step);
+    else if (from && to && from->constant && to->constant)
+        step = constant(integer_constant(to->constant->integer >= from->constant->integer ? 1 : -1), s->loc);
+    auto as_rounds = [&] {
+        if (!from || !to || !step || !from->constant || !to->constant || !step->constant) return false;
+        const std::int64_t last = to->constant->integer, by = step->constant->integer;
+        for (std::int64_t i = from->constant->integer; by > 0 ? i <= last : by < 0 && i >= last;) {
+            if (!round(s, [&] { bind_counter(s, constant(integer_constant(i), s->loc)); })) return false;
+            if (__builtin_add_overflow(i, by, &i)) break;
+        }
+        return true;
+    };
+    loop([&] { counted_loop(s, from, to, step); }, as_rounds);
+}
+
+void Checker::bind_counter(const Statement* s, Value* value) {
+    scopes_.back()[std::string(s->targets[0].name)] = {value, true};
+}
+
+void Checker::counted_loop(const Statement* s, Value* from, Value* to, Value* step) {
+    GraphNode* node = graph_.node(GraphNode::Repeat, s->loc);
+    node->args = {from, to, step};
+    node->regions.resize(1);
+    loop_over(node, s, 3, [&](Region& body) {
+        region_ = &body;
+        const std::size_t depth = scopes_.size();
+        scopes_.emplace_back();
+        Value* i = graph_.value(Type::scalar(ValueType::Si64));
+        body.params.insert(body.params.begin(), i);
+        bind_counter(s, i);
+        scoped(s->body);
+        scopes_.resize(depth);
+    });
+}
+
+// ---- round by round
+
+/// Walks a loop, or its rounds if something in it has to be known. `as_rounds` gives false if that does not
+/// say more.
+void Checker::loop(const std::function<void()>& as_loop, const std::function<bool()>& as_rounds) {
+    const Mark before = mark();
+    const std::size_t errors = diagnostics_.num_errors();
+    needs_value_ = false;
+    as_loop();
+    if (needs_value_ && rounds_left_ > 0) {
+        undo(before);
+        needs_value_ = false;
+        const bool in_rounds = std::exchange(in_rounds_, true);
+        const bool good = as_rounds();
+        in_rounds_ = in_rounds;
+        if (!good && (needs_value_ || diagnostics_.num_errors() == errors)) {
+            undo(before);
+            as_loop();
+        }
+    }
+    needs_value_ |= before.needs_value;
+}
+
+/// One round, after what `begin` says to its scope. False if there were too many, or something is wrong.
+bool Checker::round(const Statement* s, const std::function<void()>& begin) {
+    const std::size_t errors = diagnostics_.num_errors(), nodes = graph_.num_nodes();
+    if (rounds_left_ == 0) return false;
+    std::vector<std::string_view> names;
+    assigned_names(s->body, &names);
+    std::vector<std::pair<std::string_view, Type>> before;
+    for (const std::string_view name : names)
+        if (const Variable* v = find(name); v && v->value) before.emplace_back(name, v->value->type);
+    const auto views = effects.views;
+    const std::size_t depth = scopes_.size();
+    scopes_.emplace_back();
+    begin();
+    scoped(s->body);
+    scopes_.resize(depth);
+    effects.views = views;
+    rounds_left_ -= std::min(rounds_left_, 1 + graph_.num_nodes() - nodes);
+    for (const auto& [name, type] : before)
+        if (const Value* after = find(name)->value) keeps_cells(type, after->type, name, s->loc);
+    return diagnostics_.num_errors() == errors;
+}
+
+}  // namespace weld::daphne
