@@ -130,6 +130,7 @@ class Compilation {
                 .searched = libraries->searched(),
                 .script_args = options_.script_args,
                 .select_matrix_repr = options_.select_matrix_repr,
+                .import_paths = &options_.import_paths,
                 .load =
                     [this](const std::string& path, std::string* text, std::string* error) {
                         loaded_ = true;

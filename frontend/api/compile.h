@@ -22,6 +22,7 @@
 #include "frontend/api/describe.h"
 #include "frontend/api/libraries.h"
 #include "frontend/text/environment.h"
+#include "frontend/text/import_paths.h"
 #include "runtime/run.h"
 #include "weldir/ir/module.h"
 
@@ -43,6 +44,7 @@ struct CompileOptions {
     bool nul_terminated_strings = false;
     std::vector<std::string> script_args;  ///< `name=value`, for languages with ArgumentStyle::Named
     bool select_matrix_repr = false;       ///< matrices of scripts may be sparse
+    ImportPaths import_paths;              ///< of scripts
     /// For programs that go on from others (Language::session): what the one before has left; null: nothing.
     std::shared_ptr<const Environment> before;
     bool may_end_early = false;     ///< a script may: Program::after then says that it goes on

@@ -23,6 +23,7 @@
 #include "frontend/cli/progress.h"
 #include "frontend/cli/read_value.h"
 #include "frontend/cli/timing.h"
+#include "frontend/cli/user_config.h"
 #include "runtime/io/print_value.h"
 #include "weldir/passes/pass.h"
 #include "weldir/support/deep_stack.h"
@@ -87,7 +88,16 @@ int Settings::apply(const Options& options) {
     if (const std::string error = config.apply(&compile, &run); !error.empty()) return wrong_usage(error);
     config.read(&values);
     if (options.level) compile.level = *options.level;
-    threads = options.threads ? *options.threads : run.threads ? run.threads : default_threads();
+    UserConfig scripts;
+    if (const std::string error = read_user_config(options.user_config, &scripts); !error.empty()) {
+        complain(fmt::format("weld-cli: error: {}: {}\n", options.user_config, error));
+        return kRejected;
+    }
+    compile.import_paths = std::move(scripts.imports);
+    threads = options.threads   ? *options.threads
+              : run.threads     ? run.threads
+              : scripts.threads ? *scripts.threads
+                                : default_threads();
     compile.threads = threads;
     const std::int64_t limit = options.memory_limit ? *options.memory_limit
                                : run.memory_limit   ? run.memory_limit

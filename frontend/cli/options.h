@@ -25,7 +25,8 @@ struct Options {
     std::vector<std::string> args;
     std::vector<std::string> script_args;  ///< of `--args`: `name=value`
     bool select_matrix_repr = false;
-    std::string language;  ///< as `--lang` says; empty: by the file's ending
+    std::string user_config;  ///< of `--config`
+    std::string language;     ///< as `--lang` says; empty: by the file's ending
 
     std::optional<int> threads;
     std::optional<int> level;

@@ -19,6 +19,7 @@
 #include "frontend/daphne/graph.h"
 #include "frontend/daphne/script_arguments.h"
 #include "frontend/daphne/syntax.h"
+#include "frontend/text/import_paths.h"
 #include "weldir/ir/module.h"
 #include "weldir/support/diag.h"
 
@@ -31,6 +32,8 @@ struct Inputs {
     const std::vector<std::string>* allowed_functions = nullptr;
     /// The text of a file; else false, with what is wrong. Null: there are no files.
     std::function<bool(const std::string& path, std::string* text, std::string* error)> load;
+    const ImportPaths* import_paths =
+        nullptr;  ///< null: scripts are searched in the folder of the importing one
 };
 
 class Checker {
@@ -149,6 +152,10 @@ class Checker {
     void returning_if(const Statement* s, const Rest* rest);
     void return_statement(const Statement* s);
     void import(const Statement* s);
+    bool find_import(const Statement* s, std::string* path, std::string* text);
+    bool take_prefix(const Statement* s, const std::string& prefix);
+    void import_text(const Statement* s, const std::string& path, std::string text,
+                     const std::string& prefix);
     void declare(Statements all);
     void check_uncalled();
     Value* condition(const Node* n);

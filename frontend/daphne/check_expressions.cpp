@@ -31,11 +31,39 @@ Value* Checker::constant(const Constant& c, Loc loc) {
     return v;
 }
 
+/// The text of a single cell of a literal, at a known place: labels and names of files may stand there.
+/// (Numbers are left to the run, which may fail with them.)
+static std::optional<Constant> known_text_of(const Value* v) {
+    const GraphNode* n = v->maker;
+    if (!v->type.is_matrix() || v->type.value != ValueType::Str || !n) return {};
+    std::int64_t row = 0, column = 0;
+    if (n->kind == GraphNode::Extract) {
+        const Value* of = n->args[0];
+        auto place = [&](const GraphNode::Place& p, Dim all, std::int64_t* at) {
+            if (p.kind == Index::All) return all.is(1);
+            if (p.kind != Index::One) return false;
+            const Value* one = n->args[std::size_t(p.first)];
+            if (!one->constant || !is_integer(one->constant->value)) return false;
+            *at = one->constant->integer + (one->constant->integer < 0 ? all.number : 0);
+            return *at >= 0 && *at < all.number;
+        };
+        if (!of->rows.known() || !of->columns.known() || !place(n->rows, of->rows, &row) ||
+            !place(n->columns, of->columns, &column))
+            return {};
+        row *= of->columns.number;
+        n = of->maker;
+    }
+    if (!n || n->kind != GraphNode::Matrix || std::size_t(row + column) >= n->cells) return {};
+    if (n->cells > 1 && n == v->maker) return {};
+    return n->args[std::size_t(row + column)]->constant;
+}
+
 Value* Checker::convert(Value* v, const Type& to, Loc loc) {
     if (!v) return nullptr;
     if (v->type == to) return v;
     if (v->constant && to.is_scalar())
         if (const auto c = daphne::convert(*v->constant, to.value)) return constant(*c, loc);
+    if (const auto text = to.is_string() ? known_text_of(v) : std::nullopt) return constant(*text, loc);
     const bool whole = v->type.is_scalar() || v->type.is_list();
     const Dim one{1, 0};
     if (to.is_scalar() && !whole && (differ(v->rows, one) || differ(v->columns, one)))

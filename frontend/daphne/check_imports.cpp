@@ -20,9 +20,59 @@ static std::string prefix_of(const Statement* s, const std::string& path,
     return taken.contains(stem) ? p.parent_path().filename().string() + "." + stem : stem;
 }
 
+/// Beside the importing script, or in one of the folders for imports.
+bool Checker::find_import(const Statement* s, std::string* path, std::string* text) {
+    std::vector<std::string> places = {beside(file_->path, s->path)};
+    if (inputs_.import_paths && std::filesystem::path(s->path).is_relative())
+        for (const std::string& folder : inputs_.import_paths->folders)
+            places.push_back((std::filesystem::path(folder) / s->path).lexically_normal().string());
+    std::string first_why;
+    for (const std::string& place : places) {
+        std::string found, why = "there are no files";
+        if (!inputs_.load || !inputs_.load(place, &found, &why)) {
+            if (first_why.empty()) first_why = why;
+            continue;
+        }
+        if (!path->empty() && *path != place)
+            return error(s->path_loc, "`{}` is there twice: `{}` and `{}`", s->path, *path, place), false;
+        *path = place, *text = std::move(found);
+    }
+    if (path->empty()) error(s->path_loc, "cannot read `{}`: {}", places.front(), first_why);
+    return !path->empty();
+}
+
 void Checker::import(const Statement* s) {
-    const std::string path = beside(file_->path, s->path);
+    if (inputs_.import_paths && !std::filesystem::path(s->path).has_extension()) {
+        const auto& libraries = inputs_.import_paths->libraries;
+        if (const auto at = libraries.find(s->path); at != libraries.end()) {
+            const std::string prefix(s->alias.empty() ? s->path : s->alias);
+            if (!take_prefix(s, prefix)) return;
+            for (const std::string& path : at->second) {
+                std::string text, why = "there are no files";
+                if (!inputs_.load || !inputs_.load(path, &text, &why)) {
+                    error(s->path_loc, "cannot read `{}`: {}", path, why);
+                    continue;
+                }
+                import_text(s, path, std::move(text),
+                            prefix + "." + std::filesystem::path(path).stem().string());
+            }
+            return;
+        }
+    }
+    std::string path, text;
+    if (!find_import(s, &path, &text)) return;
     const std::string prefix = prefix_of(s, path, file_->prefixes);
+    import_text(s, path, std::move(text), prefix);
+}
+
+bool Checker::take_prefix(const Statement* s, const std::string& prefix) {
+    if (file_->prefixes.insert(prefix).second) return true;
+    error(s->alias_loc ? s->alias_loc : s->path_loc, "something else has been imported as `{}`", prefix);
+    return false;
+}
+
+void Checker::import_text(const Statement* s, const std::string& path, std::string text,
+                          const std::string& prefix) {
     auto is_same = [&](const std::string& other) {
         return std::filesystem::path(other).lexically_normal() == path;
     };
@@ -34,15 +84,7 @@ void Checker::import(const Statement* s) {
         error(s->path_loc, "`{}` has been imported before", s->path);
         return;
     }
-    if (!file_->prefixes.insert(prefix).second) {
-        error(s->alias_loc ? s->alias_loc : s->path_loc, "something else has been imported as `{}`", prefix);
-        return;
-    }
-    std::string text, why = "there are no files";
-    if (!inputs_.load || !inputs_.load(path, &text, &why)) {
-        error(s->path_loc, "cannot read `{}`: {}", path, why);
-        return;
-    }
+    if (!take_prefix(s, prefix)) return;
     constexpr std::size_t kMostNested = 100;
     if (importing_.size() > kMostNested) {
         error(s->path_loc, "imports are nested too deeply");

@@ -271,9 +271,12 @@ static bool aggregated(Call& c, ValueType cells, ValueType result) {
         c.give(Type::scalar(result));
         return true;
     }
+    const Value* written = c[1];
     const auto axis = c.known_integer(1);
     if (!axis) return false;
-    if (*axis != 0 && *axis != 1)
+    const bool is_whole =
+        !written->constant || !is_float(written->type.value) || written->constant->number == double(*axis);
+    if (!is_whole || (*axis != 0 && *axis != 1))
         return c.wrong(1, "an axis is 0, for a value of each row, or 1, for one of each column; found {}",
                        *axis);
     c.args.resize(2);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontend/text/environment.h"
+#include "frontend/text/import_paths.h"
 #include "weldir/ir/module.h"
 #include "weldir/support/diag.h"
 
@@ -29,6 +30,8 @@ struct ReadOptions {
     std::span<const std::string> script_args;
     /// Matrices of scripts may be stored sparsely.
     bool select_matrix_repr = false;
+    /// Where scripts find what they import, beside their own folder; null: nowhere.
+    const ImportPaths* import_paths = nullptr;
     /// Reads the text of a file (what a script imports, what describes its data). Else false, with what is
     /// wrong: "no such file". Relative paths are those of the process. Null: there are no files.
     std::function<bool(const std::string& path, std::string* text, std::string* error)> load;

@@ -110,6 +110,48 @@ class CliTest(Case):
         self.fails(1, r"error: script argument `s`: `hello` is no literal\n", *script, "s=hello")
         self.fails(2, r"--args: only scripts", "--args", "n=1", "-e", "1")
 
+    def test_imports_of_scripts(self):
+        """From folders and libraries of `--config`."""
+        folder = pathlib.Path(self.folder.name)
+        for name, text in (("own/s.daphne", 'import "near.daphne";\nimport "far.daphne";\nprint(near.x + far.x);'),
+                           ("own/near.daphne", "x = 1;"), ("shared/far.daphne", "x = 10;"), ("other/near.daphne", "x = 3;"),
+                           ("own/l.daphne", 'import "lib";\nimport "lib" as "m";\nprint(lib.a.f(2) + lib.b.x);'),
+                           ("own/m.daphne", 'import "lib" as "m";\nprint(m.a.f(2));'),
+                           ("l1/a.daphne", "def f(n) { return n * 100; }"), ("l2/b.daph", 'import "c.daph";\nx = c.x + 1;'),
+                           ("l2/c.daph", "x = 5;"), ("l2/notes.txt", "no script")):
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text)
+
+        def config(text):
+            (folder / "c.json").write_text(text)
+            return "--config", str(folder / "c.json")
+
+        def paths(**paths):
+            return config(json.dumps({"daphnedsl_import_paths":
+                                      {name: [str(folder / f) for f in folders] for name, folders in paths.items()}}))
+        s, l, m = (str(folder / "own" / f"{name}.daphne") for name in "slm")
+        self.assertEqual(self.result(*paths(default_dirs=["shared"]), s), "11")
+        self.fails(1, r"s\.daphne:2:8: error: cannot read `.*far\.daphne`", s)
+        self.fails(1, r"s\.daphne:2:8: error: cannot read `.*far\.daphne`", "--config", str(folder / "none.json"), s)
+        self.fails(1, r"s\.daphne:1:8: error: `near\.daphne` is there twice: ", *paths(default_dirs=["shared", "other"]), s)
+        self.assertEqual(self.result(*paths(lib=["l1", "l2"]), m), "200")
+        self.fails(1, r"l\.daphne:2:8: error: `lib` has been imported before", *paths(lib=["l1", "l2"]), l)
+        self.fails(1, r"l\.daphne:1:8: error: cannot read `.*lib`", *paths(other=["l1", "l2"]), l)
+        for wrong, said in (("{", "it is no JSON object"), ("[]", "it is no JSON object"), ('{"threads": 1}', "there is no setting `threads`"),
+                            ('{"use_cuda": 1}', "`use_cuda` is true or false"), ('{"numberOfThreads": "2"}', "`numberOfThreads` is a whole number"),
+                            ('{"taskPartitioningScheme": "FAST"}', "is the name of a partitioning"),
+                            ('{"daphnedsl_import_paths": {"a": "b"}}', "is an object with lists of folders"),
+                            ('{"daphnedsl_import_paths": {"a": ["/none"]}}', "library `a`: no folder `/none`")):
+            self.fails(1, r"^weld-cli: error: .*c\.json: .*" + re.escape(said), *config(wrong), m)
+        more = '{"use_vectorized_exec": true, "libdir": "x", "explain_llvm": false, "sparsity_threshold": 0.5, "numberOfThreads": 1, "logging": []}'
+        self.assertEqual(self.result(*config(more), "--lang", "daphne", "-e", "print(1);"), "1")
+
+    def test_labels_of_files(self):
+        path = self.path("f.csv", "1,2\n")
+        self.path("f.csv.meta", '{"numRows": 1, "numCols": 2, "schema": [{"label": "a", "valueType": "f64"}, {"label": "a", "valueType": "si64"}]}')
+        self.fails(1, r"<expr>:1:17: error: `.*f\.csv\.meta`: a frame cannot have two columns `a`", "--lang", "daphne", "-e",
+                   f'print(readFrame("{path}"));')
+
     def test_missing_programs(self):
         self.fails(2, r"^weld-cli: error: cannot read `.*none.weld`: No such file", self.path("none.weld"))
         self.fails(2, r"^weld-cli: error: .*Is a directory", self.folder.name)
