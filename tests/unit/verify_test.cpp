@@ -123,6 +123,18 @@ TEST_CASE_FIXTURE(Fixture, "structs of builders are followed field by field") {
     CHECK(wrong(result(m, get_field(m, two(), 0))) == "a builder is dropped");
 }
 
+TEST_CASE_FIXTURE(Fixture, "what is used again is looked at once, whatever the number of branches after it") {
+    const Type* cells = m.types.builder(BuilderKind::VecMerger, std::span(&i32, 1));
+    const Symbol *v = m.symbol("v", m.types.vec(i32)), *w = m.symbol("w", m.types.vec(i32));
+    const Expr* there = annotate(m, new_builder(m, cells, var(m, v)), AttrKey::InPlace, "true");
+    const Expr* added = result(m, merge(m, there, make_struct(m, {int_literal(m, i64, 0), num(2)})));
+    std::vector<std::pair<const Symbol*, const Expr*>> lets{{v, vec()}, {w, added}};
+    for (int i = 0; i < 100; ++i)
+        lets.emplace_back(m.symbol("x", i32), if_(m, bool_literal(m, i % 2 == 0), num(1), num(2)));
+    CHECK(wrong(block(m, lets, var(m, w))) == "");
+    CHECK(wrong(block(m, lets, var(m, v))) == "`v` is read after its memory is freed or used again");
+}
+
 TEST_CASE_FIXTURE(Fixture, "loops give back their own builder and use none from outside") {
     CHECK(wrong(result(m, loop_over(start(), [&](const Expr* b, const Expr*) {
                            return merge(m, start(), result(m, b));

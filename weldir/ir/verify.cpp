@@ -342,8 +342,8 @@ class Verifier {
         if (!keep) return;
         if (b.node != root_.body()) return fail(e, "memory is collected outside of the outermost block");
         for (const Symbol* s : keep->symbols) read(s, e);
-        const auto last = last_reads(b);
-        for (const auto& [s, at] : last)
+        if (outermost_ != b.node) last_ = last_reads(b), outermost_ = b.node;
+        for (const auto& [s, at] : last_)
             if (at >= i && s->type->holds_pointer && s->id < scope_.size() && scope_[s->id] == Scope::Open &&
                 !is_argument(s) && std::ranges::find(keep->symbols, s) == keep->symbols.end())
                 return fail(e, "`{}` is read later and not kept", s->name);
@@ -405,7 +405,9 @@ class Verifier {
         trail_.resize(begin);
         const Origins b = walk(e->arg(2), ordered);
         set_scope(freed_there, Scope::Open, Scope::Freed);
-        reused_.insert(reused_.end(), reused_there.begin(), reused_there.end());
+        // what the first side added; what came before both is there once
+        reused_.insert(reused_.end(), reused_there.begin() + std::ptrdiff_t(reused.size()),
+                       reused_there.end());
         const std::vector<Mark> second = marks_since(begin, order);
         trail_.resize(begin);
         trail_.insert(trail_.end(), second.begin(), second.end());
@@ -522,9 +524,11 @@ class Verifier {
     std::unordered_map<const Function*, Summary> summaries_;
     std::unordered_set<const Expr*> laid_over_;  // starts, by the loops that were walked
     std::unordered_set<const Function*> effects_;
-    std::vector<const Symbol*> reused_;  // by starts in place, in the blocks that are open
-    std::vector<const Symbol*> freed_;   // by those, in the order of the walk
-    std::vector<Mark> trail_;            // leaves in the order in which they were used
+    std::vector<const Symbol*> reused_;                    // by starts in place, in the blocks that are open
+    std::vector<const Symbol*> freed_;                     // by those, in the order of the walk
+    const Expr* outermost_ = nullptr;                      // the block that last_ is of
+    std::unordered_map<const Symbol*, std::size_t> last_;  // where its values are read last
+    std::vector<Mark> trail_;                              // leaves in the order in which they were used
     int depth_ = 0;
     Lambda root_;  // the main program or the function around what is looked at
     Origin next_origin_ = 0;
