@@ -8,8 +8,12 @@
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <tuple>
 #include <utility>
 
+#include "bench/workloads.h"
 #include "runtime/abi/weld_abi.h"
 
 namespace weld::bench {
@@ -81,6 +85,16 @@ template <class T>
 Column<WeldVec> rows(const Column<T>& all, std::size_t width) {
     return {all.size() / width,
             [&](std::size_t i) { return WeldVec{all.data() + i * width, std::int64_t(width)}; }};
+}
+
+/// Arguments from a C struct whose vectors point into `columns`.
+template <class Args, class... Columns>
+Inputs inputs(const Args& args, Columns&&... columns) {
+    Inputs in;
+    in.args.resize(sizeof args);
+    std::memcpy(in.args.data(), &args, sizeof args);
+    in.owner = std::make_shared<std::tuple<std::decay_t<Columns>...>>(std::forward<Columns>(columns)...);
+    return in;
 }
 
 }  // namespace weld::bench

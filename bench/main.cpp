@@ -51,7 +51,7 @@ static bool wanted(const Settings& s, const std::string& name) {
 }
 
 static bool run(const Settings& s, const bench::Workload& w) {
-    const std::string path = s.programs + "/" + w.program + ".weld";
+    const std::string path = s.programs + "/" + w.program + (w.is_script ? ".daphne" : ".weld");
     std::ifstream file(path);
     std::stringstream text;
     text << file.rdbuf();
@@ -59,6 +59,9 @@ static bool run(const Settings& s, const bench::Workload& w) {
     options.name = path;
     options.passes = s.passes;
     options.cpu = s.cpu;
+    options.language = w.is_script ? "daphne" : "weld";
+    options.is_entry = w.is_script;
+    options.before = w.given;
     CompileReport report;
     const double begin = wall();
     const auto program = compile(text.str(), options, &report);

@@ -3,23 +3,12 @@
 
 #include <cmath>
 #include <cstring>
-#include <tuple>
 
 #include "bench/columns.h"
 
 namespace weld::bench {
 
 using std::size_t;
-
-/// Arguments from a C struct whose vectors point into `columns`.
-template <class Args, class... Columns>
-static Inputs inputs(const Args& args, Columns&&... columns) {
-    Inputs in;
-    in.args.resize(sizeof args);
-    std::memcpy(in.args.data(), &args, sizeof args);
-    in.owner = std::make_shared<std::tuple<std::decay_t<Columns>...>>(std::forward<Columns>(columns)...);
-    return in;
-}
 
 template <class T>
 static const T* items(const WeldVec& v) {
@@ -392,6 +381,7 @@ static std::vector<Workload> make_workloads() {
     add("W16.mandelbrot", "W16.mandelbrot", 62114098, plane, i64);
     add("W16.skewed", "W16.skewed", -755073984191125022, countdowns, i64);
     add_matrices(all);
+    for (Workload& w : scripts()) all.push_back(std::move(w));
     return all;
 }
 
