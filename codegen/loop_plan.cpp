@@ -161,7 +161,7 @@ void for_each_builder(const Emitter& e, const Type* state,
 static std::vector<std::int32_t> counts_per_iteration(const Emitter& e, For f) {
     std::vector<std::int32_t> counts;
     for_each_builder(e, f.builder()->type, [&](const Type* t, int, int) {
-        if (info(t).indexed) counts.push_back(counts_at_most(f, t));
+        if (info(t).indexed && has_operator(t->builder)) counts.push_back(counts_at_most(f, t));
     });
     return counts;
 }

@@ -30,8 +30,8 @@ static std::int64_t bound(const Expr* e) {
 
 /// A vecmerger whose counters may be narrow.
 static bool sums_wide_integers(const Type* t) {
-    return t->is_builder() && info(t).indexed && t->op == MergeOp::Add && t->elem()->is_scalar() &&
-           !is_float(t->elem()->scalar) && size_of(t->elem()) == 8;
+    return t->is_builder() && info(t).indexed && has_operator(t->builder) && t->op == MergeOp::Add &&
+           t->elem()->is_scalar() && !is_float(t->elem()->scalar) && size_of(t->elem()) == 8;
 }
 
 static std::int64_t bound_of(Merge g) {

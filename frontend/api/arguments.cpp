@@ -146,7 +146,8 @@ const void* BuilderState::memory() const {
             const auto* a = static_cast<const WeldAppender*>(at);
             return a->capacity && type->args[0]->size ? a->data : nullptr;
         }
-        case kWeldVecMerger: {
+        case kWeldVecMerger:
+        case kWeldVecSetter: {
             const auto* v = static_cast<const WeldVec*>(at);
             return v->len ? v->data : nullptr;
         }
@@ -165,7 +166,8 @@ bool BuilderState::is_new() const {
             if (type->args[0]->size) return !a->data && !a->size && !a->capacity;
             return a->size >= 0 && a->capacity >= a->size && is_nowhere(a->data);
         }
-        case kWeldVecMerger: {
+        case kWeldVecMerger:
+        case kWeldVecSetter: {
             const auto* v = static_cast<const WeldVec*>(at);
             return !v->len && is_nowhere(v->data);
         }

@@ -117,7 +117,8 @@ class HeaderWriter {
             case kWeldSimd:
                 return fmt::format("simd<{}, {}>", name_of(type->args[0]), type->size / type->args[0]->size);
             case kWeldVec: return fmt::format("vec<{}>", name_of(type->args[0]));
-            case kWeldVecMerger: return fmt::format("vec<{}>", name_of(type->args[0]));
+            case kWeldVecMerger:
+            case kWeldVecSetter: return fmt::format("vec<{}>", name_of(type->args[0]));
             case kWeldAppender: return fmt::format("appender<{}>", name_of(type->args[0]));
             case kWeldMerger: return name_of(type->args[0]);
             case kWeldDict:

@@ -154,36 +154,33 @@ void Lowering::insert(const GraphNode& n) {
         "let shaped = assert({} == rowcount && {} == columncount, \"the part and the value differ in "
         "shape\"); ",
         rows("p1", value), columns("p1", value));
-    const std::string_view t = weld_name(of->type.value);
-    const std::string copy =
-        "result(for(x.$0, appender, |o, k, e| let r = k / columnall - rowfirst; let c = k % columnall - "
-        "columnfirst; "
-        "merge(o, if(r >= 0L && r < rowcount && c >= 0L && c < columncount, lookup(p1.$0, r * columncount + "
-        "c), e))))";
-    // Adding first what makes the old cells zero, then the new ones, happens in place where nobody else reads
-    // the matrix. Of floats that is exact only if the old ones are finite, and the new ones are not -0.0.
-    const std::string in_place = fmt::format(
-        "let cleared = result(for(zip(places, old), vecmerger[{0},+](x.$0), |o, k, e| merge(o, {{e.$0, "
-        "{0}(0) - e.$1}}))); "
-        "result(for(zip(places, p1.$0), vecmerger[{0},+](cleared), |o, k, e| merge(o, e)))",
-        t);
-    if (n.rows.kind == Index::All && n.columns.kind == Index::All) text += "{p1.$0, x.$1, x.$2}";
-    else if (of->type.value == ValueType::Str || of->type.value == ValueType::Bool)
-        text += fmt::format("{{{}, x.$1, x.$2}}", copy);
+    std::string data;
+    if (n.rows.kind == Index::All && n.columns.kind == Index::All) data = "p1.$0";
+    else if (of->type.value == ValueType::Str)
+        data =
+            "result(for(x.$0, appender, |o, k, e| let r = k / columnall - rowfirst; let c = k % columnall - "
+            "columnfirst; merge(o, if(r >= 0L && r < rowcount && c >= 0L && c < columncount, lookup(p1.$0, r "
+            "* columncount + c), e))))";
     else {
-        text +=
-            "let places = result(for(rangeiter(0L, rowcount * columncount, 1L), appender, |o, k, _| "
-            "merge(o, (rowfirst + k / columncount) * columnall + columnfirst + k % columncount))); let old = "
-            "taken(x.$0, places); ";
-        if (!is_float(of->type.value)) text += fmt::format("{{({}), x.$1, x.$2}}", in_place);
+        // In place where nobody else reads the matrix.
+        const std::string setter = fmt::format("vecsetter[{}](x.$0)", weld_name(of->type.value));
+        if (n.rows.kind == Index::One && n.columns.kind == Index::One)
+            data = fmt::format("result(merge({}, {{rowfirst * columnall + columnfirst, lookup(p1.$0, 0L)}}))",
+                               setter);
+        else if (n.columns.kind == Index::All)
+            data = fmt::format(
+                "let begin = rowfirst * columnall; result(for(p1.$0, {}, |o, k, e| merge(o, {{begin + k, "
+                "e}})))",
+                setter);
         else
-            text += fmt::format(
-                "let odd = result(for(zip(old, p1.$0), merger[i64,+], |o, k, e| if(e.$0 - e.$0 == {0}(0) && "
-                "(e.$1 != {0}(0) || {0}(1) / e.$1 > {0}(0)), o, merge(o, 1L)))); "
-                "{{if(odd == 0L, ({1}), {2}), x.$1, x.$2}}",
-                t, in_place, copy);
+            data = fmt::format(
+                "result(for(rangeiter(0L, rowcount, 1L), {}, |o, r, _| let begin = (rowfirst + r) * "
+                "columnall "
+                "+ columnfirst; for(iter(p1.$0, r * columncount, (r + 1L) * columncount, 1L), o, |o2, k, e| "
+                "merge(o2, {{begin + k, e}}))))",
+                setter);
     }
-    define(out, text, args_of(n), n.loc);
+    define(out, fmt::format("{}{{({}), x.$1, x.$2}}", text, data), args_of(n), n.loc);
 }
 
 }  // namespace weld::daphne

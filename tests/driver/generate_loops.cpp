@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tests/driver/generator.h"
+#include "weldir/ir/builder.h"
 
 namespace weld::driver {
 
@@ -190,7 +191,8 @@ const Expr* Generator::merged(const Expr* b) {
         case BuilderKind::DictMerger:
         case BuilderKind::GroupMerger:
             return merge(m_, b, make_struct(m_, {expr(t->key()), expr(t->value())}));
-        case BuilderKind::VecMerger: break;
+        case BuilderKind::VecMerger:
+        case BuilderKind::VecSetter: break;
     }
     const Expr* at = expr(m_.types.i64());
     const Symbol* initial = initial_[t];
@@ -211,7 +213,7 @@ const Expr* Generator::merged_lanes(const Expr* b, std::uint32_t lanes) {
         const Type* key = widened(t->key(), lanes);
         return key ? merge(m_, b, make_struct(m_, {wide_expr(key), wide_expr(value)}), mask) : nullptr;
     }
-    if (t->builder != BuilderKind::VecMerger) return merge(m_, b, wide_expr(value), mask);
+    if (!info(t).indexed) return merge(m_, b, wide_expr(value), mask);
     const Symbol* initial = initial_[t];
     if (!initial) return nullptr;
     return named("k", expr(m_.types.simd(Scalar::I64, lanes)), [&](const Symbol* k) {
@@ -314,7 +316,8 @@ const Expr* Generator::collected(const Type* t) {
 }
 
 const Expr* Generator::vec_merged(const Type* t) {
-    const Type* b = builder_of(BuilderKind::VecMerger, {t->elem()});
+    const bool sets = !is_mergeable(t->elem()) || r_.percent(30);
+    const Type* b = builder_of(sets ? BuilderKind::VecSetter : BuilderKind::VecMerger, {t->elem()});
     return named("w", expr(t), [&](const Symbol* w) {
         const Symbol* before = std::exchange(initial_[b], w);
         const Expr* e = result(m_, filled(new_builder(m_, b, var(m_, w))));

@@ -93,7 +93,9 @@ const Expr* Generator::updated(const Expr* vec) {
         const Type* elem = v->type->elem();
         const Expr* k = i64(r_.between(0, 3));
         const Expr* there = lookup(m_, var(m_, v), i64(0));
-        const Expr* b = new_builder(m_, builder_of(BuilderKind::VecMerger, {elem}), var(m_, v));
+        const Expr* b = new_builder(
+            m_, builder_of(r_.percent(50) ? BuilderKind::VecMerger : BuilderKind::VecSetter, {elem}),
+            var(m_, v));
         for (std::size_t n = 1 + r_.below(2); n > 0; --n)
             b = merge(m_, b, make_struct(m_, {k, r_.percent(50) ? there : expr(elem)}));
         const Expr* fits = scalar_op(m_, Op::Lt, {k, len(m_, var(m_, v))});
@@ -271,7 +273,7 @@ std::vector<Generator::Choice> Generator::vec_forms(const Type* t) {
                              {9, [=, this] { return collected(t); }},
                              {2, [=, this] { return sliced(t); }}};
     if (is_comparable(elem)) c.push_back({2, [=, this] { return sorted(t); }});
-    if (is_mergeable(elem)) c.push_back({3, [=, this] { return vec_merged(t); }});
+    if (!elem->holds_pointer && !elem->holds_simd) c.push_back({3, [=, this] { return vec_merged(t); }});
     if (elem->is_struct() && elem->args.size() == 2 && is_comparable(elem->args[0]) &&
         (elem->args[1]->is_vec() || is_mergeable(elem->args[1])))
         c.push_back({3, [=, this] { return entries(t); }});

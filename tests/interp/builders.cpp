@@ -94,7 +94,8 @@ Value make_builder(const Type* type, const Value* arg) {
             b->value = arg ? *arg : identity(type->elem(), type->op);
             if (arg) note_start(type->elem(), type->op, *arg, b->sums);
             break;
-        case BuilderKind::VecMerger: b->items = arg->items(); break;
+        case BuilderKind::VecMerger:
+        case BuilderKind::VecSetter: b->items = arg->items(); break;
         case BuilderKind::DictMerger:
             b->dict.entries = std::map<Value, Value, KeyLess>(KeyLess{type->key()});
             b->sums_by_key = std::map<Value, std::vector<Builder::Sum>, KeyLess>(KeyLess{type->key()});
@@ -143,6 +144,12 @@ bool merge_into(Builder& b, const Value& value, Slack& slack) {
             at = combine(t->op, t->elem(), at, value.items()[1], sums->second, slack);
             return true;
         }
+        case BuilderKind::VecSetter: {
+            const std::int64_t index = as_i64(value.items()[0]);
+            if (index < 0 || std::size_t(index) >= b.items.size()) return false;
+            b.items[std::size_t(index)] = value.items()[1];
+            return true;
+        }
         case BuilderKind::DictMerger: {
             const Value& key = value.items()[0];
             note_key(t->key(), key, slack);
@@ -175,7 +182,8 @@ static Values least(const Builder& b) {
 Value result_of(const Builder& b) {
     switch (b.type->builder) {
         case BuilderKind::Appender:
-        case BuilderKind::VecMerger: return list_value(b.items);
+        case BuilderKind::VecMerger:
+        case BuilderKind::VecSetter: return list_value(b.items);
         case BuilderKind::Merger: return b.value;
         case BuilderKind::TopK: return list_value(least(b));
         case BuilderKind::DictMerger: return dict_value(b.dict);

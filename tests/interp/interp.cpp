@@ -14,6 +14,7 @@
 #include "tests/interp/kernels.h"
 #include "tests/interp/memory.h"
 #include "tests/interp/serialize.h"
+#include "weldir/ir/builder.h"
 #include "weldir/ir/layout.h"
 
 namespace weld::interp {
@@ -352,7 +353,7 @@ class Interpreter {
     /// The value has more lanes than the builder takes at once.
     static bool is_widened(const Type* builder, const Type* value) {
         if (builder->takes == builder->elem()) return value != builder->elem();
-        const Type* last = builder->is_builder(BuilderKind::VecMerger) ? builder->elem() : builder->value();
+        const Type* last = info(builder).indexed ? builder->elem() : builder->value();
         return value->args[1] != last;
     }
     static std::size_t lanes_in(const Type* t) {
@@ -362,7 +363,7 @@ class Interpreter {
 
     /// Lane `k` of what is merged; lanes at one index go to consecutive indices.
     static Value lane_to_merge(const Type* builder, const Type* t, const Value& v, std::size_t k) {
-        if (!builder->is_builder(BuilderKind::VecMerger) || t->args[0]->is_simd()) return lane(t, v, k);
+        if (!info(builder).indexed || t->args[0]->is_simd()) return lane(t, v, k);
         const std::int64_t index = std::int64_t(v.items()[0].bits + k);
         return list_value({i64_value(index), lane(t->args[1], v.items()[1], k)});
     }

@@ -326,7 +326,7 @@ std::optional<Count> Facts::built(const Expr* e, const Path& path) {
         case Op::MakeStruct: return path.empty() ? std::nullopt : built(e->arg(path[0]), without_first(path));
         case Op::NewBuilder:
             if (info(e->type->builder).lists_merges) return Count{};
-            return e->type->is_builder(BuilderKind::VecMerger) ? length(e->arg(0)) : std::nullopt;
+            return info(e->type->builder).indexed ? length(e->arg(0)) : std::nullopt;
         case Op::Merge:
             if (!info(e->type->builder).lists_merges) return built(e->arg(0), path);
             if (e->num_args > 2 || e->arg(1)->type->holds_simd) return {};

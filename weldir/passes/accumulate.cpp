@@ -50,8 +50,8 @@ int copies(For loop, Facts& facts) {
     }
     if (!t->is_builder()) return 1;
     if (is_value(info(t))) return t->holds_simd ? 2 : 1;
-    const bool is_histogram =
-        info(t).indexed && t->elem()->is_scalar() && !has_loop(body) && !may_allocate(body);
+    const bool is_histogram = info(t).indexed && has_operator(t->builder) && t->elem()->is_scalar() &&
+                              !has_loop(body) && !may_allocate(body);
     return is_histogram ? 4 : 1;
 }
 

@@ -25,6 +25,9 @@
 //   then the
 //     indices are the same;
 //   - the consumer takes all elements (no start, end, stride);
+//   - a loop that puts elements into a vector (vecmerger, vecsetter) is not to read that vector in other
+//   places
+//     because of it: it could not change it in place any more;
 //   - if the producer merges in several places the consumer's body is copied to each, so it must be small.
 // `@(fuse:false)` on either loop keeps them apart.
 #include <algorithm>
@@ -268,6 +271,7 @@ class VerticalFuser {
             Producer* producer = v ? producers_.find(v.symbol()) : nullptr;
             if (!producer || !may_move(*producer)) continue;
             if (facts_.traits(consumer.node).ordered) return nullptr;
+            if (reads_what_changes(producer->loop, consumer.builder())) continue;
             if (const Expr* fused = fuse(producer->loop, consumer, k)) {
                 producer->fused = true;
                 note_lengths(*producer, consumer, fused, k);
@@ -275,6 +279,24 @@ class VerticalFuser {
             }
         }
         return nullptr;
+    }
+
+    /// `loop` reads a vector that one of `builders` begins with.
+    static bool reads_what_changes(For loop, const Expr* builders) {
+        if (builders->op == Op::MakeStruct)
+            return std::ranges::any_of(builders->args(),
+                                       [&](const Expr* b) { return reads_what_changes(loop, b); });
+        const NewBuilder start = builders->as<NewBuilder>();
+        return start && info(start.kind()).indexed && is_path(start.arg()) && reads(loop.node, start.arg());
+    }
+    static bool reads(const Expr* e, const Expr* vector) {
+        if (is_path(e)) return e->type == vector->type && is_same_path(e, vector);
+        return std::ranges::any_of(e->args(), [&](const Expr* a) { return reads(a, vector); });
+    }
+    static bool is_same_path(const Expr* a, const Expr* b) {
+        if (a->op != b->op) return false;
+        if (a->op == Op::Var) return a->attr.symbol == b->attr.symbol;
+        return a->attr.index == b->attr.index && is_same_path(a->arg(0), b->arg(0));
     }
 
     /// The data of the producer are compared where it stood, unless `fused` is the next to do so. Of those

@@ -327,7 +327,7 @@ bool Lives::is_apart_or_in_step(const Expr* datum, const Objects& of) const {
 // ---- starts in place -----------------------------------------------------------------------------------
 
 void Lives::start(const Expr* e) {
-    if (e->type->is_builder(BuilderKind::VecMerger)) {
+    if (info(e->type->builder).indexed) {
         const Expr* of = e->arg(0);
         const bool may = is_plain_vector(of->type) && may_consume(o_.reach(of));
         auto [known, is_new] = in_place_.try_emplace(e, may);  // a node may stand in several places

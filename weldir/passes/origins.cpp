@@ -3,16 +3,14 @@
 #include <map>
 
 #include "weldir/ir/kernels.h"
+#include "weldir/ir/layout.h"
 #include "weldir/ir/walk.h"
 
 namespace weld::ownership {
 
-static bool is_number(const Type* t) {
-    if (t->is_struct()) return !t->args.empty() && std::ranges::all_of(t->args, is_number);
-    return t->is_scalar() && !t->is_bool();
+bool is_plain_vector(const Type* t) {
+    return t->is_vec() && !t->elem()->holds_pointer && !t->elem()->holds_simd && size_of(t->elem()) > 0;
 }
-
-bool is_plain_vector(const Type* t) { return t->is_vec() && is_number(t->elem()); }
 
 Origins::Origins(const Expr* lambda, bool is_main, const Results& results) : results_(results) {
     objects.resize(1);
@@ -363,7 +361,10 @@ bool Origins::is_owned(Object o) const {
 }
 
 bool Origins::passes_on(const StateVector& s) const {
-    return std::ranges::any_of(s.next, [&](Object o) { return objects[o].state; });
+    return std::ranges::any_of(s.next, [&](Object o) {
+        const StateVector* of = objects[o].state;
+        return of && (of == &s || o == of->in || passes_on(*of));
+    });
 }
 
 }  // namespace weld::ownership

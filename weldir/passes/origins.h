@@ -36,7 +36,7 @@ struct ObjectInfo {
 /// those that they make. Until it is known of a function that is being looked at, it gives nothing.
 using Results = std::unordered_map<const Function*, Reach>;
 
-/// A vector of what a vecmerger takes.
+/// A vector of what a vecsetter takes.
 bool is_plain_vector(const Type* t);
 
 class Origins {

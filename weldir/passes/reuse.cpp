@@ -13,9 +13,9 @@
 //   node of the
 //      program allocates: what a builder builds, what a sort gives. Parameters, constants, and all that is
 //      unknown are one object, kOutside, which is nobody's here.
-//   2. `Lives` (lives.cpp), backward: which objects are read later. A vecmerger may start in place on a
-//   vector whose
-//      objects are all owned and not read later.
+//   2. `Lives` (lives.cpp), backward: which objects are read later. A vecmerger or vecsetter may start in
+//   place
+//      on a vector whose objects are all owned and not read later.
 //   3. `Marks` writes down what was found.
 //
 // A function does not know who else reads its parameters. Its caller does: `@(give:a) f(a)` says that nobody
@@ -80,7 +80,8 @@ class Marks {
 
     const Expr* with_copy(const Expr* e, const Path& path, std::size_t depth) {
         if (depth == path.size()) {
-            const Type* t = m_.types.builder(BuilderKind::VecMerger, {{e->type->elem()}}, MergeOp::Add);
+            const auto kind = is_mergeable(e->type->elem()) ? BuilderKind::VecMerger : BuilderKind::VecSetter;
+            const Type* t = m_.types.builder(kind, {{e->type->elem()}}, MergeOp::Add);
             return result(m_, new_builder(m_, t, e));
         }
         std::vector<const Expr*> fields;

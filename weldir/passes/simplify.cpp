@@ -28,6 +28,7 @@ namespace weld {
 namespace {
 
 constexpr std::size_t kMostProducts = 2;  // of a length that is written out
+constexpr std::int64_t kMostSplit = 4;    // elements of a vector literal that get names
 /// Nodes of a literal that may stand in several places.
 constexpr std::uint32_t kLargestCopy = 64;
 
@@ -37,6 +38,7 @@ class Simplifier {
         visit(lambda, [&](const Expr* e) {
             if (e->op == Op::Var) ++reads_[e->attr.symbol];
             if (e->op == Op::GetField && e->arg(0)->op == Op::Var) ++field_reads_[e->arg(0)->attr.symbol];
+            if (is_known_place(e)) note_place(e->arg(0)->attr.symbol, e->arg(1)->as<Literal>().as_int());
         });
         visit_binding(lambda, [&](const Expr* e) {
             if (Block block = e->as<Block>())
@@ -63,7 +65,7 @@ class Simplifier {
     }
 
   private:
-    /// What the fields of a struct literal are called.
+    /// What the fields of a struct literal are called, or the elements of a short vector.
     struct Split {
         std::vector<const Expr*> names;
         std::vector<bool> is_new;  ///< bound where the literal stood; else the field was an atom
@@ -71,9 +73,24 @@ class Simplifier {
 
     // ---- structs
 
+    /// `lookup(v, 1L)`: an element that a literal would have.
+    static bool is_known_place(const Expr* e) {
+        if (e->op != Op::Lookup || e->arg(0)->op != Op::Var || !e->arg(0)->type->is_vec()) return false;
+        const Literal at = e->arg(1)->as<Literal>();
+        return at && at.as_int() >= 0 && at.as_int() < kMostSplit;
+    }
+
+    void note_place(const Symbol* vector, std::int64_t place) {
+        ++field_reads_[vector];
+        std::int64_t& last = last_places_[vector];
+        last = std::max(last, place);
+    }
+
     /// Gives the fields of a bound struct literal names of their own, to stand before it.
     void split(const Symbol* s, const Expr* value) {
-        if (value->op != Op::MakeStruct || !field_reads_.contains(s)) return;
+        const bool is_vec = value->op == Op::MakeVec && value->num_args <= kMostSplit &&
+                            last_places_[s] < value->num_args && !is_constant(value);
+        if ((value->op != Op::MakeStruct && !is_vec) || !field_reads_.contains(s)) return;
         if (s->type->holds_builder && !only_fields_are_read(s)) return;  // builders are used once
         Split& fields = fields_[s];
         for (const Expr* f : value->args()) {
@@ -101,6 +118,8 @@ class Simplifier {
                 if (is_new[k] && !is_bound) lets.emplace_back(names[k]->attr.symbol, value->arg(k));
             }
             if (only_fields_are_read(s)) changed = true;
+            else if (s->type->is_vec())
+                lets.emplace_back(s, make_vec(m_, s->type->elem(), names, value->loc));
             else lets.emplace_back(s, make_struct(m_, names, value->loc));
         }
         changed |= lets.size() != block.size();
@@ -136,6 +155,10 @@ class Simplifier {
     }
 
     const Expr* lookup_of(Lookup at) {
+        if (is_known_place(at.node)) {
+            const Split* elems = fields_.find(at.of()->attr.symbol);
+            if (elems) return elems->names[std::size_t(at.key()->attr.bits)];
+        }
         const MakeVec made = facts_.resolve(at.of())->as<MakeVec>();
         const Literal index = facts_.resolve(at.key())->as<Literal>();
         if (!made || !index || index.as_int() < 0 || index.as_int() >= std::int64_t(made.elems().size()))
@@ -202,13 +225,27 @@ class Simplifier {
 
     const Expr* result_of(Result result) {
         const NewBuilder start = result.builder()->as<NewBuilder>();
-        if (!start) return merged_values(result);
+        if (!start)
+            return info(result.builder()->type).lists_merges ? listed_values(result) : merged_values(result);
         const BuilderInfo& builder = info(start.kind());
         const Loc loc = result.node->loc;
         if (start.arg() && builder.start_counts) return is_value(builder) ? start.arg() : nullptr;
         if (start.arg() && !facts_.traits(start.arg()).free_to_repeat()) return nullptr;
         if (builder.lists_merges) return make_vec(m_, start.node->type->elem(), {}, loc);
         return is_value(builder) ? identity(start.node->type->elem(), start.node->type->op, loc) : nullptr;
+    }
+
+    /// What straight code appends is a vector of known elements.
+    const Expr* listed_values(Result result) {
+        std::vector<const Expr*> values;
+        const Expr* state = result.builder();
+        for (; state->op == Op::Merge && state->num_args == 2; state = state->arg(0))
+            values.push_back(state->arg(1));
+        const Type* elem = state->type->elem();
+        const bool all_single = std::ranges::all_of(values, [&](const Expr* v) { return v->type == elem; });
+        if (state->op != Op::NewBuilder || state->num_args || !all_single || elem->holds_simd) return nullptr;
+        std::ranges::reverse(values);
+        return make_vec(m_, elem, values, result.node->loc);
     }
 
     /// A merger that only straight code merges into is arithmetic: the first value, by the operator the next,
@@ -254,6 +291,7 @@ class Simplifier {
     Module& m_;
     Facts facts_;
     Table<Symbol, int> reads_, field_reads_;
+    Table<Symbol, std::int64_t> last_places_;
     Table<Symbol, Split> fields_;
 };
 
