@@ -5,9 +5,9 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 
@@ -42,16 +42,51 @@ static void take_reports(std::string& buffer, std::vector<std::string>& reports)
     buffer.erase(0, at);
 }
 
-/// Reads until the other end closes. False if that takes longer than `seconds`, counted anew from each
-/// report.
-static bool read_reports(int fd, int seconds, std::vector<std::string>& reports) {
+/// What all threads of a process took so far.
+static double processor_seconds(pid_t process) {
+    clockid_t clock;
+    timespec t{};
+    if (clock_getcpuclockid(process, &clock) == 0) clock_gettime(clock, &t);
+    return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+}
+
+/// Notices that a process works for too long, or waits for what never comes.
+class Patience {
+  public:
+    Patience(pid_t process, int seconds) : process_(process), seconds_(seconds) { renew(); }
+    void renew() {
+        since_ = worked_ = processor_seconds(process_);
+        idle_ = 0;
+    }
+    /// To be asked about once a second. What went wrong, or nothing.
+    std::string ends() {
+        const double now = processor_seconds(process_);
+        if (now - worked_ > 0.02) idle_ = 0, worked_ = now;
+        else ++idle_;
+        if (now - since_ > seconds_)
+            return "no end after " + std::to_string(seconds_) + " s of processor time";
+        return idle_ > seconds_ ? "it does nothing for " + std::to_string(seconds_) + " s" : "";
+    }
+
+  private:
+    pid_t process_;
+    int seconds_, idle_ = 0;
+    double since_ = 0, worked_ = 0;
+};
+
+/// Reads until the other end closes, or patience ends: says so then.
+static std::string read_reports(int fd, Patience patience, std::vector<std::string>& reports) {
     std::string buffer;
     char piece[1 << 16];
     for (;;) {
         pollfd p{fd, POLLIN, 0};
-        if (poll(&p, 1, seconds * 1000) == 0) return false;
+        if (poll(&p, 1, 1000) == 0) {
+            if (std::string wrong = patience.ends(); !wrong.empty()) return wrong;
+            continue;
+        }
         const ssize_t n = read(fd, piece, sizeof piece);
-        if (n <= 0) return true;
+        if (n <= 0) return {};
+        patience.renew();
         buffer.append(piece, std::size_t(n));
         take_reports(buffer, reports);
     }
@@ -74,11 +109,9 @@ Isolated run_isolated(const std::function<void(const std::function<void(const st
         _exit(0);
     }
     close(ends[1]);
-    if (!read_reports(ends[0], seconds, out.reports)) {
-        kill(child, SIGKILL);
-        out.timed_out = true;
-        out.ended_badly = "no end after " + std::to_string(seconds) + " s";
-    }
+    out.ended_badly = read_reports(ends[0], Patience(child, seconds), out.reports);
+    out.timed_out = !out.ended_badly.empty();
+    if (out.timed_out) kill(child, SIGKILL);
     close(ends[0]);
     int status = 0;
     waitpid(child, &status, 0);

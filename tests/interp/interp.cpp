@@ -66,7 +66,9 @@ class Interpreter {
     Value main(std::span<const Value> args) {
         const Lambda l = m_.main->as<Lambda>();
         for (std::size_t i = 0; i < l.params().size(); ++i) bind(l.param(i), args[i]);
-        return eval(l.body());
+        Value result = eval(l.body());
+        spend_on(l.body()->type, result);  // others will compare and print it
+        return result;
     }
 
     Slack slack;
@@ -81,8 +83,19 @@ class Interpreter {
         throw Failure{code, e->loc};
     }
 
+    /// Counts what takes time without nodes being evaluated.
+    void spend(std::uint64_t n) {
+        steps_ += n;
+        if (steps_ <= options_.max_steps) return;
+        clear_stack();
+        throw TooLong{};
+    }
+    void spend_on(const Type* t, const Value& v) {
+        if (!t->is_scalar()) spend(count_values(t, v, options_.max_steps - steps_ + 1));
+    }
+
     Value eval(const Expr* e) {
-        if (++steps_ > options_.max_steps) throw TooLong{};
+        spend(1);
         if (is_scalar_op(e->op)) return scalar_op(e);
         switch (e->op) {
             case Op::Literal: return scalar_value(e->attr.bits);
@@ -153,6 +166,7 @@ class Interpreter {
 
     /// Of structs and vectors.
     Value comparison(Op op, const Type* t, const Value& a, const Value& b) {
+        spend_on(t, t->is_vec() && b.items().size() < a.items().size() ? b : a);
         slack.decided |= has_slack(t, a) || has_slack(t, b);
         const int c = compare(t, a, b);
         switch (op) {
@@ -176,8 +190,9 @@ class Interpreter {
 
     // ---- structure
 
-    static Value packed(PackedVec v) {
+    Value packed(PackedVec v) {
         const auto size = std::size_t(size_of(v.node->type->elem()->scalar));
+        spend(v.bytes().size() / size);
         Values items;
         for (std::size_t at = 0; at < v.bytes().size(); at += size) {
             std::uint64_t bits = 0;
@@ -347,6 +362,7 @@ class Interpreter {
     Value new_builder(NewBuilder b) {
         if (!b.arg()) return make_builder(b.node->type, nullptr);
         const Value arg = eval(b.arg());
+        spend_on(b.arg()->type, arg);
         return make_builder(b.node->type, &arg);
     }
 
@@ -368,10 +384,17 @@ class Interpreter {
         return list_value({i64_value(index), lane(t->args[1], v.items()[1], k)});
     }
 
+    /// Whether what is merged is looked at whole.
+    static bool compares(BuilderKind kind) {
+        return kind == BuilderKind::DictMerger || kind == BuilderKind::GroupMerger ||
+               kind == BuilderKind::TopK;
+    }
+
     Value merge(Merge g) {
         const Value b = eval(g.builder()), v = eval(g.value());
         const Value mask = g.mask() ? eval(g.mask()) : Value();
         const Type* t = g.value()->type;
+        if (compares(b.builder().type->builder)) spend_on(t, v);
         const bool widened = is_widened(g.node->type, t);
         if (g.mask() && !widened) {
             merge_lanes(b.builder(), v, mask, slack);
@@ -395,6 +418,7 @@ class Interpreter {
     /// The element or value at `key`, or null.
     const Value* find(const Type* t, const Value& of, const Value& key) {
         if (t->is_dict()) {
+            spend_on(t->key(), key);
             slack.decided |= has_slack(t->key(), key);
             auto found = of.dict().entries.find(key);
             return found == of.dict().entries.end() ? nullptr : &found->second;
@@ -422,6 +446,7 @@ class Interpreter {
         Values lanes(all.begin() + first, all.begin() + first + n);
         if (l.found()->is_simd()) return list_value({bool_value(true), list_value(std::move(lanes))});
         const std::size_t length = lanes[0].items().size();
+        spend(length * std::size_t(n));
         Values rows(length);
         for (const Value& row : lanes)
             if (row.items().size() != length) return none();
@@ -442,13 +467,15 @@ class Interpreter {
         const std::int64_t start = as_i64(eval(s.start())), size = as_i64(eval(s.size()));
         const std::int64_t n = std::int64_t(of.items().size());
         if (start < 0 || start > n || size < 0) fail(kWeldArrayOutOfBounds, s.node);
+        spend(std::uint64_t(std::min(size, n - start)));
         const auto from = of.items().begin() + start;
         return list_value(Values(from, from + std::min(size, n - start)));
     }
 
     /// A stable merge sort, which no comparator can lead astray.
     template <class Greater>
-    static void merge_sort(Values& v, Greater&& greater) {
+    void merge_sort(Values& v, Greater&& greater) {
+        spend(v.size());
         if (v.size() < 2) return;
         const auto middle = v.begin() + std::ptrdiff_t(v.size() / 2);
         Values a(v.begin(), middle), b(middle, v.end());
@@ -487,6 +514,7 @@ class Interpreter {
             slack.decided |= has_slack(key_type, pairs.back().items()[0]);
         }
         merge_sort(pairs, [&](const Value& a, const Value& b) {
+            spend_on(key_type, a.items()[0]);
             return order(key_type, a.items()[0], b.items()[0]) > 0;
         });
         for (Value& p : pairs) p = Value(p.items()[1]);
@@ -496,12 +524,14 @@ class Interpreter {
     Value to_vec(ToVec t) {
         const Value of = eval(t.of());
         Values pairs;
+        spend(of.dict().entries.size());
         for (const auto& [key, value] : of.dict().entries) pairs.push_back(list_value({key, value}));
         return list_value(std::move(pairs));
     }
 
     Value serialized(Serialize s) {
         const Value of = eval(s.of());
+        spend_on(s.of()->type, of);
         slack.decided |= has_slack(s.of()->type, of);
         Values bytes;
         for (std::uint8_t b : serialize(s.of()->type, of)) bytes.push_back(scalar_value(b));
@@ -510,6 +540,7 @@ class Interpreter {
     Value deserialized(Deserialize d) {
         const Value of = eval(d.of());
         std::vector<std::uint8_t> bytes;
+        spend(of.items().size());
         for (const Value& b : of.items()) bytes.push_back(std::uint8_t(b.bits));
         std::optional<Value> v = deserialize(d.node->type, bytes);
         if (!v) fail(kWeldDeserializationError, d.node);
@@ -533,9 +564,11 @@ class Interpreter {
 
     Value kernel(Kernel k) {
         const Values args = all(k.args());
+        for (std::size_t i = 0; i < args.size(); ++i) spend_on(k.args()[i]->type, args[i]);
         if (k.ref().builtin) {
             std::optional<Value> result = call_builtin(k, args, slack, output);
             if (!result) fail(kWeldKernelError, k.node);
+            spend_on(k.node->type, *result);
             return *std::move(result);
         }
         void* f = options_.resolve ? options_.resolve(k.ref().name) : nullptr;
@@ -577,6 +610,7 @@ class Interpreter {
         const Values args = all(c.args());
         const Function& f = c.function();
         const std::vector<const Symbol*>& symbols = symbols_of(&f);
+        spend(symbols.size());
         if (++calls_ > kMaxCalls) fail(kWeldStackOverflow, f.lambda);
         Values saved;
         for (const Symbol* s : symbols) saved.push_back(std::move(at(s)));

@@ -22,7 +22,8 @@ struct Options {
     MathFn math = standard_math;
     /// The address of a function that `cudf` calls by name; null if unknown.
     std::function<void*(std::string_view name)> resolve;
-    std::uint64_t max_steps = 200'000'000;  ///< nodes evaluated before it gives up
+    /// Nodes evaluated and elements copied, compared, written or read before it gives up.
+    std::uint64_t max_steps = 200'000'000;
 };
 
 struct Outcome {

@@ -107,6 +107,33 @@ Value lane(const Type* type, const Value& v, std::size_t k) {
     return list_value(std::move(fields));
 }
 
+std::uint64_t count_values(const Type* type, const Value& v, std::uint64_t most) {
+    std::uint64_t n = 1;
+    const auto count = [&](const Type* of, const Value& part) {
+        if (n < most) n += count_values(of, part, most - n);
+    };
+    switch (type->kind) {
+        case TypeKind::Simd: return n + type->lanes;
+        case TypeKind::Vec:
+            if (type->elem()->is_scalar()) return n + v.items().size();
+            for (const Value& x : v.items()) count(type->elem(), x);
+            return n;
+        case TypeKind::Struct:
+            for (std::size_t i = 0; i < type->args.size(); ++i) count(type->args[i], v.items()[i]);
+            return n;
+        case TypeKind::Dict:
+            for (const auto& [key, value] : v.dict().entries) {
+                count(type->key(), key);
+                count(type->value(), value);
+            }
+            return n;
+        case TypeKind::Scalar:
+        case TypeKind::Builder:
+        case TypeKind::Function: break;
+    }
+    return n;
+}
+
 static bool holds_floats(const Type* type) {
     if (type->is_lanes()) return is_float(type->scalar);
     return std::ranges::any_of(type->args, holds_floats);

@@ -72,6 +72,10 @@ std::uint64_t canonical(Scalar s, std::uint64_t bits);
 /// Lane `k` of a value in which every scalar is simd.
 Value lane(const Type* type, const Value& v, std::size_t k);
 
+/// How many values there are in `v`, itself among them, each as often as it is met; no more than about `most`
+/// are counted. A vector of one long vector, time after time, is quickly made and of any size.
+std::uint64_t count_values(const Type* type, const Value& v, std::uint64_t most);
+
 /// Some float in `v` that a key, comparison or cast would see is not exact.
 bool has_slack(const Type* type, const Value& v);
 

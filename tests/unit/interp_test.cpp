@@ -155,6 +155,28 @@ TEST_CASE_FIXTURE(Fixture, "programs without end are given up") {
     CHECK(run("iterate(1, |x| {x, true})", options).kind == Outcome::GaveUp);
 }
 
+TEST_CASE_FIXTURE(Fixture, "values that are quickly made and large are given up") {
+    Options options;
+    options.max_steps = 20'000;
+    const auto kind = [&](const std::string& of_rows) {
+        return run("let v = result(for(rangeiter(0L, 300L, 1L), appender[i64], |b, i, x| merge(b, x)));\n"
+                   "let rows = result(for(v, appender[vec[i64]], |b, i, x| merge(b, v)));\n" +
+                       of_rows,
+                   options)
+            .kind;
+    };
+    CHECK(kind("len(rows)") == Outcome::Done);
+    CHECK(kind("rows") == Outcome::GaveUp);
+    CHECK(kind("len(serialize(rows))") == Outcome::GaveUp);
+    CHECK(kind("rows == rows") == Outcome::GaveUp);
+    CHECK(kind("len(tovec(result(merge(dictmerger[vec[vec[i64]],i64,+], {rows, 1L}))))") == Outcome::GaveUp);
+    CHECK(kind("result(for(v, merger[i64,+], |b, i, x| merge(b, len(slice(v, x, 300L)))))") ==
+          Outcome::GaveUp);
+    CHECK(kind("len(sort(v, |x| -x))") == Outcome::Done);
+    CHECK(kind("result(for(v, merger[i64,+], |b, i, x| merge(b, len(sort(v, |y| 0L - y)))))") ==
+          Outcome::GaveUp);
+}
+
 TEST_CASE_FIXTURE(Fixture, "sort is stable, by key or by comparator") {
     CHECK(result("sort([{2, 0}, {1, 1}, {2, 2}, {1, 3}], |p| p.$0)") == "[{1, 1}, {1, 3}, {2, 0}, {2, 2}]");
 }
