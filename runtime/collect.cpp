@@ -123,6 +123,7 @@ void Tracer::dict(const WeldType* t, const WeldDict* d) {
     const bool owned = is_own(block);
     if (outside_ && !owned) outside_->reach(d, true, in_own_);
     if (owned ? !fresh : !seen_.try_emplace(d).second) return;  // several values share it
+    scanned_ += std::int64_t(sizeof *d);
     mark(d->index);
     if (d->capacity) mark(d->entries);
     if (d->num_fields) mark(d->fields);

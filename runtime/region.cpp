@@ -364,14 +364,24 @@ void enter_region(Task* task, Region* r) {
     }
     r->free_classes = 0;
     r->live = 0;
-    r->allowance = least_allowance;
+    // What collections look at is mostly the state of a loop, as much of it in each region that is entered:
+    // where little is allocated in each of many regions, a collection in each would take longer than all
+    // else.
+    r->allowance = std::max(least_allowance, task->owed);
     r->outer_debt = task->debt;
     r->pooled = false;
     task->region = r;
-    task->debt = -least_allowance;
+    task->debt = -r->allowance;
+}
+
+/// What was allocated in the innermost region since it was entered or collected, net, pays for collections.
+static void pay(Task* task) {
+    const std::int64_t allocated = task->debt + task->region->allowance;
+    task->owed = std::max<std::int64_t>(0, task->owed - std::max<std::int64_t>(0, allocated));
 }
 
 static void exit_innermost(Task* task) {
+    pay(task);
     Region* r = task->region;
     Region* outer = r->outer;
     const std::int64_t held = bytes_held(task);
@@ -438,9 +448,12 @@ void free_pages(MemoryAccount* account, Page* pages) {
 }
 
 void set_allowance(Task* task, std::int64_t live, std::int64_t scanned) {
+    const std::int64_t price = task->futile ? 4 : 2;
+    pay(task);
+    task->owed += price * scanned;
     task->scanned = scanned;
     task->region->live = live;
-    task->region->allowance = std::max(least_allowance, (task->futile ? 4 : 2) * std::max(live, scanned));
+    task->region->allowance = std::max(least_allowance, price * std::max(live, scanned));
     task->debt = -task->region->allowance;
 }
 

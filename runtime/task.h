@@ -43,6 +43,7 @@ struct Task : WeldTask {
     const Crew* crew = nullptr;       ///< it is a member of: runs as part of a parallel loop
     std::int64_t part = 0;            ///< that it works on there
     std::int64_t scanned = 0;         ///< bytes that the last collection looked at
+    std::int64_t owed = 0;            ///< bytes to be allocated before collections so far have paid
     int futile = 0;                   ///< collections in a row that freed next to nothing
     int spared = 0;                   ///< chunks since then that ended without one
     Outside* outside = nullptr;       ///< for the last collection

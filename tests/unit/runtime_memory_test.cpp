@@ -132,6 +132,27 @@ TEST_CASE("an inner region frees its own blocks only, and follows older vectors 
     CHECK(task.region->live == 896);  // 800 bytes in their size class
 }
 
+TEST_CASE("many regions with little to collect do not each look at all that is outside of them") {
+    Fixture f;
+    Task task(&f.run, &go_on);
+    constexpr std::int64_t n = 200'000;
+    WeldVec rows{weld_rt_alloc(&task, n, 16, 0), n};
+    for (std::int64_t i = 0; i < n; ++i) static_cast<WeldVec*>(rows.data)[i] = numbers(&task, 2, i);
+    std::int64_t allocated = 0, scanned = 0;
+    for (int round = 0; round < 300; ++round) {
+        const InRegion region(&task);
+        for (int i = 0; i < 300; ++i) {  // 2.4 MB
+            allocated += 8 * numbers(&task, 1000, i).len;
+            if (task.debt <= 0) continue;
+            weld_rt_collect(&task, &rows, &vec_vec);
+            scanned += task.scanned;
+        }
+    }
+    CHECK(scanned > 0);
+    CHECK(scanned <= allocated / 2 + n * 16);
+    CHECK(holds(static_cast<WeldVec*>(rows.data)[n / 3], n / 3));
+}
+
 TEST_CASE("slices that share a vector are looked at once") {
     Fixture f;
     Task task(&f.run, &go_on);
