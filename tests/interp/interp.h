@@ -23,7 +23,7 @@ struct Options {
     /// The address of a function that `cudf` calls by name; null if unknown.
     std::function<void*(std::string_view name)> resolve;
     /// Nodes evaluated and elements copied, compared, written or read before it gives up.
-    std::uint64_t max_steps = 200'000'000;
+    std::uint64_t max_steps = 1'000'000'000;
 };
 
 struct Outcome {
