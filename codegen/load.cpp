@@ -63,7 +63,9 @@ class Tiers final : public WeldTiers {
                 next_ = number + 1;
                 last_ = std::min(number + kAhead, size - 1);
                 if (working_ == 0) threads_.clear();  // they have ended
-                while (working_ < options_.threads) start_thread(lock);
+                // So many and no more: one that finds nothing to do, or for which the work was done here,
+                // works no longer.
+                for (auto missing = options_.threads - working_; missing > 0; --missing) start_thread(lock);
             }
         } catch (const std::bad_alloc&) {
             if (!lock) lock.lock();

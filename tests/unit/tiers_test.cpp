@@ -7,6 +7,10 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
 
 #include "frontend/api/compile.h"
 
@@ -95,6 +99,27 @@ TEST_CASE("a program may go while its loops are being optimised") {
         for (std::int64_t k = 0; k < i % 3; ++k) tiers->optimise(tiers, k, 0);
     }
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need address space themselves
+TEST_CASE("where there can be no thread, who asks for a loop optimises it, and goes on") {
+    const auto program = compiled({.threads = 2});
+    long pages = 0;
+    std::FILE* file = std::fopen("/proc/self/statm", "r");
+    REQUIRE(file);
+    REQUIRE(std::fscanf(file, "%ld", &pages) == 1);
+    std::fclose(file);
+    rlimit before, tight;
+    REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+    tight = before;
+    tight.rlim_cur = rlim_t(pages) * rlim_t(sysconf(_SC_PAGESIZE)) + (8 << 20);  // less than the least stack
+    REQUIRE(setrlimit(RLIMIT_AS, &tight) == 0);
+    WeldTiers* tiers = program->tiers();
+    for (std::int64_t i = 0; i < tiers->size; ++i)
+        while (tiers->optimise(tiers, i, 1000)) {}
+    REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
+    CHECK(run(*program, numbers(3'000'000)) == run(*compiled({}, 4000), numbers(3'000'000)));
+}
+#endif
 
 TEST_CASE("several threads may run a program whose loops are being optimised") {
     const auto program = compiled({.threads = 2});
