@@ -56,6 +56,12 @@ T* new_matrix(Task* task, const WeldCall* call, std::int64_t rows, std::int64_t 
     return elements;
 }
 
+template <class T>
+std::int32_t zero(Task* task, std::int32_t loc, T* cells, std::int64_t n) {
+    return for_pieces(task, n, 1 << 20, loc,
+                      [&](std::int64_t lo, std::int64_t hi) { std::fill(cells + lo, cells + hi, T(0)); });
+}
+
 // ---- products
 
 /// A matrix by rows, or what its transpose is.
@@ -82,7 +88,7 @@ class Product {
 
     std::int32_t compute(Task* task, std::int32_t loc) {
         if (m_ == 0 || n_ == 0) return kOk;
-        if (k_ == 0) return std::memset(c_, 0, std::size_t(m_ * n_) * sizeof(T)), kOk;
+        if (k_ == 0) return zero(task, loc, c_, m_ * n_);
         list_blocks();
         // Few blocks of long sums: these are cut, too, and the pieces added up in order.
         const auto blocks = std::int64_t(blocks_.size());
@@ -208,7 +214,7 @@ std::int32_t gemv(const Blas<T>& blas, Task* task, const WeldCall* call, WeldVec
     T* y = allocate_array<T>(task, a.rows, call->loc);
     if (!y) return kFailed;
     *to = {y, a.rows};
-    std::fill_n(y, a.rows, T(0));
+    if (zero(task, call->loc, y, a.rows)) return kFailed;
     if (a.columns == 0) return kOk;
     constexpr std::int64_t each = 1 << 19;  // elements of the matrix
     const std::int64_t width = std::min(a.columns, each), rows = std::max<std::int64_t>(1, each / width);
@@ -390,13 +396,15 @@ std::int32_t check_symmetric(Task* task, const WeldCall* call, const Matrix& a) 
 /// Turns vectors round so that what comes first of their large components is positive: which sign LAPACK
 /// gives them depends on the machine.
 template <class T>
-void choose_signs(T* vectors, std::int64_t n) {
-    for (T* v = vectors; v < vectors + n * n; v += n) {
+std::int32_t choose_signs(Task* task, std::int32_t loc, T* vectors, std::int64_t n) {
+    return run_parts(task, n, true, loc, [&](Task* t, int, std::int64_t row) {
+        T* const v = vectors + row * n;
         T largest = 0;
         for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(v[i]));
         const T* first = std::find_if(v, v + n, [&](T x) { return std::abs(x) > largest / 2; });
         if (first < v + n && *first < 0) std::transform(v, v + n, v, std::negate<T>());
-    }
+        return t->check_stop(loc);
+    });
 }
 
 struct Eigen {
@@ -430,8 +438,8 @@ std::int32_t eigen(const Blas<T>& blas, Task* task, const WeldCall* call, Eigen*
     int info = 0;
     blas.syevd("V", "L", &n, by_columns, &n, values, work, &work_size, int_work, &int_work_size, &info);
     if (info != 0) return fail_call(task, call, "the eigenvalues do not converge");
-    choose_signs(by_columns, n);
-    if (turn(task, call->loc, by_columns, n, n, vectors)) return kFailed;
+    if (choose_signs(task, call->loc, by_columns, n) || turn(task, call->loc, by_columns, n, n, vectors))
+        return kFailed;
     for (void* block :
          {static_cast<void*>(by_columns), static_cast<void*>(work), static_cast<void*>(int_work)})
         release(task, block);
