@@ -1,9 +1,12 @@
 // Short words for tests of weld.h: handles that free themselves, and vectors.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -47,6 +50,14 @@ inline Conf conf(std::initializer_list<std::pair<const char*, const char*>> sett
 inline Context context(std::initializer_list<std::pair<const char*, const char*>> settings = {}) {
     return Context(weld_context_new(conf(settings).get()));
 }
+/// Waits until this process has computed for so long, in seconds of processor time: what was begun before
+/// runs then, however busy the machine is.
+inline void wait_for_work(double seconds) {
+    const std::clock_t begin = std::clock();
+    while (double(std::clock() - begin) / CLOCKS_PER_SEC < seconds)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 inline Error error() { return Error(weld_error_new()); }
 
 /// A program that compiles.

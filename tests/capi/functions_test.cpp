@@ -123,7 +123,7 @@ TEST_CASE("recursion is cancelled") {
     for (const std::int64_t n : {0, 70}) {
         const Context c = context();
         std::thread later([&] {
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            wait_for_work(0.05);
             weld_context_cancel(c.get());
         });
         CHECK(failure(m, c, n) == WELD_CANCELLED);

@@ -314,7 +314,7 @@ def main():
             tried += 1
             path.write_text("\n".join(script.lines) + "\n")
             for way in WAYS:
-                done = subprocess.run([cli, *way, str(path)], capture_output=True, text=True, timeout=120)
+                done = subprocess.run([cli, *way, str(path)], capture_output=True, text=True, timeout=600)
                 if done.returncode == 0 and re.sub(r"-0\b(?!\.)", "0", done.stdout).split("\n") == expected + [""]:
                     continue
                 failures += 1

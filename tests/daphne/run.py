@@ -33,7 +33,7 @@ def header(script):
 def run(cli, script, way, folder):
     options, args = header(script)
     way = [str(folder / "cache") if word == "CACHE" else word for word in way]
-    return subprocess.run([cli, *way, *options, str(script), *args], capture_output=True, timeout=300, cwd=folder)
+    return subprocess.run([cli, *way, *options, str(script), *args], capture_output=True, timeout=600, cwd=folder)
 
 
 def expected(script):

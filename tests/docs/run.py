@@ -293,7 +293,7 @@ def main():
     ap.add_argument('--cxx', default='g++')
     ap.add_argument('--reference', help='script that computes what examples print')
     ap.add_argument('--cpu', help='value of weld.compile.cpu; a machine that lacks it skips all (exit code 77)')
-    ap.add_argument('--timeout', type=float, default=60)
+    ap.add_argument('--timeout', type=float, default=600)
     ap.add_argument('--bless', action='store_true', help='write sessions that changed anew')
     ap.add_argument('--bless-all', action='store_true', help='write all sessions anew, measured numbers too')
     ap.add_argument('--programs-only', action='store_true', help='run no sessions')
