@@ -64,6 +64,7 @@ class Checker {
     };
     Effects effects;
     void count_write() { ++writes_; }
+    bool can_stop() const { return can_stop_; }
 
     template <class... Args>
     std::nullptr_t error(Loc loc, fmt::format_string<Args...> text, Args&&... args) {
@@ -79,6 +80,7 @@ class Checker {
     /// What `text` says has to be known before the run.
     template <class... Args>
     std::nullptr_t unknown(Loc loc, fmt::format_string<Args...> text, Args&&... args) {
+        if (!needs_value_) needed_at_ = loc;
         needs_value_ = true;
         return error(loc, text, std::forward<Args>(args)...);
     }
@@ -138,6 +140,8 @@ class Checker {
     struct Mark;
     Mark mark() const;
     void undo(const Mark& to);
+    bool ask(const Statement* s);
+    std::string name_of_answer(Loc at) const;
     void import_names(const Statement* s);
     void leave(ScriptEnvironment& left);
 
@@ -224,6 +228,10 @@ class Checker {
     Frame* frame_ = nullptr;
     std::vector<Scope> scopes_;
     bool needs_value_ = false;            ///< something was not known that has to be
+    Loc needed_at_;                       ///< where that begins, the first of it
+    bool can_stop_ = false;               ///< the rest of a script may be read later, in another program
+    bool has_answers_ = false;            ///< there are variables that `ask` has made
+    bool asked_ = false;                  ///< for a value in the statement that comes next
     bool certain_ = true;                 ///< the run comes to what is being checked, unless it fails before
     std::vector<std::string> importing_;  ///< the files that are being checked, outermost first
     int depth_ = 0;                       ///< of calls and of blocks

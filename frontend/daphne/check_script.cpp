@@ -3,6 +3,10 @@
 //
 //     name = "data" + n + ".csv";     the first program: it leaves `name`
 //     X = readMatrix(name);           the second one, in which `name` is a constant
+//
+// What a statement itself computes and has to know becomes a variable before it, whose name is its place.
+#include <cctype>
+
 #include "frontend/daphne/check.h"
 #include "frontend/daphne/check_types.h"
 
@@ -10,6 +14,7 @@ namespace weld::daphne {
 
 void Checker::run(const Script& script, std::string_view path, const ScriptEnvironment* before,
                   ScriptEnvironment* left) {
+    can_stop_ = left != nullptr;
     files_.push_back(std::make_unique<File>());
     file_ = files_.back().get();
     file_->path = path;
@@ -38,9 +43,9 @@ void Checker::run(const Script& script, std::string_view path, const ScriptEnvir
     const bool has_rest = next < all.size() && !frame.returned;
     if (!before && !has_rest) check_uncalled();
     if (left) {
-        leave(*left);
         left->statement = has_rest ? next : 0;
-        left->has_rest = has_rest && next > first;
+        left->has_rest = has_rest && (next > first || asked_);
+        leave(*left);
     }
     scopes_.clear();
 }
@@ -56,6 +61,7 @@ void Checker::begin(const ScriptEnvironment& before) {
         graph_.main.params.push_back(value);
         if (v.is_view) effects.views[v.name] = value;
         else scopes_.back()[v.name] = {value, false};
+        has_answers_ |= std::isdigit(static_cast<unsigned char>(v.name[0])) != 0;
     }
     for (const std::string& text : before.definitions) {
         scripts_.push_back(
@@ -81,7 +87,49 @@ bool Checker::statement_or_stop(const Statement* s, bool may_stop) {
     needs_value_ = false;
     const Mark before = mark();
     statement(s);
-    if (!needs_value_ || !may_stop) return true;
+    if (!needs_value_) return true;
+    undo(before);
+    asked_ = !may_stop && ask(s);
+    if (may_stop || asked_) return false;
+    statement(s);  // says what it needs
+    return true;
+}
+
+static const Node* node_at(const Node* root, Loc at) {
+    std::vector<const Node*> open = {root};
+    while (!open.empty()) {
+        const Node* n = open.back();
+        open.pop_back();
+        if (!n) continue;
+        if (n->start == at) return n;
+        for (const Index* i : {&n->rows, &n->columns}) open.insert(open.end(), {i->first, i->last});
+        open.insert(open.end(), n->args.begin(), n->args.end());
+    }
+    return nullptr;
+}
+
+/// The variable that has the value of what stands there. (Names in scripts do not begin so.)
+std::string Checker::name_of_answer(Loc at) const {
+    const Position p = module_.sources.position(at);
+    return fmt::format("{}:{} of {}", p.line, p.column, file_->path);
+}
+
+/// Computes what `s` has to know, a scalar in it, if it can be computed before `s`. It is known in the next
+/// program.
+bool Checker::ask(const Statement* s) {
+    if (s->kind != Statement::Expression && s->kind != Statement::Assignment) return false;
+    const Loc at = needed_at_;
+    const Node* n = node_at(s->value, at);
+    const std::string name = name_of_answer(at);
+    if (!n || find(name)) return false;
+    const Mark before = mark();
+    const std::size_t errors = diagnostics_.num_errors();
+    needs_value_ = false;
+    Value* v = expression(n);
+    if (v && v->type.is_scalar() && !needs_value_ && diagnostics_.num_errors() == errors) {
+        assign(name, v, at);
+        return true;
+    }
     undo(before);
     return false;
 }
@@ -108,7 +156,10 @@ void Checker::leave(ScriptEnvironment& left) {
         left.variables.push_back({.name = name, .is_view = is_view, .type = value->type});
         graph_.main.results.push_back(value);
     };
-    for (const auto& [name, variable] : scopes_.front()) add(name, variable.value, false);
+    for (const auto& [name, variable] : scopes_.front()) {
+        const bool is_answer = std::isdigit(static_cast<unsigned char>(name[0]));
+        if (!is_answer || left.has_rest) add(name, variable.value, false);
+    }
     for (const auto& [name, view] : effects.views) add(name, view, true);
 }
 

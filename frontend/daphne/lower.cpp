@@ -537,12 +537,16 @@ void Lowering::map(const GraphNode& n) {
     const Symbol *b = m_.symbol("b", m_.types.builder(BuilderKind::Appender, args)),
                  *i = m_.symbol("i", m_.types.i64()), *e = m_.symbol("e", elem);
     const Expr* call_it = weld::call(m_, f, std::vector<const Expr*>{var(m_, e)}, n.loc);
-    const Expr* one = f->type->result()->is_struct() ? get_field(m_, call_it, 0) : call_it;
-    const Expr* body = merge(m_, var(m_, b), one);
+    const Symbol* made = m_.symbol("made", call_it->type);  // the function may print
+    const Expr* one = made->type->is_struct() ? get_field(m_, var(m_, made), 0) : var(m_, made);
+    const Expr* body = let(m_, made, call_it, merge(m_, var(m_, b), one));
     const Expr* data = get_field(m_, var(m_, x), 0);
     const Expr* all = weld::result(m_, weld::loop(m_, std::vector<const Expr*>{data},
                                                   new_builder(m_, b->type), lambda(m_, {b, i, e}, body)));
-    bind(n.results[0], make_struct(m_, {all, get_field(m_, var(m_, x), 1), get_field(m_, var(m_, x), 2)}));
+    const Symbol* cells = m_.symbol("cells", all->type);
+    lets_->emplace_back(cells, all);
+    bind(n.results[0],
+         make_struct(m_, {var(m_, cells), get_field(m_, var(m_, x), 1), get_field(m_, var(m_, x), 2)}));
 }
 
 void Lowering::call(const GraphNode& n) {
