@@ -40,6 +40,9 @@ struct Case {
 #define WELD_BYTES                                                                                       \
     "let t = result(for(rangeiter(0L, n, 1L), appender[i8], |b, i, x| merge(b, i8(97L + (x * x / 7L) % " \
     "20L)))); "
+#define WELD_SQUARE                                                                                        \
+    "let v = result(for(rangeiter(0L, n * n, 1L), appender[f64], |b, i, x| merge(b, f64((x ^ (x / 7L)) * " \
+    "7919L % 10007L)))); "
 #define WELD_DICT(keys)                                                                                     \
     "let d = result(for(rangeiter(0L, n, 1L), dictmerger[i64,i64,+], |b, i, x| merge(b, {x * 7919L % " keys \
     ", x}))); "
@@ -95,6 +98,8 @@ const Case cases[] = {
     {"loop.groupmerger.wide", 2e7, false,
      "|n:i64| len(result(for(rangeiter(0L, n, 1L), groupmerger[i64,{i64,i64}], |b, i, x| merge(b, {x * 7919L "
      "% 5000011L, {x, x}}))))"},
+    {"loop.topk", 1e11, true,
+     "|n:i64| result(for(rangeiter(0L, n, 1L), topk[i64](1000L), |b, i, x| merge(b, n - x)))"},
     {"loop.nested", 1e6, true,
      "|n:i64| result(for(rangeiter(0L,n,1L), merger[f64,+], |b,i,x| merge(b, result(for(rangeiter(0L,n,1L), "
      "merger[f64,+], |c,j,y| merge(c, sqrt(f64(x ^ y))))))))"},
@@ -173,6 +178,26 @@ const Case cases[] = {
      "20L), i8(97L + x * 7L % 20L)]))); len(cudf[weld_matches,vec[bool]](v, \"a.*zz$\"))"},
     {"kernel.matches.one", 3e8, false,
      "|n:i64| " WELD_BYTES "len(cudf[weld_matches,vec[bool]]([t], \"a.*zz\"))"},
+    {"kernel.text", 1e9, false,
+     "|n:i64| " WELD_BYTES "let u = cudf[weld_upper,vec[i8]](t); len(cudf[weld_concat,vec[i8]](t, u)) + "
+                           "cudf[weld_compare,i64](u, u)"},
+    {"kernel.format", 2e7, false, "|n:i64| " WELD_FLOATS "len(cudf[weld_format,vec[i8]](v))"},
+    {"kernel.random", 3e8, false, "|n:i64| len(cudf[weld_random,vec[f64]](0.0, 1.0, n, 1L, 0.5, 7L))"},
+    {"kernel.sample", 1e8, false, "|n:i64| len(cudf[weld_sample,vec[i64]](n, n, false, 7L))"},
+    {"kernel.sample.drawn", 3e7, false, "|n:i64| len(cudf[weld_sample,vec[f64]](2.0, n, false, 7L))"},
+    {"kernel.matmul", 4000, false,
+     "|n:i64| " WELD_SQUARE "len(cudf[weld_matmul,{vec[f64],i64,i64}]({v, n, n}, {v, n, n}).$0)"},
+    {"kernel.matmul.integers", 2500, false,
+     "|n:i64| " WELD_SQUARE
+     "let w = map(v, |x| i64(x)); len(cudf[weld_matmul,{vec[i64],i64,i64}]({w, n, n}, {w, n, n}).$0)"},
+    {"kernel.matmul.empty", 30000, false,
+     "|n:i64| let e = []: vec[f64]; len(cudf[weld_matmul,{vec[f64],i64,i64}]({e, n, 0L}, {e, 0L, n}).$0)"},
+    {"kernel.syrk", 4000, false,
+     "|n:i64| " WELD_SQUARE "len(cudf[weld_syrk,{vec[f64],i64,i64}]({v, n, n}).$0)"},
+    {"kernel.gemv", 2e4, false,
+     "|n:i64| " WELD_SQUARE "len(cudf[weld_gemv,vec[f64]]({v, n, n}, slice(v, 0L, n)))"},
+    {"kernel.solve", 5000, false,
+     "|n:i64| " WELD_SQUARE "len(cudf[weld_solve,vec[f64]]({v, n, n}, slice(v, 0L, n)))"},
     // results
     {"result.nested", 3e7, false, "|n:i64| " WELD_NESTED "v"},
 };

@@ -1,12 +1,14 @@
 // Random numbers, the same bits for the same seed on every machine: the engines and distributions are those
 // of libstdc++, asked in the order in which DAPHNE asks them. So nothing here is done in parallel.
 #include <algorithm>
+#include <bit>
 #include <climits>
 #include <cmath>
 #include <cstring>
 #include <random>
 #include <type_traits>
 #include <unordered_set>
+#include <utility>
 
 #include "runtime/kernels/cells.h"
 #include "runtime/kernels/kernel.h"
@@ -38,9 +40,9 @@ class Uniform {
     }
 
   private:
-    using Drawn = std::conditional_t<sizeof(T) == 1, int, T>;
-    std::conditional_t<std::is_floating_point_v<T>, std::uniform_real_distribution<Drawn>,
-                       std::uniform_int_distribution<Drawn>>
+    using Number = std::conditional_t<sizeof(T) == 1, int, T>;
+    std::conditional_t<std::is_floating_point_v<T>, std::uniform_real_distribution<Number>,
+                       std::uniform_int_distribution<Number>>
         distribution_;
 };
 
@@ -175,6 +177,56 @@ std::int32_t random_csr(Task* task, const WeldCall* call, Sparse* to) {
     return kOk;
 }
 
+/// The numbers that were drawn, whose bits are asked for: in memory of the run, so that it is counted and
+/// goes at once.
+template <class T>
+class Drawn {
+  public:
+    /// For up to `most` numbers. Status.
+    std::int32_t make(Task* task, const WeldCall* call, std::int64_t most) {
+        if (most > std::int64_t(1) << 60) return task->fail_memory(call->loc, Shortage::Limit);
+        const std::uint64_t size = std::bit_ceil(std::uint64_t(most) * 2);
+        mask_ = size - 1;
+        shift_ = 64 - std::countr_zero(size);
+        slots_ = allocate_array<std::uint64_t>(task, std::int64_t(size), call->loc);
+        return slots_ ? for_pieces(task, std::int64_t(size), 1 << 17, call->loc,
+                                   [&](std::int64_t from, std::int64_t to) {
+                                       std::fill(slots_ + from, slots_ + to, 0);
+                                   })
+                      : kFailed;
+    }
+    /// False if it is in already.
+    bool insert(T number) {
+        std::uint64_t bits = 0;
+        std::memcpy(&bits, &number, sizeof number);
+        if (bits == 0) return !std::exchange(has_zero_, true);
+        for (std::uint64_t at = bits * 0x9e3779b97f4a7c15u >> shift_;; ++at) {
+            std::uint64_t& slot = slots_[at & mask_];
+            if (slot == bits) return false;
+            if (slot == 0) return slot = bits, true;
+        }
+    }
+    void free(Task* task) { release(task, slots_); }
+
+  private:
+    std::uint64_t* slots_ = nullptr;  // 0: free
+    std::uint64_t mask_ = 0;
+    int shift_ = 0;
+    bool has_zero_ = false;
+};
+
+/// The order that std::shuffle gives. For few numbers it draws for two of them at once.
+template <class T>
+std::int32_t shuffle(Task* task, const WeldCall* call, std::mt19937& engine, T* numbers, std::int64_t n) {
+    if (n <= UINT16_MAX) return std::shuffle(numbers, numbers + n, engine), kOk;
+    using Place = std::uniform_int_distribution<std::uint64_t>;
+    Place place;
+    return in_strips(task, 1, n, call->loc, [&](std::int64_t from, std::int64_t to) {
+        for (std::int64_t i = from; i < to; ++i)
+            std::swap(numbers[i], numbers[place(engine, Place::param_type(0, std::uint64_t(i)))]);
+    });
+}
+
 /// More integers than that are not asked one after the other whether they are taken, as DAPHNE does whatever
 /// the time (a minute would pass).
 constexpr std::uint64_t kMostAsked = std::uint64_t(1) << 33;
@@ -187,15 +239,17 @@ std::int32_t distinct(Task* task, const WeldCall* call, std::mt19937& engine, T 
                       T* to) {
     const bool redraws = std::is_floating_point_v<T> || std::uint64_t(range) > kMostAsked;
     if (redraws) {
-        std::unordered_set<T> seen;
+        Drawn<T> seen;
+        if (seen.make(task, call, size)) return kFailed;
         Uniform<T> value(0, std::is_floating_point_v<T> ? range : T(range - 1));
         std::int64_t in_vain = 0;  // draws since the last new number: few may lie below a small range
         if (in_strips(task, 0, size, call->loc, [&](std::int64_t from, std::int64_t end) {
                 for (std::int64_t i = from; i < end && in_vain < kMostInVain;)
-                    if (const T x = value(engine); seen.insert(x).second) to[i++] = x, in_vain = 0;
+                    if (const T x = value(engine); seen.insert(x)) to[i++] = x, in_vain = 0;
                     else if (++in_vain, task->should_stop()) return;
             }))
             return kFailed;
+        seen.free(task);
         return in_vain < kMostInVain ? kOk : fail_call(task, call, kTooFew, size, range);
     } else if constexpr (std::is_integral_v<T>) {
         std::int64_t taken = 0;
@@ -207,8 +261,7 @@ std::int32_t distinct(Task* task, const WeldCall* call, std::mt19937& engine, T 
                         to[taken++] = T(i);
             }))
             return kFailed;
-        std::shuffle(to, to + size, engine);
-        return task->check_stop(call->loc);
+        return shuffle(task, call, engine, to, size);
     }
 }
 
