@@ -7,13 +7,16 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "frontend/api/c_handles.h"
 #include "frontend/api/dump.h"
+#include "frontend/api/languages.h"
 #include "frontend/api/log.h"
+#include "frontend/api/stages.h"
 #include "runtime/entry.h"
 #include "runtime/io/entries.h"
 #include "runtime/io/print_value.h"
@@ -225,13 +228,18 @@ void weld_string_free(char* text) { std::free(text); }
 
 // ---- programs
 
-static weld_module_t new_module(std::shared_ptr<const Program> program, const ConfigValues& values,
+static weld_module_t new_module(std::shared_ptr<const Program> program, const char* text,
+                                const CompileOptions& options, const ConfigValues& values,
                                 std::string warnings) {
     auto m = std::make_shared<WeldModule>();
+    if (program->after()) {
+        m->text = text;
+        m->rest_options = std::make_shared<CompileOptions>(options);
+    }
     for (const Symbol* s : program->params()) m->param_names.emplace_back(s->name);
     for (std::uint32_t i = 0; i < program->args()->num_args; ++i)
         m->param_types.push_back(name_of(program->args()->args[i]));
-    m->return_type = name_of(program->result());
+    m->return_type = program->after() ? "{}" : name_of(program->result());
     m->warnings = std::move(warnings);
     m->most_threads = values.multithread.value_or(true) ? INT_MAX : 1;
     m->program = std::move(program);
@@ -250,17 +258,20 @@ weld_module_t weld_module_compile(const char* code, weld_conf_t conf, weld_error
         if (wrong.empty()) wrong = config.apply(&options, &run);
         if (!wrong.empty()) return fail(error, WELD_COMPILE_ERROR, wrong);
         options.libraries = libraries();
+        const Language* language = find_language(options.language);
+        options.may_end_early = language && language->session == SessionStyle::Values;
+        CompileOptions watched = options;
         CodeDump dump(values);
-        dump.watch(&options);
+        dump.watch(&watched);
         CompileReport report;
-        std::shared_ptr<const Program> program = compile(code, options, &report);
+        std::shared_ptr<const Program> program = compile(code, watched, &report);
         if (const std::string failed = dump.write(); !failed.empty()) log(LogLevel::Error, failed);
         if (!program)
             return fail(error, report.out_of_memory ? WELD_OUT_OF_MEMORY : WELD_COMPILE_ERROR,
                         report.diagnostics, report.first_error);
         log(LogLevel::Warn, report.diagnostics);
         succeed(error);
-        return new_module(std::move(program), values, std::move(report.diagnostics));
+        return new_module(std::move(program), code, options, values, std::move(report.diagnostics));
     });
 }
 
@@ -276,6 +287,41 @@ static std::shared_ptr<Context> context_for(void* handle, weld_error_t error) {
     return std::make_shared<Context>(settings);
 }
 
+static void fail_run(const Program& program, const runtime::Failure& failure, weld_error_t error) {
+    const Position at = program.position(failure);
+    fail(error, std::uint64_t(failure.code), program.describe(failure),
+         {at.line, at.column, failure.message});
+}
+
+/// Runs it, and what it goes on in. Null with the error set.
+static std::optional<RunReport> run_all(const WeldModule& m, const std::shared_ptr<Context>& context,
+                                        const void* args, weld_error_t error) {
+    const runtime::RunOptions options{.threads = m.most_threads};
+    if (!m.rest_options) {
+        RunReport report = context->run(m.program, args, options);
+        if (report.result) return report;
+        fail_run(*m.program, report.failure, error);
+        return std::nullopt;
+    }
+    Stages stages(context, m.program);
+    while (stages.run(options)) {
+        if (!stages.goes_on()) return stages.take_report();
+        CompileOptions rest = *m.rest_options;
+        rest.before = stages.left();
+        CompileReport report;
+        auto program = compile(m.text, rest, &report);
+        if (!program) {
+            fail(error, report.out_of_memory ? WELD_OUT_OF_MEMORY : WELD_COMPILE_ERROR, report.diagnostics,
+                 report.first_error);
+            return std::nullopt;
+        }
+        log(LogLevel::Warn, report.diagnostics);
+        stages.go_on(std::move(program));
+    }
+    fail_run(stages.program(), stages.report().failure, error);
+    return std::nullopt;
+}
+
 weld_value_t weld_module_run(weld_module_t module, void* context, weld_value_t argument, weld_error_t error) {
     return guarded(error, [&]() -> weld_value_t {
         const auto m = find<WeldModule>(module);
@@ -287,15 +333,10 @@ weld_value_t weld_module_run(weld_module_t module, void* context, weld_value_t a
         const void* args = value ? value->data : nullptr;
         if (!m->param_types.empty() && !args)
             return fail_argument(error, "the program has parameters, but there is no argument");
-        RunReport report = c->run(m->program, args, {.threads = m->most_threads});
-        if (!report.result) {
-            const runtime::Failure& failure = report.failure;
-            return fail(
-                error, std::uint64_t(failure.code), m->program->describe(failure),
-                {m->program->position(failure).line, m->program->position(failure).column, failure.message});
-        }
+        std::optional<RunReport> report = run_all(*m, c, args, error);
+        if (!report) return nullptr;
         succeed(error);
-        return Handles::all().make<WeldValue>(c, std::move(report));
+        return Handles::all().make<WeldValue>(c, std::move(*report));
     });
 }
 
@@ -342,7 +383,7 @@ int64_t weld_module_params_size(weld_module_t module) {
 
 int64_t weld_module_return_size(weld_module_t module) {
     const auto m = find<WeldModule>(module);
-    return m ? m->program->result()->size : -1;
+    return !m ? -1 : m->rest_options ? 0 : m->program->result()->size;
 }
 
 // ---- errors

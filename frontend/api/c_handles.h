@@ -39,6 +39,9 @@ struct WeldModule : weld::Handle {
     static constexpr weld::HandleKind kKind = weld::HandleKind::Module;
     WeldModule() : Handle(kKind) {}
     std::shared_ptr<const weld::Program> program;
+    /// Of a program that may end before its text does: what its rest is compiled from.
+    std::string text;
+    std::shared_ptr<const weld::CompileOptions> rest_options;
     int most_threads = 0;
     std::string warnings;
     std::vector<std::string> param_names, param_types;

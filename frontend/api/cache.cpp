@@ -2,6 +2,7 @@
 // lengths.
 #include "frontend/api/cache.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "frontend/api/compile.h"
+#include "frontend/api/load_text.h"
 
 namespace weld {
 
@@ -46,6 +48,13 @@ static std::string key_of(std::string_view text, const CompileOptions& options) 
     append(key, fmt::format("{}", options.script_args.size()));
     for (const std::string& argument : options.script_args) append(key, argument);
     append(key, options.libraries ? options.libraries->searched() : "");
+    for (const std::string& folder : options.import_paths.folders) append(key, folder);
+    for (const auto& [name, files] : options.import_paths.libraries) {
+        append(key, "library " + name);
+        for (const std::string& file : files) append(key, file);
+    }
+    append(key, options.may_end_early ? "may end early" : "whole");
+    append(key, options.before ? options.before->text() : "");
     return key;
 }
 
@@ -98,12 +107,10 @@ Recent& recent() {
 std::shared_ptr<const Program> recent_program(const std::string& key) {
     Recent& all = recent();
     const std::lock_guard lock(all.mutex);
-    for (auto at = all.programs.begin(); at != all.programs.end(); ++at)
-        if (at->first == key) {
-            all.programs.splice(all.programs.begin(), all.programs, at);
-            return at->second;
-        }
-    return nullptr;
+    const auto at = std::ranges::find(all.programs, key, [](const auto& one) { return one.first; });
+    if (at == all.programs.end()) return nullptr;
+    all.programs.splice(all.programs.begin(), all.programs, at);
+    return at->second;
 }
 
 void remember_program(std::string key, std::shared_ptr<const Program> program) {
@@ -133,6 +140,17 @@ static std::uint64_t hash_of(std::string_view bytes, std::uint64_t seed) {
         h ^= h >> 29;
     }
     return h;
+}
+
+std::string stamp_of_text(std::string_view text) {
+    return fmt::format("{} {:016x}{:016x}", text.size(), hash_of(text, 3), hash_of(text, 4));
+}
+
+bool are_current(const std::vector<ReadFile>& files) {
+    return std::ranges::all_of(files, [](const ReadFile& file) {
+        std::string text, error;
+        return file.stamp == (load_text(file.path, &text, &error) ? stamp_of_text(text) : "");
+    });
 }
 
 static std::string name_in_folder(const std::string& key) {
@@ -232,6 +250,14 @@ bool read_stored(const std::string& folder, const std::string& key, StoredProgra
     if (in.text() != key) return false;
     stored->code.generator = in.text();
     if (in.text() != stamp_of(stored->code.generator)) return false;
+    for (std::string_view path = in.text(); !path.empty(); path = in.text())
+        stored->files.push_back({std::string(path), std::string(in.text())});
+    if (!are_current(stored->files)) return false;
+    for (auto left = std::strtoul(std::string(in.text()).c_str(), nullptr, 10); left && in.good(); --left) {
+        const std::string_view name = in.text();
+        stored->texts.emplace_back(name, in.text());
+    }
+    stored->after = in.text();
     stored->warnings = in.text();
     stored->result = in.text();
     for (std::string_view name = in.text(); !name.empty(); name = in.text())
@@ -275,7 +301,12 @@ static void put_file(const Texts& texts, const std::string& folder, const std::s
 void write_stored(const std::string& folder, const std::string& key, const StoredProgram& stored) {
     const std::string stamp = stamp_of(stored.code.generator);
     if (stamp.empty()) return;
-    Texts texts = {key, stored.code.generator, stamp, stored.warnings, stored.result};
+    Texts texts = {key, stored.code.generator, stamp};
+    for (const ReadFile& file : stored.files) texts.insert(texts.end(), {file.path, file.stamp});
+    const std::string num_texts = fmt::format("{}", stored.texts.size());
+    texts.insert(texts.end(), {"", num_texts});
+    for (const auto& [name, text] : stored.texts) texts.insert(texts.end(), {name, text});
+    texts.insert(texts.end(), {stored.after, stored.warnings, stored.result});
     for (const auto& [name, type] : stored.params) texts.insert(texts.end(), {name, type});
     texts.push_back("");
     for (const CodeData& d : stored.code.data) texts.insert(texts.end(), {d.name, d.bytes});

@@ -18,6 +18,16 @@ namespace weld {
 struct CompileOptions;
 class Program;
 
+/// A file that was read to compile a program.
+struct ReadFile {
+    std::string path;
+    std::string stamp;  ///< by what was in it; empty: it could not be read
+};
+/// The stamp of a file with this text.
+std::string stamp_of_text(std::string_view text);
+/// They are as they were.
+bool are_current(const std::vector<ReadFile>& files);
+
 /// Same key, same outcome in this process. Empty if the text is too long to be remembered.
 std::string process_key(std::string_view text, const CompileOptions& options);
 /// Same key, same outcome on this machine.
@@ -29,8 +39,12 @@ void remember_program(std::string key, std::shared_ptr<const Program> program);
 
 /// All that running a program takes.
 struct StoredProgram {
+    std::vector<ReadFile> files;
+    std::vector<std::pair<std::string, std::string>>
+        texts;  ///< what it has places in beside its own: name, text
     std::string warnings;
-    std::string result;                                       ///< types as text
+    std::string after;   ///< Environment::text of what it leaves; empty: nothing
+    std::string result;  ///< types as text
     std::vector<std::pair<std::string, std::string>> params;  ///< name, type
     MachineCode code;
     std::string file;  ///< that data of the code lie in

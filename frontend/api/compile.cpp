@@ -50,14 +50,12 @@ class Compilation {
         return program_;
     }
 
-    /// Its text alone says what it is: it read no files, and does not go on.
-    bool may_be_kept() const { return !loaded_ && !program_->after(); }
-
     /// The program that was kept; null if it cannot be had any more.
     std::shared_ptr<const Program> restore(const std::string& text, const StoredProgram& stored) {
         program_->module_ = std::make_unique<Module>();
         Module& m = *program_->module_;
         m.sources.add(options_.name, text);
+        for (const auto& [name, other] : stored.texts) m.sources.add(name, other);
         Diagnostics none;
         std::vector<const Symbol*> params;
         for (const auto& [name, type] : stored.params) {
@@ -74,18 +72,40 @@ class Compilation {
         describe_interface();
         program_->serialize_header_ = options_.serialize_header;
         program_->warnings_ = stored.warnings;
-        return program_;
+        program_->files_ = stored.files;
+        if (stored.after.empty()) return program_;
+        program_->after_ = find_language(options_.language)->read_environment(stored.after);
+        return program_->after_ ? program_ : nullptr;
     }
 
     /// What `restore` needs.
     StoredProgram stored() {
-        StoredProgram all{.warnings = program_->warnings(), .result = program_->result_type()->str()};
+        StoredProgram all{.files = program_->files(),
+                          .texts = other_texts(),
+                          .warnings = program_->warnings(),
+                          .after = program_->after() ? program_->after()->text() : "",
+                          .result = program_->result_type()->str()};
         for (const Symbol* s : program_->params()) all.params.emplace_back(s->name, s->type->str());
         all.code = std::move(machine_code_);
         return all;
     }
 
   private:
+    /// What was read after the text, in places that follow one another: arguments and imports. Texts of ours
+    /// come after these.
+    std::vector<std::pair<std::string, std::string>> other_texts() const {
+        const Sources& sources = program_->module_->sources;
+        std::vector<std::pair<std::string, std::string>> all;
+        for (Loc at{1}; !sources.internal(at);) {
+            const Position begin = sources.position(at);
+            if (!begin.line) break;
+            const std::string_view text = sources.text(at);
+            if (at.offset > 1) all.emplace_back(begin.file, text);
+            at.offset += std::uint32_t(text.size()) + 1;
+        }
+        return all;
+    }
+
     bool read(std::string text) {
         const Language* language = find_language(options_.language);
         if (!language)
@@ -133,8 +153,9 @@ class Compilation {
                 .import_paths = &options_.import_paths,
                 .load =
                     [this](const std::string& path, std::string* text, std::string* error) {
-                        loaded_ = true;
-                        return load_text(path, text, error);
+                        const bool good = load_text(path, text, error);
+                        program_->files_.push_back({path, good ? stamp_of_text(*text) : ""});
+                        return good;
                     },
                 .before = options_.before.get(),
                 .after = options_.may_end_early || options_.is_entry ? &program_->after_ : nullptr,
@@ -243,37 +264,32 @@ class Compilation {
     CompileReport& report_;
     std::shared_ptr<Program> program_;
     MachineCode machine_code_;
-    bool loaded_ = false;
 };
 
 static std::shared_ptr<const Program> from_folder(std::string text, const CompileOptions& options,
-                                                  Budget& budget, CompileReport& report, bool* may_be_kept) {
+                                                  Budget& budget, CompileReport& report) {
     const std::string key = machine_key(text, options);
     StoredProgram stored;
     if (read_stored(options.cache, key, &stored))
         if (auto program = Compilation(options, budget, report).restore(text, stored)) return program;
     Compilation fresh(options, budget, report);
     std::shared_ptr<const Program> program = fresh.compile(std::move(text));
-    *may_be_kept = fresh.may_be_kept();
-    if (program && *may_be_kept && !program->result_type()->holds_builder)
-        write_stored(options.cache, key, fresh.stored());
+    if (program && !program->result_type()->holds_builder) write_stored(options.cache, key, fresh.stored());
     return program;
 }
 
 static std::shared_ptr<const Program> from_process(std::string text, const CompileOptions& options,
                                                    Budget& budget, CompileReport& report) {
     std::string key = process_key(text, options);
-    if (auto known = recent_program(key)) return known;
-    bool may_be_kept = true;
+    if (auto known = recent_program(key); known && are_current(known->files())) return known;
     std::shared_ptr<const Program> program;
     if (options.cache.empty()) {
         Compilation fresh(options, budget, report);
         program = fresh.compile(std::move(text));
-        may_be_kept = fresh.may_be_kept();
     } else {
-        program = from_folder(std::move(text), options, budget, report, &may_be_kept);
+        program = from_folder(std::move(text), options, budget, report);
     }
-    if (program && may_be_kept) remember_program(std::move(key), program);
+    if (program) remember_program(std::move(key), program);
     return program;
 }
 
@@ -291,8 +307,8 @@ static void tell_lack_of_memory(CompileReport& report, std::int64_t limit, bool 
 std::shared_ptr<const Program> compile(std::string text, const CompileOptions& options,
                                        CompileReport* report) {
     std::shared_ptr<const Program> program;
-    const bool each_step = options.only_check || options.before || options.is_entry ||
-                           !options.explained.empty() || options.verify;
+    const bool each_step =
+        options.only_check || options.is_entry || !options.explained.empty() || options.verify;
     const std::int64_t limit = most_memory(options);
     Budget budget(limit);
     enum { Fine, NoMemory, OverLimit } memory = Fine;

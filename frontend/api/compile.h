@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "codegen/engine.h"
+#include "frontend/api/cache.h"
 #include "frontend/api/describe.h"
 #include "frontend/api/libraries.h"
 #include "frontend/text/environment.h"
@@ -126,6 +127,9 @@ class Program : public std::enable_shared_from_this<Program> {
     /// What the compiler warns about, drawn; whether these are told is up to who compiled it.
     const std::string& warnings() const { return warnings_; }
 
+    /// What was read to compile it beside its text.
+    const std::vector<ReadFile>& files() const { return files_; }
+
     /// Has code: it was not only checked.
     bool can_run() const { return code_ != nullptr; }
     /// `args` points to the struct of arguments (ignored if the program takes none).
@@ -150,6 +154,7 @@ class Program : public std::enable_shared_from_this<Program> {
     const WeldType* result_ = nullptr;
     std::string warnings_;
     std::shared_ptr<const Environment> after_;
+    std::vector<ReadFile> files_;
     std::shared_ptr<Code> code_;
     bool serialize_header_ = false;
     std::shared_ptr<const Libraries> libraries_;
@@ -157,9 +162,9 @@ class Program : public std::enable_shared_from_this<Program> {
 
 /// Null if the program is rejected, or an option is wrong; `report->diagnostics` says why, and holds the
 /// warnings otherwise. May be called from several threads. A text that was compiled before with the same
-/// options, lately in this process or in what `cache` keeps, is not compiled again (unless it read files);
-/// its Module has then the interface of the program only. With `explain` or `only_check` every step is made.
-/// Throws std::bad_alloc if not even a lack of memory can be told.
+/// options, lately in this process or in what `cache` keeps, is not compiled again if the files that were
+/// read are as they were; its Module has then the interface of the program only. With `explain` or
+/// `only_check` every step is made. Throws std::bad_alloc if not even a lack of memory can be told.
 std::shared_ptr<const Program> compile(std::string text, const CompileOptions& options,
                                        CompileReport* report);
 

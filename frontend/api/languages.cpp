@@ -4,12 +4,19 @@
 #include <algorithm>
 
 #include "frontend/daphne/daphne.h"
+#include "frontend/daphne/environment.h"
 
 namespace weld {
 
 static constexpr Language kLanguages[] = {
-#define WELD_LANGUAGE(name, endings, reader, arguments, results, sessions) \
-    {name, endings, reader, ArgumentStyle::arguments, ResultStyle::results, SessionStyle::sessions},
+#define WELD_LANGUAGE(name, endings, reader, environments, arguments, results, sessions) \
+    {name,                                                                               \
+     endings,                                                                            \
+     reader,                                                                             \
+     environments,                                                                       \
+     ArgumentStyle::arguments,                                                           \
+     ResultStyle::results,                                                               \
+     SessionStyle::sessions},
 #include "frontend/api/languages.def"
 };
 

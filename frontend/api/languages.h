@@ -30,6 +30,8 @@ struct Language {
     std::string_view name;
     std::string_view endings;  ///< separated by spaces
     decltype(&read_weld) read;
+    /// Makes an environment of its text, or null; none if its programs do not go on.
+    std::shared_ptr<const Environment> (*read_environment)(std::string_view text);
     ArgumentStyle arguments;
     ResultStyle results;
     SessionStyle session;

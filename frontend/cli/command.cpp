@@ -17,6 +17,7 @@
 
 #include "frontend/api/dump.h"
 #include "frontend/api/languages.h"
+#include "frontend/api/stages.h"
 #include "frontend/cli/files.h"
 #include "frontend/cli/header.h"
 #include "frontend/cli/interrupt.h"
@@ -338,21 +339,21 @@ class Command {
         if (!left_.context)
             left_.context = std::make_shared<Context>(
                 RunSettings{.threads = settings_.threads, .memory_limit = settings_.compile.memory_limit});
-        for (bool goes_on = true; goes_on;) {
+        Stages stages(left_.context, program_, std::move(left_.values));
+        for (;;) {
             const double start = wall_ms(), start_cpu = process_ms();
-            const void* args = left_.values.result ? left_.values.result->outcome.value() : nullptr;
-            RunReport report = left_.context->run(program_, args, options);
+            const bool good = stages.run(options);
             run_times_.cpu_ms.push_back(process_ms() - start_cpu);
             run_times_.run_ms.push_back(wall_ms() - start);
             if (Interruptible::interrupted()) return interrupted();
-            if (!report.result) return fail(program_->describe(report.failure));
-            if (!program_->after()) return kRan;  // the end of a script
-            left_.names = program_->after()->with(report.result->outcome.value());
-            left_.values = std::move(report);
-            goes_on = left_.names->goes_on();
-            if (!goes_on) break;
+            if (!good) return fail(program_->describe(stages.report().failure));
+            if (!stages.left()) return kRan;  // the end of a script
+            left_.names = stages.left();
+            if (!stages.goes_on()) break;
             if (compile_program()) return kFailed;  // the script has begun
+            stages.go_on(program_);
         }
+        left_.values = stages.take_report();
         settings_.left = std::move(left_);
         return kRan;
     }

@@ -153,7 +153,12 @@ void Checker::undo(const Mark& to) {
 void Checker::leave(ScriptEnvironment& left) {
     const auto add = [&](const std::string& name, Value* value, bool is_view) {
         if (!value) return;
-        left.variables.push_back({.name = name, .is_view = is_view, .type = value->type});
+        left.variables.push_back({.name = name,
+                                  .is_view = is_view,
+                                  .type = value->type,
+                                  .rows = value->rows.number,
+                                  .columns = value->columns.number,
+                                  .constant = value->constant});
         graph_.main.results.push_back(value);
     };
     for (const auto& [name, variable] : scopes_.front()) {

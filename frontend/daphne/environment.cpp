@@ -90,7 +90,7 @@ std::shared_ptr<const Environment> ScriptEnvironment::with(const void* values) c
     for (LeftVariable& v : known->variables) {
         const Layout layout = layout_of(v.type);
         at = (at + layout.align - 1) / layout.align * layout.align;
-        learn(v, static_cast<const char*>(values) + at);
+        if (v.is_wanted) learn(v, static_cast<const char*>(values) + at);
         at += layout.size;
     }
     return known;

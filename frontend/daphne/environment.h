@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "frontend/daphne/graph.h"
@@ -18,6 +19,7 @@ struct LeftVariable {
     Type type;
     std::int64_t rows = -1, columns = -1;  ///< of matrices and frames, if known
     std::optional<Constant> constant;      ///< of scalars, if known
+    bool is_wanted = false;                ///< once there is a value, so much of it is to be known
 };
 
 class ScriptEnvironment final : public Environment {
@@ -28,9 +30,14 @@ class ScriptEnvironment final : public Environment {
     bool has_rest = false;
 
     bool goes_on() const override { return has_rest; }
-    /// Then scalars are known, and all shapes.
+    /// Then scalars that are wanted are known, and the shapes of matrices. The others stay unknown, so that
+    /// the rest is the same program whatever they are.
     std::shared_ptr<const Environment> with(const void* values) const override;
+    std::string text() const override;
 };
+
+/// What `ScriptEnvironment::text` gave; null if it is not that.
+std::shared_ptr<const Environment> read_environment(std::string_view text);
 
 /// Takes `text`, a function or an import, among `definitions`, in the place of one with the same head.
 void add_definition(std::vector<std::string>& definitions, std::string text);

@@ -1,4 +1,5 @@
 // read_daphne: the steps of reading in their order.
+#include <cctype>
 #include <chrono>
 
 #include "frontend/daphne/check.h"
@@ -15,6 +16,15 @@ static double milliseconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// Statement `i` of the script whose text `source` begins at `begin`, with what stands before the next one.
+static std::string_view text_of(std::string_view source, Loc begin, const daphne::Script& script,
+                                std::size_t i) {
+    std::string_view text = source.substr(script.statements[i]->loc.offset - begin.offset);
+    if (i + 1 < script.statements.size())
+        text = text.substr(0, script.statements[i + 1]->loc.offset - script.statements[i]->loc.offset);
+    return text;
+}
+
 /// The texts of all functions and imports, those of `script`, whose text `source` begins at `begin`, the last
 /// ones.
 static std::vector<std::string> definitions_after(std::string_view source, Loc begin,
@@ -25,12 +35,32 @@ static std::vector<std::string> definitions_after(std::string_view source, Loc b
     for (std::size_t i = 0; i < script.statements.size(); ++i) {
         const daphne::Statement* s = script.statements[i];
         if (s->kind != daphne::Statement::Define && s->kind != daphne::Statement::Import) continue;
-        std::string_view text = source.substr(s->loc.offset - begin.offset);
-        if (i + 1 < script.statements.size())
-            text = text.substr(0, script.statements[i + 1]->loc.offset - s->loc.offset);
-        daphne::add_definition(all, std::string(text));
+        daphne::add_definition(all, std::string(text_of(source, begin, script, i)));
     }
     return all;
+}
+
+/// `name` stands in the text as a word.
+static bool mentions(std::string_view text, std::string_view name) {
+    const auto goes_on = [&](std::size_t at) {
+        return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_');
+    };
+    for (std::size_t at = 0; (at = text.find(name, at)) != std::string_view::npos; ++at)
+        if (!(at && goes_on(at - 1)) && !goes_on(at + name.size())) return true;
+    return false;
+}
+
+/// What the rest of the script is to know: strings, which are names of columns and files more often than not,
+/// and what the statement that it begins with mentions, or any, if one of them may return, as then it can't
+/// end early.
+static void note_wanted(daphne::ScriptEnvironment& left, std::string_view source, Loc begin,
+                        const daphne::Script& script) {
+    std::string_view asks = text_of(source, begin, script, left.statement);
+    for (std::size_t i = left.statement; i < script.statements.size(); ++i)
+        if (script.statements[i]->kind != daphne::Statement::Define &&
+            text_of(source, begin, script, i).find("return") != std::string_view::npos)
+            asks = source.substr(script.statements[left.statement]->loc.offset - begin.offset);
+    for (daphne::LeftVariable& v : left.variables) v.is_wanted = v.type.is_string() || mentions(asks, v.name);
 }
 
 bool read_daphne(Module& m, std::string name, std::string text, const ReadOptions& options,
@@ -57,6 +87,9 @@ bool read_daphne(Module& m, std::string name, std::string text, const ReadOption
         .run(*script, path, before, options.after ? left.get() : nullptr);
     if (diagnostics.has_errors()) return false;
     if (options.properties_text) *options.properties_text = daphne::print_graph(graph);
+    if (options.is_entry)
+        for (daphne::LeftVariable& v : left->variables) v.is_wanted = true;
+    else if (left->has_rest) note_wanted(*left, m.sources.text(begin), begin, *script);
     if (options.is_entry)
         left->definitions = definitions_after(m.sources.text(begin), begin, before, *script);
     if (options.is_entry || left->has_rest) *options.after = std::move(left);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 namespace weld {
 
@@ -15,6 +16,9 @@ class Environment {
     virtual bool goes_on() const = 0;
     /// The same with what is known when the program has given `values`, its result.
     virtual std::shared_ptr<const Environment> with(const void* values) const = 0;
+    /// All of it, from which its language makes an equal one (Language::read_environment). Programs that go
+    /// on from equal ones are the same.
+    virtual std::string text() const = 0;
 };
 
 }  // namespace weld

@@ -930,6 +930,32 @@ class CacheTest(Case):
     def files(self):
         return [os.path.join(self.cache, name) for name in sorted(os.listdir(self.cache))]
 
+    def test_scripts_in_parts(self):
+        """Both parts are kept, whatever the first computes that the second does not ask for; imports are looked at again."""
+        library = 'def label(n: si64) -> str { return "%s" + n; }\ndef part(X: matrix<f64>, i: si64) { return X[i, 0]; }\n'
+        self.path("lib.daphne", library % "c")
+        script = self.path("parts.daphne", 'import "lib.daphne";\nX = [1.0, 2.0];\nt = now();\nn = as.si64(sum(X));\n'
+                           'F = createFrame(X, lib.label(n));\nprint(F);\nprint(now() >= t);\nprint(lib.part(X, n - $back));\n')
+
+        def run(back):
+            done = Run("--cache", self.cache, script, f"back={back}")
+            stamps = [(name, os.stat(name).st_mtime_ns) for name in self.files()]
+            return done.code, done.out, done.err, stamps
+
+        code, out, err, stamps = run(3)
+        self.assertEqual((code, out, err), (0, "Frame(2x1, [c3:double])\n1\n2\n1\nDenseMatrix(1x1, double)\n1\n", ""))
+        self.assertEqual(len(stamps), 2)
+        self.assertEqual(run(3), (code, out, err, stamps))
+        failed = run(1)
+        self.assertEqual(failed[:2], (3, out[:out.index("DenseMatrix")]))
+        self.assertRegex(failed[2], r"^\S*lib\.daphne:2:\d+: error: a position lies outside")
+        self.assertEqual(len(failed[3]), 4)
+        self.assertEqual(run(1), failed)
+        self.path("lib.daphne", library % "d")
+        code, changed, err, stamps = run(3)
+        self.assertEqual((code, changed, err), (0, out.replace("c3", "d3"), ""))
+        self.assertEqual(run(3), (code, changed, err, stamps))
+
     def test_loops_that_are_optimised_while_they_run(self):
         """There are so many that their code is quick at first; what a folder keeps can be optimised, too."""
         sums = "".join(
