@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "codegen/builders/counters.h"
 #include "codegen/builders/tables.h"
 #include "weldir/ir/builder.h"
 
@@ -25,7 +24,6 @@ void Ahead::collect(const Expr* e) {
     Site site = {.rounds = early->number};
     if (const Merge g = e->as<Merge>()) {
         site.in_vector = info(e->type).indexed;
-        site.counts = is_count(g);
         site.key_type = g.value()->type->args[0];
         site.value_type = e->type->args.back();
         site.key = g.value()->op == Op::MakeStruct ? g.value()->arg(0) : g.value();
@@ -93,8 +91,7 @@ void Ahead::emit(Emitter& e, llvm::Value* i, llvm::Value* last, const Leaves& st
         };
         const auto fetch_element = [&]() -> Leaves {
             llvm::Value* index = key_at(site.rounds)[0];
-            e.prefetch(site.counts && e.may_count_narrowly ? counter(e, from[0], index)
-                                                           : e.element(from[0], site.value_type, index));
+            e.prefetch(e.element(from[0], site.value_type, index));
             return {};
         };
         const auto fetch_entry = [&]() -> Leaves {

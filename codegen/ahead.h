@@ -28,7 +28,6 @@ class Ahead {
         bool in_vector =
             false;  ///< the key is an index of a vecmerger's vector, whose elements are the values
         std::vector<std::pair<const Symbol*, const Expr*>> lets;  ///< that the key reads
-        bool counts = false;  ///< in_vector: the values may be narrow (codegen/builders/counters.h)
     };
     void collect(const Expr* e);
     void note_reads(const Expr* e, Site* site) const;

@@ -6,7 +6,6 @@
 #include "codegen/builders/code.h"
 #include "codegen/emit.h"
 #include "codegen/lanes.h"
-#include "codegen/loop_facts.h"
 
 namespace weld::codegen {
 
@@ -136,7 +135,7 @@ Leaves Emitter::emit_merge(Merge g) {
     if (t->holds_simd) return {ir.CreateSelect(mask, code.merge(*this, g, s, emit(g.value()))[0], s[0])};
     if (tail.mask) mask = ir.CreateAnd(mask, tail.mask);
     const auto masked = [&] { return merge_in_lanes(*this, g, s, emit(g.value()), n, mask); };
-    if (!is_worth_a_branch(g.value())) return masked();
+    if (!g.node->says(AttrKey::Branch, true)) return masked();
     return emit_if(ir.CreateOrReduce(mask), masked, [&] { return s; });
 }
 

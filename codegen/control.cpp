@@ -1,6 +1,5 @@
 // Blocks, branches, iterate, and calls of kernels.
 #include "codegen/emit.h"
-#include "codegen/loop_facts.h"
 #include "weldir/ir/kernels.h"
 
 namespace weld::codegen {

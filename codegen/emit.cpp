@@ -4,8 +4,9 @@
 #include "codegen/builders/code.h"
 #include "codegen/builders/tables.h"
 #include "codegen/heap.h"
-#include "codegen/loop_facts.h"
+#include "codegen/segments.h"
 #include "weldir/ir/builder.h"
+#include "weldir/ir/merges.h"
 
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/MDBuilder.h>
@@ -14,11 +15,10 @@ namespace weld::codegen {
 
 // ---- Unit ----------------------------------------------------------------------------------------------
 
-Unit::Unit(const Module& m, const Constants& constants, const Listed& listed, const CodeOptions& options,
-           llvm::Module& out, Unit* loops)
+Unit::Unit(const Module& m, const Constants& constants, const CodeOptions& options, llvm::Module& out,
+           Unit* loops)
     : m(m),
       constants(constants),
-      listed(listed),
       options(options),
       target(target_of(options.cpu)),
       out(out),
@@ -78,6 +78,8 @@ llvm::Constant* Unit::array_of(llvm::ArrayRef<llvm::Constant*> pointers) {
 
 llvm::Constant* Unit::describe(const Type* t) {
     if (auto at = types_.find(t); at != types_.end()) return at->second;
+    static_assert(sizeof(WeldType) == 40 && offsetof(WeldType, num_args) == 4 &&
+                  offsetof(WeldType, args) == 24 && offsetof(WeldType, offsets) == 32);
     auto* shape = llvm::StructType::get(ctx, {i8, i8, i8, i8, i32, i64, i64, ptr, ptr});
     std::vector<llvm::Constant*> args;
     if (t->is_simd()) args.push_back(describe(m.types.scalar(t->scalar)));
@@ -225,7 +227,7 @@ Leaves Emitter::emit_node(const Expr* e) {
         case Op::Broadcast: return {ir.CreateVectorSplat(e->type->lanes, emit1(e->arg(0)))};
         case Op::If: {
             If c = e->as<If>();
-            if (Merge append = conditional_append(c)) return emit_conditional_append(c, append);
+            if (e->says(AttrKey::Always, true)) return emit_conditional_append(c, conditional_append(c));
             return emit_if(
                 emit1(c.cond()), [&] { return emit(c.then()); }, [&] { return emit(c.otherwise()); });
         }

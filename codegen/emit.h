@@ -25,7 +25,6 @@
 
 #include "codegen/constants.h"
 #include "codegen/engine.h"
-#include "codegen/listed.h"
 #include "codegen/target.h"
 #include "weldir/ir/build.h"
 #include "weldir/ir/layout.h"
@@ -39,12 +38,11 @@ using Leaves = llvm::SmallVector<llvm::Value*, 4>;
 /// once, which is compiled the quick way, and loops, which are optimised.
 class Unit {
   public:
-    Unit(const Module& m, const Constants& constants, const Listed& listed, const CodeOptions& options,
-         llvm::Module& out, Unit* loops = nullptr);
+    Unit(const Module& m, const Constants& constants, const CodeOptions& options, llvm::Module& out,
+         Unit* loops = nullptr);
 
     const Module& m;
     const Constants& constants;
-    const Listed& listed;
     const CodeOptions& options;
     const Target& target;
     llvm::Module& out;
@@ -139,11 +137,10 @@ class Emitter {
     llvm::Function* fn;
     llvm::Value* task;
     llvm::IRBuilder<> ir;
-    Lanes lanes;                      ///< of the simd loop that is being emitted
-    std::uint32_t accumulator = 0;    ///< which accumulator merges go to
-    bool may_count_narrowly = false;  ///< vecmergers may have narrow counters (codegen/builders/counters.h)
-    TailRound tail;                   ///< merges and reads leave the other lanes alone
-    std::int64_t turned_bytes = 0;    ///< of the frame, for vectors side by side (OptLanes)
+    Lanes lanes;                    ///< of the simd loop that is being emitted
+    std::uint32_t accumulator = 0;  ///< which accumulator merges go to
+    TailRound tail;                 ///< merges and reads leave the other lanes alone
+    std::int64_t turned_bytes = 0;  ///< of the frame, for vectors side by side (OptLanes)
     int loop_depth = 0;   ///< loops around the present place, in this function and those it was cut from
     bool in_for = false;  ///< one of them goes over elements, perhaps
     std::unordered_map<const Symbol*, Leaves> names;

@@ -159,9 +159,8 @@ class Generator {
         Part once{.cpu = options_.cpu, .level = 0}, loops{.cpu = options_.cpu, .level = options_.level};
         if (!once.make("once", context, why) || !loops.make("loops", context, why)) return false;
         const codegen::Constants constants(module_);
-        const codegen::Listed listed(module_);
-        codegen::Unit loop_unit(module_, constants, listed, options_, *loops.module);
-        codegen::Unit(module_, constants, listed, options_, *once.module, &loop_unit).emit_program();
+        codegen::Unit loop_unit(module_, constants, options_, *loops.module);
+        codegen::Unit(module_, constants, options_, *once.module, &loop_unit).emit_program();
 
         codegen::keep_only(*loops.module, hand_out(*once.module, *loops.module, loop_unit.marked_loops));
         if (!once.optimize(options_, why) || !loops.optimize(options_, why)) return false;

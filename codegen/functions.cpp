@@ -11,8 +11,9 @@
 #include <cstddef>
 
 #include "codegen/emit.h"
-#include "codegen/loop_facts.h"
+#include "codegen/segments.h"
 #include "weldir/ir/builder.h"
+#include "weldir/ir/call_graph.h"
 
 namespace weld::codegen {
 

@@ -3,19 +3,22 @@
 #include <algorithm>
 #include <utility>
 
-#include "codegen/builders/counters.h"
-#include "codegen/loop_facts.h"
 #include "weldir/ir/builder.h"
+#include "weldir/ir/merges.h"
 
 namespace weld::codegen {
 
-std::uint32_t chosen(For f, AttrKey key, std::uint32_t otherwise) {
-    const Annotation* a = f.node->annotation(key);
-    return a ? std::uint32_t(a->number) : otherwise;
+std::int64_t chosen(const Expr* e, AttrKey key, std::int64_t otherwise) {
+    const Annotation* a = e->annotation(key);
+    return a ? a->number : otherwise;
 }
 
-std::vector<std::int32_t> counts;  // by vecmerger: counts_at_most
-std::int64_t cost = 1;
+std::int64_t cost_of(const Expr* e) { return chosen(e, AttrKey::Cost, 10'000); }
+
+std::int64_t strip_of(const Expr* e) {
+    constexpr std::int64_t work = 200'000'000;  // which may take ten times as long as is thought
+    return std::max<std::int64_t>(1, work / cost_of(e));
+}
 
 Lanes LoopPlan::form(Lanes outer) const {
     const Type* t = f.builder()->type;
@@ -24,8 +27,11 @@ Lanes LoopPlan::form(Lanes outer) const {
         const bool tables = outer.tables || any_builder(t, [](const BuilderInfo& b) { return b.probes; });
         return {outer.lanes, outer.accumulators, 0, tables, arrays};
     }
-    if (one_by_one) return {std::uint32_t(step), 1, chosen(f, AttrKey::Groups, 0), false, arrays};
-    return {std::uint32_t(step), chosen(f, AttrKey::Accumulators, 1), 0, false, arrays};
+    const auto number = [&](AttrKey key, std::int64_t otherwise) {
+        return std::uint32_t(chosen(f.node, key, otherwise));
+    };
+    if (one_by_one) return {std::uint32_t(step), 1, number(AttrKey::Groups, 0), false, arrays};
+    return {std::uint32_t(step), number(AttrKey::Accumulators, 1), 0, false, arrays};
 }
 
 /// Whether a simd loop with this body can do a round on some of the lanes: no loops, calls or builders of
@@ -157,13 +163,15 @@ void for_each_builder(const Emitter& e, const Type* state,
     for_each_builder(e, state, leaf, number, fn);
 }
 
-/// By vecmerger of the loop, depth first.
-static std::vector<std::int32_t> counts_per_iteration(const Emitter& e, For f) {
-    std::vector<std::int32_t> counts;
+/// By builder: what `@(appends:…)` says.
+static std::vector<std::int64_t> appends_of(const Emitter& e, For f) {
+    std::vector<std::int64_t> all;
+    const Annotation* appends = f.node->annotation(AttrKey::Appends);
+    std::size_t kept = 0;
     for_each_builder(e, f.builder()->type, [&](const Type* t, int, int) {
-        if (info(t).indexed && has_operator(t->builder)) counts.push_back(counts_at_most(f, t));
+        all.push_back(appends && kept_merges(t) ? appends->numbers[kept++] : -1);
     });
-    return counts;
+    return all;
 }
 
 /// By builder in `start`: what `@(size:given)` says, or null.
@@ -192,7 +200,8 @@ static bool is_tiled(For f) {
         return false;
     const For inner = last_loop(f);
     const Var into = inner ? inner.builder()->as<Var>() : Var{};
-    return into && into.symbol() == f.builder_param() && merges_per_iteration(inner)[0] == 1;
+    const Annotation* appends = inner ? inner.node->annotation(AttrKey::Appends) : nullptr;
+    return into && into.symbol() == f.builder_param() && appends && appends->numbers[0] == 1;
 }
 
 LoopPlan make_plan(Emitter& e, For f, For rest) {
@@ -218,13 +227,12 @@ LoopPlan make_plan(Emitter& e, For f, For rest) {
             plan.count = e.ir.CreateSub(elements, plan.base);
         }
     }
-    plan.appends = merges_per_iteration(f);
+    plan.appends = appends_of(e, f);
     given_sizes(e, f.builder(), plan.given);
     if (is_tiled(f)) plan.tiled = plan.given[0];
-    plan.counts = counts_per_iteration(e, f);
-    plan.cost = cost_of(f.body().body());
+    plan.cost = cost_of(f.node);
     if (rest) {
-        const std::vector<std::int32_t> each = merges_per_iteration(rest);
+        const std::vector<std::int64_t> each = appends_of(e, rest);
         for (std::size_t k = 0; k < each.size(); ++k)
             plan.appends[k] = plan.appends[k] == each[k] * plan.step ? each[k] : -1;
         plan.cost = std::max<std::int64_t>(1, plan.cost / plan.step);

@@ -10,8 +10,12 @@
 
 namespace weld::codegen {
 
-/// What a pass chose for the loop, or `otherwise`.
-std::uint32_t chosen(For f, AttrKey key, std::uint32_t otherwise);
+/// What a pass chose for the loop or sort, or `otherwise`.
+std::int64_t chosen(const Expr* e, AttrKey key, std::int64_t otherwise);
+/// Estimated picoseconds of a round.
+std::int64_t cost_of(const Expr* e);
+/// How many rounds may go on without looking whether to stop (Strip).
+std::int64_t strip_of(const Expr* e);
 
 /// One loop as it stands in one function: its data, evaluated, and how many iterations there are.
 struct LoopPlan {
@@ -25,9 +29,8 @@ struct LoopPlan {
     /// The scalar loop over the same elements, which goes on when a table has more keys than a loop over
     /// lanes holds (codegen/builders/groups.h); null otherwise.
     std::shared_ptr<const LoopPlan> one_by_one;
-    std::vector<std::int32_t> appends;  ///< by builder: merges per iteration, negative where that varies
+    std::vector<std::int64_t> appends;  ///< by builder: merges per iteration, negative where that varies
     std::vector<llvm::Value*> given;    ///< by builder: the same, as the program says; or null
-    std::vector<std::int32_t> counts;   ///< by vecmerger: counts_at_most
     std::int64_t cost = 1;              ///< of an iteration, in picoseconds
 
     /// What the state is like inside the loop, where it is `outer` around it.

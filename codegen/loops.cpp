@@ -3,10 +3,6 @@
 // A loop is emitted as a function over a part of its range, which the runtime calls (WeldLoop in weld_abi.h).
 // An inner loop is also emitted in place, on the state in registers, for when it has so few iterations that a
 // call costs more than it brings. Which of the two runs depends on the count alone.
-#include "codegen/loop_facts.h"
-
-#include <algorithm>
-
 #include <algorithm>
 #include <utility>
 
@@ -15,14 +11,10 @@
 #include "codegen/loop_plan.h"
 #include "codegen/part.h"
 #include "codegen/rounds.h"
+#include "weldir/ir/call_graph.h"
 #include "weldir/ir/facts.h"
 
 namespace weld::codegen {
-
-/// Work in picoseconds up to which an inner loop runs in place.
-static constexpr std::int64_t kInPlaceWork = 50'000'000;
-/// Larger bodies are compiled the quick way: optimising takes LLVM longer than in proportion.
-static constexpr std::size_t kMostOptimised = 5000;
 
 /// Appenders that go over a datum of the loop start with its memory, which is as long as they will be.
 static void lay_over(const Emitter& e, const LoopPlan& plan, const Expr* start, llvm::Value** state) {
@@ -47,7 +39,7 @@ static llvm::Value* room_for(Emitter& e, llvm::Value* count, llvm::Value* each) 
 static Leaves reserve(Emitter& e, const LoopPlan& plan, Leaves state) {
     const Type* type = plan.f.builder()->type;
     for_each_builder(e, type, [&](const Type* b, int first, int k) {
-        const std::int32_t each = plan.appends[std::size_t(k)];
+        const std::int64_t each = plan.appends[std::size_t(k)];
         const Type* elem = kept_merges(b);
         if (!elem || (each <= 0 && !plan.given[std::size_t(k)])) return;
         auto* at = &state[std::size_t(first)];
@@ -70,7 +62,7 @@ static Leaves reserve(Emitter& e, const LoopPlan& plan, Leaves state) {
 /// The function `(task, captures, state, lo, hi) -> status` for a loop; made once per loop.
 static llvm::Function* loop_function(Emitter& caller, const LoopPlan& plan,
                                      const std::vector<const Symbol*>& symbols, const Leaves& captured) {
-    const bool large = size_of_tree(plan.f.body().body()) > kMostOptimised;
+    const bool large = plan.f.node->says(AttrKey::Optimize, false);
     Unit& unit = large ? *caller.unit.once : caller.unit.loops;
     if (auto at = unit.loop_functions.find(plan.f.node); at != unit.loop_functions.end())
         return caller.unit.seen(at->second);
@@ -123,15 +115,16 @@ static llvm::Value* loop_record(Emitter& e, const LoopPlan& plan, llvm::Function
         if (numbers.empty()) return llvm::ConstantPointerNull::get(unit.ptr);
         return global(llvm::ConstantDataArray::get(unit.ctx, numbers));
     };
-    const std::vector<std::uint32_t> counts(plan.counts.begin(), plan.counts.end());
     const std::vector<llvm::Value*> appends = appends_of(e, plan);
     std::vector<std::uint64_t> known;
     for (llvm::Value* n : appends) {
         const auto* number = llvm::dyn_cast<llvm::ConstantInt>(n);
         known.push_back(number ? number->getZExtValue() : std::uint64_t(-1));
     }
+    static_assert(sizeof(WeldLoop) == 56 && offsetof(WeldLoop, cost) == 16 && offsetof(WeldLoop, loc) == 36 &&
+                  offsetof(WeldLoop, appends) == 40 && offsetof(WeldLoop, number) == 48);
     auto* shape = llvm::StructType::get(
-        unit.ctx, {unit.ptr, unit.ptr, unit.i64, unit.i64, unit.i32, unit.i32, unit.ptr, unit.ptr, unit.i64});
+        unit.ctx, {unit.ptr, unit.ptr, unit.i64, unit.i64, unit.i32, unit.i32, unit.ptr, unit.i64});
     llvm::Constant* fields[] = {body,
                                 unit.describe(type),
                                 i64(plan.cost),
@@ -139,7 +132,6 @@ static llvm::Value* loop_record(Emitter& e, const LoopPlan& plan, llvm::Function
                                 i32(plan.f.node->says(AttrKey::Parallel, true)),
                                 i32(std::int32_t(plan.f.node->loc.offset)),
                                 array(llvm::ArrayRef(known)),
-                                array(llvm::ArrayRef(counts)),
                                 i64(loop_number(*body))};
     llvm::Constant* record = global(llvm::ConstantStruct::get(shape, fields));
     if (std::ranges::all_of(appends, llvm::IsaPred<llvm::ConstantInt>)) return record;
@@ -177,13 +169,17 @@ Leaves Emitter::emit_for(For f) {
                      {task, loop_record(*this, plan, body), pack(*this, captured), room, plan.count});
         return load(type, room);
     };
-    if (!in_for) return outlined();
+    // Of elements, where the last round of lanes may be partial.
+    const std::int64_t most_in_place =
+        plan.one_by_one ? chosen(rest.node, AttrKey::Short, 0)
+                        : chosen(f.node, AttrKey::Short, 0) * (plan.by_elements ? plan.step : 1);
+    if (!most_in_place) return outlined();
     const auto in_place = [&]() -> Leaves {
         stop_check(f.node->loc);
         const LoopPlan& short_one = plan.one_by_one ? *plan.one_by_one : plan;
         return emit_rounds(*this, short_one, c64(0), plan.count, reserve(*this, plan, state), {});
     };
-    return emit_if(ir.CreateICmpSLE(plan.count, c64(kInPlaceWork / plan.cost)), in_place, outlined);
+    return emit_if(ir.CreateICmpSLE(plan.count, c64(most_in_place)), in_place, outlined);
 }
 
 }  // namespace weld::codegen

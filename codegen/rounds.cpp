@@ -1,20 +1,18 @@
 #include "codegen/rounds.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <utility>
 
 #include "codegen/ahead.h"
 #include "codegen/builders/groups.h"
-#include "codegen/loop_facts.h"
 #include "weldir/ir/builder.h"
 #include "weldir/ir/facts.h"
 #include "weldir/ir/filter.h"
 
 namespace weld::codegen {
 
-/// Vectors of a vecmerger up to this many bytes are merged into by turns with copies.
-static constexpr std::int64_t kSpreadBytes = 16 << 10;
 /// The capacity of an appender whose room has been made: merges need not look.
 static constexpr std::int64_t kEnough = std::numeric_limits<std::int64_t>::max();
 /// Appenders that take a fixed number of values per iteration, whose room has been made: their first leaves.
@@ -24,6 +22,17 @@ static std::vector<int> roomy_appenders(const Emitter& e, const LoopPlan& plan) 
         if (kept_merges(b) && plan.appends[std::size_t(k)] >= 0) at.push_back(first);
     });
     return at;
+}
+
+/// Of numbers that are not negative: quick code would divide by powers of two, too.
+static llvm::Value* quotient(Emitter& e, llvm::Value* n, std::int64_t by) {
+    const auto divisor = std::uint64_t(by);
+    return std::has_single_bit(divisor) ? e.ir.CreateLShr(n, std::uint64_t(std::countr_zero(divisor)))
+                                        : e.ir.CreateUDiv(n, e.c64(by));
+}
+static llvm::Value* remainder(Emitter& e, llvm::Value* n, std::int64_t by) {
+    return std::has_single_bit(std::uint64_t(by)) ? e.ir.CreateAnd(n, e.c64(by - 1))
+                                                  : e.ir.CreateURem(n, e.c64(by));
 }
 
 static TailRound tail_round(Emitter& e, llvm::Value* count, std::int64_t lanes) {
@@ -70,17 +79,15 @@ class RangeEmitter {
         for (int leaf : roomy) state[std::size_t(leaf) + 2] = e_.c64(kEnough);
         llvm::Value* rest = nullptr;
         if (plan_.by_elements) {
-            rest = e_.ir.CreateURem(hi, e_.c64(plan_.step));
-            lo = e_.ir.CreateUDiv(lo, e_.c64(plan_.step));
-            hi = e_.ir.CreateUDiv(hi, e_.c64(plan_.step));
+            rest = remainder(e_, hi, plan_.step);
+            lo = quotient(e_, lo, plan_.step);
+            hi = quotient(e_, hi, plan_.step);
         }
         ++e_.loop_depth;
         if (on_lanes && widest.accumulators > 1) state = unrolled(widest, &lo, hi, state);
-        if (is_spread()) lo = spread(lo, hi, state);
-        if (is_sum_of_lanes()) state = by_turns(&lo, hi, state);
+        if (plan_.f.node->annotation(AttrKey::Spread)) lo = spread(lo, hi, state);
+        else if (!on_lanes && accumulators() > 1) state = by_turns(&lo, hi, state);
         const Ahead ahead(plan_.f);
-        const bool counts = std::ranges::any_of(plan_.counts, [](std::int32_t most) { return most > 0; });
-        const bool outer_counts = std::exchange(e_.may_count_narrowly, counts);
         if (plan_.f.node->annotation(AttrKey::Selection)) {
             state = selected(lo, hi, state, ahead, collect);
         } else {
@@ -94,7 +101,6 @@ class RangeEmitter {
             });
         }
         if (rest) state = partial_round(hi, rest, state);
-        e_.may_count_narrowly = outer_counts;
         --e_.loop_depth;
         for (int leaf : roomy) state[std::size_t(leaf) + 2] = before[std::size_t(leaf) + 2];
         return changes ? into(outer, state) : state;
@@ -199,7 +205,7 @@ class RangeEmitter {
         auto& ir = e_.ir;
         const Lanes outer = e_.lanes;
         llvm::Value* width = e_.c64(plan_.step);
-        llvm::Value *from = ir.CreateUDiv(lo, width), *to = ir.CreateUDiv(hi, width);
+        llvm::Value *from = quotient(e_, lo, plan_.step), *to = quotient(e_, hi, plan_.step);
         Leaves begin = into(plan_.form(outer), state);
         begin.push_back(lo);  // the first element that is left
         const auto round = [&](llvm::Value* i, const Leaves& now) {
@@ -277,7 +283,7 @@ class RangeEmitter {
     /// Of rounds with so many iterations each.
     std::optional<Strip> strip(std::int64_t iterations) const {
         if (!may_be_long_) return {};
-        const std::int64_t all = strip_of(plan_.f.body().body());
+        const std::int64_t all = strip_of(plan_.f.node);
         return Strip{std::max<std::int64_t>(1, all / iterations), plan_.f.node->loc};
     }
 
@@ -287,7 +293,8 @@ class RangeEmitter {
         const std::int64_t n = form.accumulators;
         const Lanes single = e_.lanes;
         llvm::Value* begin = *lo;
-        llvm::Value* times = e_.ir.CreateSDiv(e_.ir.CreateSub(hi, begin), e_.c64(n));
+        llvm::Value* times =
+            e_.ir.CreateAShr(e_.ir.CreateSub(hi, begin), std::uint64_t(std::countr_zero(std::uint64_t(n))));
         llvm::Value* any = e_.ir.CreateICmpSGT(times, e_.c64(0));
         llvm::Value* end = e_.ir.CreateAdd(begin, e_.ir.CreateMul(times, e_.c64(n)));
         *lo = e_.ir.CreateSelect(any, end, begin);
@@ -311,13 +318,7 @@ class RangeEmitter {
         return e_.emit_if(any, loop, [&] { return state; });
     }
 
-    /// Merges go by turns to one merger of lanes and another one.
-    bool is_sum_of_lanes() const {
-        return type_->is_builder() && is_value(info(type_)) && type_->holds_simd && has_copies();
-    }
-    /// Or to a vector and copies of it.
-    bool is_spread() const { return type_->is_builder() && info(type_).indexed && has_copies(); }
-    bool has_copies() const { return plan_.step == 1 && chosen(plan_.f, AttrKey::Accumulators, 1) > 1; }
+    std::int64_t accumulators() const { return chosen(plan_.f.node, AttrKey::Accumulators, 1); }
 
     /// Iterations in pairs, the second of each on a merger of its own, so that merges do not wait for each
     /// other.
@@ -341,11 +342,11 @@ class RangeEmitter {
     /// same element do not wait for each other. The copies begin neutral and are joined at the end. Gives
     /// the first iteration that is left.
     llvm::Value* spread(llvm::Value* lo, llvm::Value* hi, const Leaves& state) {
-        const std::int64_t n = chosen(plan_.f, AttrKey::Accumulators, 1);
+        const std::int64_t n = accumulators(), most = chosen(plan_.f.node, AttrKey::Spread, 0);
         const Type* elem = type_->elem();
         llvm::Value *data = state[0], *len = state[1];
         llvm::Value* iterations = e_.ir.CreateSub(hi, lo);
-        llvm::Value* small = e_.ir.CreateICmpSLE(len, e_.c64(kSpreadBytes / size_of(elem)));
+        llvm::Value* small = e_.ir.CreateICmpSLE(len, e_.c64(most / size_of(elem)));
         llvm::Value* many = e_.ir.CreateICmpSGE(iterations, e_.ir.CreateMul(len, e_.c64(2 * n)));
         many = e_.ir.CreateAnd(many, e_.ir.CreateICmpSGE(iterations, e_.c64(16 * n)));
         const auto by_turns = [&]() -> Leaves {

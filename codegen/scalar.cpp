@@ -5,7 +5,6 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include "codegen/emit.h"
-#include "codegen/loop_facts.h"
 
 namespace weld::codegen {
 
@@ -202,8 +201,7 @@ Leaves Emitter::emit_scalar_op(const Expr* e) {
     if (e->op == Op::And || e->op == Op::Or) return {lazily(*this, e)};
     const Type* t = e->arg(0)->type;
     const Leaves a = emit(e->arg(0));
-    const bool joins = e->op == Op::BitAnd || e->op == Op::BitOr;
-    if (joins && t->is_simd() && t->scalar == Scalar::Bool && is_worth_a_branch(e->arg(1))) {
+    if (e->says(AttrKey::Branch, true)) {
         llvm::Value* open = ir.CreateOrReduce(e->op == Op::BitAnd ? a[0] : ir.CreateNot(a[0]));
         const auto both = [&]() -> Leaves {
             return {scalar_op(e->op, t->scalar, a[0], emit1(e->arg(1)), e->loc)};

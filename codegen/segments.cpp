@@ -12,7 +12,7 @@
 
 #include "codegen/captures.h"
 #include "codegen/emit.h"
-#include "codegen/loop_facts.h"
+#include "codegen/segments.h"
 
 namespace weld::codegen {
 
@@ -168,7 +168,6 @@ class Cutter {
         Emitter inside(home, f, f->getArg(0));
         inside.loop_depth = e_.loop_depth;
         inside.in_for = e_.in_for;
-        inside.may_count_narrowly = e_.may_count_narrowly;
         const auto place = [&](const Symbol* x) {
             return inside.address(f->getArg(1), frame_.offsets.at(x));
         };

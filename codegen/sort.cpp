@@ -1,8 +1,7 @@
 // `sort`: by keys that are computed first, or by a comparator in a function of its own. Sorting is the
 // runtime's.
 #include "codegen/captures.h"
-#include "codegen/emit.h"
-#include "codegen/loop_facts.h"
+#include "codegen/loop_plan.h"
 
 namespace weld::codegen {
 
@@ -35,7 +34,7 @@ static llvm::Value* sort_keys(Emitter& e, Sort s, const Leaves& vec, llvm::Value
         e.store(key, e.emit(s.by().body()), e.element(keys, key, i));
         return {};
     };
-    e.counted_loop(e.c64(0), vec[1], 1, {}, {}, one, Strip{strip_of(s.by().body()), s.node->loc});
+    e.counted_loop(e.c64(0), vec[1], 1, {}, {}, one, Strip{strip_of(s.node), s.node->loc});
     --e.loop_depth;
     e.in_for = outer;
     llvm::Value* room = e.slot(16, 8);

@@ -95,8 +95,6 @@ struct Part {
     std::int64_t appends;  // Cut::Placed: per iteration
     Cut cut;
     bool handed_on;             // from chunk to chunk, instead of combined
-    std::int32_t counts = 0;    // WeldLoop::counts
-    WeldVec wide = {};          // a vecmerger with narrow counters: the vector that it was before
     std::int64_t combined = 0;  // chunks, in a serial loop
     std::int64_t filled = 0;    // elements that the last chunk appended: so many the next one may, too
 
@@ -135,8 +133,6 @@ class ChunkedLoop {
 
   private:
     void plan();
-    std::int32_t narrow_counters();
-    std::int32_t widen_counters();
     std::int32_t run_serial(Watched& watched);
     std::int32_t run_on_workers(Watched& watched);
     std::int32_t run_part(Task* t, int worker, std::int64_t chunk);
@@ -176,13 +172,11 @@ void ChunkedLoop::plan() {
     const std::int64_t work = times(n_, std::max<std::int64_t>(1, loop_->cost));
     CutQuestion question{n_, work, std::clamp<std::int64_t>(work / kChunkWork, 2, kMostChunks)};
     const std::int64_t* appends = loop_->appends;
-    const std::int32_t* counts = loop_->counts;
     bool whole = false;
     each_builder(loop_->state, 0, [&](const WeldType* type, std::int64_t offset) {
         Part part{type, &parts_of(type), offset, 0, Cut::Chunk, false};
         part.cut = part.builder->cut(type, state_ + offset, &question);
         if (keeps_merges(type) && appends && (part.appends = *appends++) >= 0) part.cut = Cut::Placed;
-        if (part.builder->counts && counts) part.counts = *counts++;
         whole |= part.cut == Cut::Whole;
         parts_.push_back(part);
     });
@@ -195,24 +189,6 @@ void ChunkedLoop::plan() {
     if (chunk_size_ <= INT64_MAX - multiple) chunk_size_ = (chunk_size_ + multiple - 1) / multiple * multiple;
     chunks_ = (n_ - 1) / chunk_size_ + 1;
     stride_ = (loop_->state->size + 63) / 64 * 64;
-}
-
-std::int32_t ChunkedLoop::narrow_counters() {
-    for (Part& part : parts_) {
-        auto* vec = reinterpret_cast<WeldVec*>(state_ + part.offset);
-        if (part.cut != Cut::Worker || !part.counts || !may_narrow(task_, *vec, n_, part.counts)) continue;
-        part.wide = *vec;
-        if (narrow(task_, vec, loop_->loc)) return kFailed;
-    }
-    return kOk;
-}
-
-std::int32_t ChunkedLoop::widen_counters() {
-    for (const Part& part : parts_) {
-        auto* vec = reinterpret_cast<WeldVec*>(state_ + part.offset);
-        if (part.wide.data && widen(task_, vec, part.wide, loop_->loc)) return kFailed;
-    }
-    return kOk;
 }
 
 /// Gives a chunk new states for what is combined by chunk, and its place in what is placed.
@@ -401,10 +377,8 @@ std::int32_t ChunkedLoop::run() {
     if (loop_->appends)
         if (const std::int32_t status = set_aside(task_, loop_, state_, n_)) return status;
     plan();
-    if (const std::int32_t status = narrow_counters()) return status;
     Watched watched(task_->run->progress, chunks_);
-    const std::int32_t status = serial_ ? run_serial(watched) : run_on_workers(watched);
-    return status ? status : widen_counters();
+    return serial_ ? run_serial(watched) : run_on_workers(watched);
 }
 
 /// Apart, so that a loop with little to do need not make room for all this.

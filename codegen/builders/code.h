@@ -1,5 +1,5 @@
 // What emitted code does with builders. Each has a file here that says it; the words that several of them
-// need are in arrays.h, groups.h, tables.h and counters.h.
+// need are in arrays.h, groups.h and tables.h.
 #pragma once
 
 #include "codegen/emit.h"

@@ -63,7 +63,7 @@ static std::optional<Leaves> merge_lanes(Emitter& e, Merge g, const Leaves& s, c
 }
 
 static Leaves result(Emitter& e, Result r, const Leaves& s) {
-    if (!e.unit.listed.holds(r.node))
+    if (!r.node->says(AttrKey::Listed, true))
         return {e.call_pointer("weld_rt_dict_result", {e.task, s[0], e.at(r.node->loc)})};
     e.call_checked("weld_rt_dict_settle", {e.task, s[0], e.at(r.node->loc)});
     return {s[0]};

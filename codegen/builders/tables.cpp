@@ -2,8 +2,11 @@
 // keys whose parts are in registers.
 #include "codegen/builders/tables.h"
 
+#include <cstddef>
+
 #include <llvm/IR/MDBuilder.h>
 
+#include "runtime/abi/weld_abi.h"
 #include "weldir/ir/keys.h"
 
 namespace weld::codegen {
@@ -137,9 +140,9 @@ llvm::Value* KeyCode::equal(const Type* t, llvm::Value* at, const Leaves& key) {
 
 // ---- probing -------------------------------------------------------------------------------------------
 
-/// A field of the WeldTable.
-static llvm::Value* field(Emitter& e, llvm::Value* table, llvm::Type* type, int number) {
-    return e.ir.CreateAlignedLoad(type, e.address(table, 8 * number), llvm::Align(8));
+/// A field of a WeldTable or WeldRowBuffer.
+static llvm::Value* field(Emitter& e, llvm::Value* of, llvm::Type* type, std::size_t offset) {
+    return e.ir.CreateAlignedLoad(type, e.address(of, std::int64_t(offset)), llvm::Align(8));
 }
 
 static llvm::Value* tag_of(Emitter& e, const Type* key_type, const Leaves& key) {
@@ -152,23 +155,27 @@ static llvm::Value* entry_of(Emitter& e, llvm::Value* entries, std::int64_t stri
 }
 
 llvm::Value* index_slots(Emitter& e, llvm::Value* table) {
-    return e.ir.CreateAdd(field(e, table, e.unit.i64, 2), e.c64(1));
+    return e.ir.CreateAdd(field(e, table, e.unit.i64, offsetof(WeldTable, mask)), e.c64(1));
 }
 
 void fetch_early(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
                  const Leaves& key, bool entry) {
     auto& ir = e.ir;
-    llvm::Value* first = ir.CreateLShr(tag_of(e, key_type, key), field(e, table, e.unit.i64, 3));
-    llvm::Value* at = ir.CreateGEP(e.unit.i64, field(e, table, e.unit.ptr, 0), first);
+    llvm::Value* first =
+        ir.CreateLShr(tag_of(e, key_type, key), field(e, table, e.unit.i64, offsetof(WeldTable, shift)));
+    llvm::Value* at =
+        ir.CreateGEP(e.unit.i64, field(e, table, e.unit.ptr, offsetof(WeldTable, index)), first);
     if (entry)
-        at = entry_of(e, field(e, table, e.unit.ptr, 1), entry_layout(key_type, value_type).size,
+        at = entry_of(e, field(e, table, e.unit.ptr, offsetof(WeldTable, entries)),
+                      entry_layout(key_type, value_type).size,
                       ir.CreateAlignedLoad(e.unit.i64, at, llvm::Align(8)));
     e.prefetch(at);
 }
 
 Leaves opened(Emitter& e, llvm::Value* table) {
-    return {table, field(e, table, e.unit.ptr, 0), field(e, table, e.unit.ptr, 1),
-            field(e, table, e.unit.i64, 3)};
+    return {table, field(e, table, e.unit.ptr, offsetof(WeldTable, index)),
+            field(e, table, e.unit.ptr, offsetof(WeldTable, entries)),
+            field(e, table, e.unit.i64, offsetof(WeldTable, shift))};
 }
 
 Leaves find_entry(Emitter& e, const Leaves& open, const Type* key_type, const Type* value_type,
@@ -202,7 +209,7 @@ Leaves find_entry(Emitter& e, const Leaves& open, const Type* key_type, const Ty
     ir.CreateCondBr(ir.CreateIsNull(slot_tag), nowhere, go_on);  // no tag is 0
 
     ir.SetInsertPoint(go_on);
-    llvm::Value* mask = field(e, table, e.unit.i64, 2);
+    llvm::Value* mask = field(e, table, e.unit.i64, offsetof(WeldTable, mask));
     at->addIncoming(ir.CreateAnd(ir.CreateAdd(at, e.c64(1)), mask), go_on);
     ir.CreateBr(probe);
 
@@ -228,17 +235,17 @@ Leaves merge_or_wait(Emitter& e, const Leaves& open, const Type* key_type, const
                      const Leaves& key, const Leaves& value, Loc loc, const std::function<Leaves()>& direct) {
     auto& ir = e.ir;
     llvm::Value* table = open[0];
-    llvm::Value* buffers = field(e, table, e.unit.ptr, 4);
+    llvm::Value* buffers = field(e, table, e.unit.ptr, offsetof(WeldTable, partitions));
     const auto wait = [&] {
         llvm::Value* number = ir.CreateLShr(tag_of(e, key_type, key), 32 - kWeldPartitionBits);
         llvm::Value* buffer = ir.CreateGEP(e.unit.i8, buffers, ir.CreateShl(number, 4));
         const EntryLayout layout = entry_layout(key_type, value_type);
-        llvm::Value* row = field(e, buffer, e.unit.ptr, 0);
+        llvm::Value* row = field(e, buffer, e.unit.ptr, offsetof(WeldRowBuffer, next));
         e.store(key_type, key, row);
         e.store(value_type, value, e.address(row, layout.value_at));
         llvm::Value* next = e.address(row, layout.size);
         ir.CreateAlignedStore(next, buffer, llvm::Align(8));
-        e.unlikely(ir.CreateICmpEQ(next, field(e, buffer, e.unit.ptr, 1)),
+        e.unlikely(ir.CreateICmpEQ(next, field(e, buffer, e.unit.ptr, offsetof(WeldRowBuffer, end))),
                    [&] { e.call_checked("weld_rt_dict_next_buffer", {e.task, table, buffer, e.at(loc)}); });
         return open;
     };
@@ -259,6 +266,7 @@ llvm::Value* never_null(Emitter& e, llvm::Value* table) {
         llvm::Constant* slot = hidden(e.c64(0), "empty_slot");
         auto* shape =
             llvm::StructType::get(e.unit.ctx, {e.unit.ptr, e.unit.ptr, e.unit.i64, e.unit.i64, e.unit.ptr});
+        static_assert(sizeof(WeldTable) == 40 && offsetof(WeldTable, partitions) == 32);
         empty = hidden(llvm::ConstantStruct::get(shape, {slot, nothing, e.c64(0), e.c64(32), nothing}),
                        "empty_table");
     }

@@ -1,5 +1,4 @@
 // `vecmerger[T,op]`: elements that are merged into.
-#include "codegen/builders/counters.h"
 #include "codegen/builders/indexed.h"
 
 namespace weld::codegen {
@@ -9,10 +8,8 @@ static int leaves(const Emitter&, const Type*, Lanes) { return 2; }
 static Leaves merge(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {
     const Type* t = g.node->type;
     check_index(e, g, s, v);
-    if (e.may_count_narrowly && is_count(g)) merge_count(e, s[0], v[0], v[1]);
-    else
-        merge_in_memory(e, t->elem(), t->op, e.element(s[0], t->elem(), v[0]),
-                        llvm::ArrayRef<llvm::Value*>(v).drop_front(1));
+    merge_in_memory(e, t->elem(), t->op, e.element(s[0], t->elem(), v[0]),
+                    llvm::ArrayRef<llvm::Value*>(v).drop_front(1));
     return s;
 }
 

@@ -43,15 +43,19 @@ class Lowering {
         if (!n->annotations) return e;
         std::vector<Annotation> all(e->annotations.begin(), e->annotations.end());
         std::array<std::vector<const Symbol*>, kNumAttrKeys> named;
+        std::array<std::vector<std::int64_t>, kNumAttrKeys> numbers;
         for (const Annotation& a : *n->annotations) {
             if ((n->is(Op::Kernel) && is_promise(a.key)) || !is_believed(a)) continue;
-            if (!names_symbols(a.key)) set(all, a);
+            if (lists_numbers(a.key)) numbers[std::size_t(a.key)].push_back(a.number);
+            else if (!names_symbols(a.key)) set(all, a);
             else if (auto at = printed_names_.find(a.text); at != printed_names_.end())
                 named[std::size_t(a.key)].push_back(at->second);
         }
         if (!all.empty()) e = with_annotations(m_, e, all);
-        for (std::size_t key = 0; key < named.size(); ++key)
+        for (std::size_t key = 0; key < named.size(); ++key) {
             if (!named[key].empty()) e = weld::annotate(m_, e, AttrKey(key), named[key]);
+            if (!numbers[key].empty()) e = weld::annotate(m_, e, AttrKey(key), numbers[key]);
+        }
         return e;
     }
 

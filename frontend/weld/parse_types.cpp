@@ -2,6 +2,8 @@
 //
 //   type := scalar | 'vec' '[' type ']' | 'dict' '[' type ',' type ']' | '{' type, ... '}'
 //         | 'simd' '[' scalar [',' lanes] ']' | builder [ '[' type, ... [',' operator] ']' ] | '?' | alias
+#include <charconv>
+
 #include "frontend/weld/literals.h"
 #include "frontend/weld/parse.h"
 #include "weldir/ir/build.h"
@@ -213,7 +215,7 @@ void Parser::annotation(std::vector<Annotation>& out) {
     if (negative && a.text[0] != '-') a.text = reader_.arena.copy("-" + std::string(text_of(value)));
     a.number = annotation_number(value, negative);
     for (Annotation& other : out) {
-        if (other.key != a.key || names_symbols(a.key)) continue;
+        if (other.key != a.key || names_symbols(a.key) || lists_numbers(a.key)) continue;
         diagnostics_.warning(key.loc, "annotation `{}` is given twice; the last one counts", name);
         other = a;
         return;
@@ -224,6 +226,9 @@ void Parser::annotation(std::vector<Annotation>& out) {
 std::int64_t Parser::annotation_number(const Token& value, bool negative) const {
     if (value.kind == kTrue) return 1;
     if (value.kind != kNumber) return 0;
+    const std::string_view text = text_of(value);
+    if (std::int64_t plain = 0; std::from_chars(text.begin(), text.end(), plain).ptr == text.end())
+        return negative ? -plain : plain;  // need not say that it is an i64
     const Number n = read_number(text_of(value), negative);
     if (!n.error.empty() || !is_integer(n.scalar)) return 0;
     const int unused = 64 - 8 * size_of(n.scalar);

@@ -59,8 +59,7 @@ typedef struct WeldHeldKeys {
 //   dictmerger        WeldDict*
 //   groupmerger       WeldAppender* (of rows {key, value}, until result)
 //   topk[T]           WeldTopK*
-//   vecmerger[T,op]   WeldVec       (its own copy of the initial vector; in a loop with `counts`, an odd `data` stands
-//                                    for 32-bit counters at `data` - 1)
+//   vecmerger[T,op]   WeldVec       (its own copy of the initial vector, or that itself)
 typedef struct WeldAppender {
     void* data;
     int64_t size;
@@ -137,8 +136,6 @@ typedef struct WeldLoop {
     int32_t loc;
     const int64_t* appends;  // per appender in `state`, depth first: merges in each iteration if that number is
                              // always the same (memory is then set aside exactly), else negative
-    const int32_t* counts;   // per vecmerger in `state`, depth first: if its 64-bit sums may be kept as 32-bit counters
-                             // while the loop runs, what an iteration adds to an element at most; else 0
     int64_t number;          // in WeldTiers, if the run has one and this is not negative
 } WeldLoop;
 

@@ -49,19 +49,10 @@ struct BuilderParts {
     WeldAppender* (*kept)(void* state) = nullptr;
     /// Whether pieces of a serial loop should be combined now; null: at once.
     bool (*should_combine)(const Task* task, const void* whole, std::span<void* const> pieces) = nullptr;
-    /// It may count narrowly: WeldLoop::counts has a number for it.
-    bool counts = false;
 };
 
 #define WELD_BUILDER(name, ...) extern const BuilderParts k##name##Parts;
 #include "runtime/abi/builders.def"
-
-/// Whether a vecmerger of 64-bit sums should have narrow counters in a loop of `n` iterations, each of which
-/// adds at most `most` to an element. What follows gives it such, and adds them to the vector that it was
-/// before; status.
-bool may_narrow(const Task* task, const WeldVec& v, std::int64_t n, std::int64_t most);
-std::int32_t narrow(Task* task, WeldVec* state, std::int32_t loc);
-std::int32_t widen(Task* task, WeldVec* state, const WeldVec& wide, std::int32_t loc);
 
 inline const BuilderParts& parts_of(const WeldType* builder) {
     static constexpr const BuilderParts* all[] = {

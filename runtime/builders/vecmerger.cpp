@@ -1,8 +1,4 @@
 // vecmerger[T,op]: a vector whose elements are merged into. Pieces are copies filled with the neutral value.
-//
-// In a loop that counts (WeldLoop::counts) and goes on long enough, large vectors of 64-bit sums have pieces
-// of 32-bit counters, so that twice as many are in the cache; the vector itself gets what they counted at the
-// end.
 #include <algorithm>
 #include <cstring>
 
@@ -37,58 +33,10 @@ static Cut cut(const WeldType* type, const void* state, CutQuestion* question) {
     return Cut::Chunk;
 }
 
-// ---- narrow counters -------------------------------------------------------------------------------------
-
-static bool is_narrow(const WeldVec& v) { return reinterpret_cast<std::uintptr_t>(v.data) & 1; }
-
-static std::int32_t* counters(const WeldVec& v) {
-    return reinterpret_cast<std::int32_t*>(static_cast<char*>(v.data) - 1);
-}
-
-static std::int32_t start_narrow(Task* task, std::int64_t len, WeldVec* piece, std::int32_t loc) {
-    void* data = allocate_array(task, len, sizeof(std::int32_t), loc);
-    if (!data) return kFailed;
-    *piece = {static_cast<char*>(data) + 1, len};
-    return in_strips(task, 0, len, loc, [&](std::int64_t lo, std::int64_t hi) {
-        std::fill(static_cast<std::int32_t*>(data) + lo, static_cast<std::int32_t*>(data) + hi, 0);
-    });
-}
-
-/// Adds elements [lo, hi) of narrow counters to those of a vector.
-template <class T>
-static void add_counters(T* to, const std::int32_t* from, std::int64_t lo, std::int64_t hi) {
-    for (std::int64_t i = lo; i < hi; ++i)
-        to[i] = T(std::uint64_t(to[i]) + std::uint64_t(std::int64_t(from[i])));
-}
-
-bool may_narrow(const Task* task, const WeldVec& v, std::int64_t n, std::int64_t most) {
-    constexpr std::int64_t merges_for_each = 4, pieces = 2;
-    const std::int64_t narrow_bytes = v.len * std::int64_t(sizeof(std::int32_t));
-    return most > 0 && 2 * narrow_bytes > kSmallPiece && n / merges_for_each >= v.len &&
-           n <= INT32_MAX / most && has_room(task, pieces * narrow_bytes);
-}
-
-std::int32_t narrow(Task* task, WeldVec* state, std::int32_t loc) {
-    return start_narrow(task, state->len, state, loc);
-}
-
-std::int32_t widen(Task* task, WeldVec* state, const WeldVec& wide, std::int32_t loc) {
-    auto* to = static_cast<std::int64_t*>(wide.data);
-    const auto add = [&](std::int64_t lo, std::int64_t hi) { add_counters(to, counters(*state), lo, hi); };
-    if (for_pieces(task, wide.len, 1 << 14, loc, add)) return kFailed;
-    release(task, counters(*state));
-    *state = wide;
-    return kOk;
-}
-
-// ---- pieces ----------------------------------------------------------------------------------------------
-
 static std::int32_t start(Task* task, const WeldType* type, const void* whole, void* piece,
                           std::int32_t loc) {
     const WeldType* elem = type->args[0];
     const std::int64_t len = static_cast<const WeldVec*>(whole)->len;
-    if (is_narrow(*static_cast<const WeldVec*>(whole)))
-        return start_narrow(task, len, static_cast<WeldVec*>(piece), loc);
     char* data = static_cast<char*>(allocate_array(task, len, elem->size, loc));
     if (!data) return kFailed;
     *static_cast<WeldVec*>(piece) = {data, len};
@@ -130,17 +78,12 @@ static std::int32_t combine(Task* task, const WeldType* type, void* whole, std::
     const auto merge_strip = [&](std::int64_t lo, std::int64_t hi) {
         for (const void* piece : pieces) {
             const WeldVec& from = *static_cast<const WeldVec*>(piece);
-            if (is_narrow(*to)) add_counters(counters(*to), counters(from), lo, hi);
-            else
-                merge_range(type->args[0], WeldMergeOp(type->op), static_cast<char*>(to->data),
-                            static_cast<const char*>(from.data), lo, hi);
+            merge_range(type->args[0], WeldMergeOp(type->op), static_cast<char*>(to->data),
+                        static_cast<const char*>(from.data), lo, hi);
         }
     };
     if (for_pieces(task, to->len, 1 << 14, loc, merge_strip)) return kFailed;
-    for (void* piece : pieces) {
-        const WeldVec& from = *static_cast<const WeldVec*>(piece);
-        release(task, is_narrow(from) ? counters(from) : from.data);
-    }
+    for (void* piece : pieces) release(task, static_cast<const WeldVec*>(piece)->data);
     return kOk;
 }
 
@@ -150,6 +93,6 @@ static void reach(Tracer& tracer, const WeldType* type, const void* state) {
 }
 
 const BuilderParts kVecMergerParts{
-    .cut = cut, .start = start, .combine = combine, .seamless = seamless, .reach = reach, .counts = true};
+    .cut = cut, .start = start, .combine = combine, .seamless = seamless, .reach = reach};
 
 }  // namespace weld::runtime

@@ -48,7 +48,7 @@ TEST_CASE("the loops of a large program are compiled by several threads") {
     }
 }
 
-TEST_CASE("counters are narrow in all functions that a loop is made of") {
+TEST_CASE("counters are one in all functions that a loop is made of") {
     std::string text =
         "|n: i64, m: i64| let z = result(for(rangeiter(0L, m, 1L), appender[i64], "
         "|b, i, x| merge(b, 0L))); result(for(rangeiter(0L, n, 1L), vecmerger[i64,+](z), "

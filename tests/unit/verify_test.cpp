@@ -184,3 +184,46 @@ TEST_CASE_FIXTURE(Fixture, "effects stand where order is plain") {
     CHECK(wrong(result(m, loop_over(start(), effect_let))) == "");
     CHECK(wrong(result(m, annotate(m, loop_over(start(), effect_let), AttrKey::Parallel, "true"))) == nested);
 }
+
+TEST_CASE_FIXTURE(Fixture, "means that do not fit") {
+    const Type* list = m.types.builder(BuilderKind::Appender, std::span(&i32, 1));
+    const Type* pair[] = {i32, i32};
+    const Type* table = m.types.builder(BuilderKind::DictMerger, pair);
+    const auto always = [&](const Expr* b, const Expr* x) { return merge(m, b, x); };
+    const Expr* each = loop_over(new_builder(m, list), always);
+    const std::int64_t once[] = {1}, twice[] = {2};
+    CHECK(wrong(result(m, annotate(m, each, AttrKey::Appends, once))) == "");
+    CHECK(wrong(result(m, annotate(m, each, AttrKey::Appends, twice))) ==
+          "each round appends so often as the loop says");
+
+    const auto some = [&](auto&& value, AttrKey key) {
+        return wrong(result(m, loop_over(new_builder(m, list), [&](const Expr* b, const Expr* x) {
+                                const Expr* c = scalar_op(m, Op::Gt, {x, num(0)});
+                                return annotate(m, if_(m, c, merge(m, b, value(x)), b), key, "true");
+                            })));
+    };
+    CHECK(some([](const Expr* x) { return x; }, AttrKey::Always) == "");
+    CHECK(some([&](const Expr* x) { return scalar_op(m, Op::Div, {num(1), x}); }, AttrKey::Always) ==
+          "what is written in any case is appended on one side of an `if`, and cannot fail");
+    CHECK(some([](const Expr* x) { return x; }, AttrKey::Branch) ==
+          "what a branch may leave out is of lanes, and can be left out");
+
+    const auto dict = [&] {
+        const auto count = [&](const Expr* b, const Expr* x) {
+            return merge(m, b, make_struct(m, {x, num(1)}));
+        };
+        const Expr* d = result(m, loop_over(new_builder(m, table), count));
+        return annotate(m, d, AttrKey::Listed, "true");
+    };
+    const Symbol* d = m.symbol("d", dict()->type);
+    CHECK(wrong(let(m, d, dict(), make_struct(m, {to_vec(m, var(m, d)), len(m, var(m, d))}))) == "");
+    const Symbol* e = m.symbol("e", dict()->type);
+    CHECK(wrong(let(m, e, dict(), lookup(m, var(m, e), num(1)))) ==
+          "a dictionary that is only listed has another reader");
+    CHECK(wrong(dict()) == "a dictionary that is only listed has another reader");
+
+    CHECK(wrong(result(m, annotate(m, loop_over(start(), always), AttrKey::Cost, "0"))) ==
+          "loops and sorts have a cost");
+    CHECK(wrong(result(m, annotate(m, loop_over(start(), always), AttrKey::Spread, "64"))) ==
+          "what is spread is a vecmerger with accumulators");
+}

@@ -327,15 +327,25 @@ const Expr* with_annotations(Module& m, const Expr* e, Annotations annotations) 
     for (Annotation& a : sorted) {
         a.text = m.arena.copy(a.text);
         a.symbols = m.arena.copy(a.symbols);
+        a.numbers = m.arena.copy(a.numbers);
     }
     copy->annotations = m.arena.copy(std::span<const Annotation>(sorted));
     return copy;
 }
 
-const Expr* annotate(Module& m, const Expr* e, AttrKey key, std::string_view text) {
+static std::vector<Annotation> others(const Expr* e, AttrKey key) {
     std::vector<Annotation> all;
     for (const Annotation& a : e->annotations)
         if (a.key != key) all.push_back(a);
+    return all;
+}
+
+const Expr* without(Module& m, const Expr* e, AttrKey key) {
+    return e->annotation(key) ? with_annotations(m, e, others(e, key)) : e;
+}
+
+const Expr* annotate(Module& m, const Expr* e, AttrKey key, std::string_view text) {
+    std::vector<Annotation> all = others(e, key);
     std::int64_t number = text == "true";
     if (!text.empty() && (text[0] == '-' || (text[0] >= '0' && text[0] <= '9')))
         number = std::strtoll(std::string(text).c_str(), nullptr, 10);
@@ -344,10 +354,14 @@ const Expr* annotate(Module& m, const Expr* e, AttrKey key, std::string_view tex
 }
 
 const Expr* annotate(Module& m, const Expr* e, AttrKey key, std::span<const Symbol* const> symbols) {
-    std::vector<Annotation> all;
-    for (const Annotation& a : e->annotations)
-        if (a.key != key) all.push_back(a);
+    std::vector<Annotation> all = others(e, key);
     all.push_back({.key = key, .text = {}, .symbols = symbols});
+    return with_annotations(m, e, all);
+}
+
+const Expr* annotate(Module& m, const Expr* e, AttrKey key, std::span<const std::int64_t> numbers) {
+    std::vector<Annotation> all = others(e, key);
+    all.push_back({.key = key, .text = {}, .numbers = numbers});
     return with_annotations(m, e, all);
 }
 

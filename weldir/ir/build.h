@@ -92,6 +92,10 @@ const Expr* with_annotations(Module& m, const Expr* e, Annotations annotations);
 const Expr* annotate(Module& m, const Expr* e, AttrKey key, std::string_view text);
 /// The same for a key that `names_symbols`.
 const Expr* annotate(Module& m, const Expr* e, AttrKey key, std::span<const Symbol* const> symbols);
+/// The same for a key that `lists_numbers`.
+const Expr* annotate(Module& m, const Expr* e, AttrKey key, std::span<const std::int64_t> numbers);
+/// `e` without an annotation of this key.
+const Expr* without(Module& m, const Expr* e, AttrKey key);
 /// `e` with other symbols (Block, Lambda) and arguments.
 const Expr* with_symbols(Module& m, const Expr* e, std::span<const Symbol* const> symbols, Args args);
 

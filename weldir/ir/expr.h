@@ -71,12 +71,16 @@ constexpr bool names_symbols(AttrKey key) {
     return key == AttrKey::Free || key == AttrKey::Keep || key == AttrKey::Give;
 }
 
+/// Its values are numbers, each written for itself: `@(appends:1, appends:-1)`.
+constexpr bool lists_numbers(AttrKey key) { return key == AttrKey::Appends; }
+
 /// `@(key:value)`. `text` is what was written (`true`, `64L`, `local`); `number` its value where it is one.
 struct Annotation {
     AttrKey key;
     std::string_view text;
     std::int64_t number = 0;                      ///< also 1 and 0 for `true` and `false`
     std::span<const Symbol* const> symbols = {};  ///< if the key `names_symbols`
+    std::span<const std::int64_t> numbers = {};   ///< if the key `lists_numbers`
 };
 
 enum class IterKind : std::uint8_t { Scalar, Simd, Fringe };

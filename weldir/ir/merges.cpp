@@ -2,6 +2,10 @@
 
 #include <unordered_map>
 
+#include "weldir/ir/builder.h"
+#include "weldir/ir/facts.h"
+#include "weldir/ir/walk.h"
+
 namespace weld {
 
 int num_builders(const Type* t) {
@@ -78,6 +82,35 @@ std::vector<std::int32_t> merges_per_iteration(For f) {
     const Type* t = f.builder()->type;
     counter.known[f.builder_param()] = Counts(std::size_t(num_builders(t)), 0);
     return counter.of(f.body().body());
+}
+
+static void keep_kept(const Type* t, const Counts& all, std::size_t& number,
+                      std::vector<std::int64_t>& kept) {
+    if (t->is_struct())
+        for (const Type* f : t->args) keep_kept(f, all, number, kept);
+    if (!t->is_builder()) return;
+    if (info(t).keeps_merges) kept.push_back(all[number]);
+    ++number;
+}
+
+std::vector<std::int64_t> appends_per_iteration(For f) {
+    std::vector<std::int64_t> kept;
+    std::size_t number = 0;
+    keep_kept(f.builder()->type, merges_per_iteration(f), number, kept);
+    return kept;
+}
+
+Merge conditional_append(If choice) {
+    if (!choice.node->type->is_builder() || !info(choice.node->type).keeps_merges) return {};
+    Merge append = choice.then()->as<Merge>();
+    const Expr* none = choice.otherwise();
+    if (!append) {
+        append = none->as<Merge>();
+        none = choice.then();
+    }
+    const bool fits = append && !append.mask() && !append.value()->type->holds_simd && is_path(none) &&
+                      same(append.builder(), none);
+    return fits ? append : Merge();
 }
 
 }  // namespace weld

@@ -15,4 +15,11 @@ int num_builders(const Type* t);
 /// into it, whatever happens; -1 where that varies. (`Facts` knows of more loops, but not of lanes.)
 std::vector<std::int32_t> merges_per_iteration(For f);
 
+/// The same of those builders that keep what is merged alone: what `@(appends:…)` says.
+std::vector<std::int64_t> appends_per_iteration(For f);
+
+/// `if(c, merge(b, v), b)` or the other way round, of one value into a builder that keeps what is merged: the
+/// merge, or nothing.
+Merge conditional_append(If choice);
+
 }  // namespace weld

@@ -372,8 +372,9 @@ class Writer {
                 add(key, key == AttrKey::Fails ? "false" : "true");
             } else if (const Annotation* a = e->annotation(key);
                        a && !(key == AttrKey::Size && is_fringe(e))) {
-                if (a->symbols.empty()) add(key, a->text);
+                if (a->symbols.empty() && a->numbers.empty()) add(key, a->text);
                 for (const Symbol* s : a->symbols) add(key, names_.of(s));
+                for (std::int64_t n : a->numbers) add(key, std::to_string(n));
             }
         }
         text(s + ") ");

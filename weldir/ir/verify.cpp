@@ -250,7 +250,14 @@ class Verifier {
                 if (e->says(AttrKey::InPlace, true) && e->arg(0)->op == Op::Var)
                     reused_.push_back(e->arg(0)->attr.symbol);
                 return {next_origin_++};
+            case Op::ToVec: lists(e->arg(0), ordered); return {};
+            case Op::Result:
+                if (e->annotation(AttrKey::Listed) && may_list_ != e)
+                    fail(e, "a dictionary that is only listed has another reader");
+                arguments(e, ordered);
+                return {};
             case Op::Len: {
+                if (e->arg(0)->type->is_dict()) return lists(e->arg(0), ordered), Origins();
                 const Expr* of = e->arg(0);  // the length of a vector is no part of its memory
                 if (!is_path(of) || !of->type->is_vec() || !is_freed(base_of(of))) arguments(e, ordered);
                 return {};
@@ -291,8 +298,17 @@ class Verifier {
         if (s->id >= scope_.size() || scope_[s->id] != Scope::Open) fail(at, "`{}` is not bound", s->name);
     }
 
+    /// The argument of a `tovec` or a `len`.
+    void lists(const Expr* dict, bool ordered) {
+        may_list_ = dict;
+        if (dict->op != Op::Var || !listed_.contains(dict->attr.symbol)) return void(walk(dict, ordered));
+        check(dict);
+        read(dict->attr.symbol, dict);
+    }
+
     Origins variable(const Expr* e) {
         const Symbol* s = e->attr.symbol;
+        if (listed_.contains(s)) fail(e, "a dictionary that is only listed has another reader");
         read(s, e);
         return error_.empty() && s->type->holds_builder ? use(s, 0, leaves(s->type), e) : Origins();
     }
@@ -324,6 +340,8 @@ class Verifier {
         const std::size_t reused = reused_.size();
         for (std::size_t i = 0; i < b.size() && error_.empty(); ++i) {
             keeps(b, i);
+            may_list_ = b.value(i);
+            if (b.value(i)->annotation(AttrKey::Listed)) listed_.insert(b.symbol(i));
             bind(b.symbol(i), walk(b.value(i), ordered), b.node);
             frees(b, i);
         }
@@ -523,6 +541,8 @@ class Verifier {
     std::unordered_map<const Type*, std::size_t> leaves_;
     std::unordered_map<const Function*, Summary> summaries_;
     std::unordered_set<const Expr*> laid_over_;  // starts, by the loops that were walked
+    std::unordered_set<const Symbol*> listed_;   // dictionaries that `tovec` and `len` alone read
+    const Expr* may_list_ = nullptr;             // a Result that may be one
     std::unordered_set<const Function*> effects_;
     std::vector<const Symbol*> reused_;                    // by starts in place, in the blocks that are open
     std::vector<const Symbol*> freed_;                     // by those, in the order of the walk

@@ -1,10 +1,14 @@
 // The rules of types: one function per node, each a list of demands.
+#include <algorithm>
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "weldir/ir/build.h"
 #include "weldir/ir/builder.h"
 #include "weldir/ir/filter.h"
 #include "weldir/ir/kernels.h"
+#include "weldir/ir/merges.h"
 #include "weldir/ir/verify.h"
 #include "weldir/ir/walk.h"
 
@@ -473,6 +477,13 @@ void call(Demands& d, const Expr* e) {
         d.equal(e->arg(i)->type, f->type->params()[i], "an argument");
 }
 
+/// `e` can ask whether any lane needs its second argument.
+bool asks_before(const Expr* e) {
+    if (e->op == Op::Merge) return e->num_args > 2 && !e->type->holds_simd;
+    return (e->op == Op::BitAnd || e->op == Op::BitOr) && e->type->is_simd() &&
+           e->type->scalar == Scalar::Bool;
+}
+
 void annotations(Demands& d, const Expr* e) {
     for (std::size_t i = 1; i < e->annotations.size(); ++i)
         d.that(e->annotations[i - 1].key < e->annotations[i].key, "annotations out of order");
@@ -483,8 +494,38 @@ void annotations(Demands& d, const Expr* e) {
         };
         switch (a.key) {
             case AttrKey::Accumulators:
-                on_loop(2, 16);
+                on_loop(1, 16);
                 d.that((a.number & (a.number - 1)) == 0, "accumulators are a power of two");
+                break;
+            case AttrKey::Spread:
+                d.that(e->op == Op::For && e->annotation(AttrKey::Accumulators) && e->type->is_builder() &&
+                           info(e->type).indexed && a.number > 0,
+                       "what is spread is a vecmerger with accumulators");
+                break;
+            case AttrKey::Cost:
+                d.that((e->op == Op::For || e->op == Op::Sort) && a.number > 0,
+                       "loops and sorts have a cost");
+                break;
+            case AttrKey::Short: on_loop(0, std::numeric_limits<std::int64_t>::max()); break;
+            case AttrKey::Optimize:
+                d.that(e->op == Op::For && a.text == "false", "a loop may be left as it is");
+                break;
+            case AttrKey::Appends:
+                d.that(e->op == Op::For && std::ranges::equal(a.numbers, appends_per_iteration(e->as<For>())),
+                       "each round appends so often as the loop says");
+                break;
+            case AttrKey::Branch:
+                d.that(asks_before(e) && is_movable(e->arg(1)),
+                       "what a branch may leave out is of lanes, and can be left out");
+                break;
+            case AttrKey::Always: {
+                const Merge append = e->op == Op::If ? conditional_append(e->as<If>()) : Merge();
+                d.that(append && is_movable(append.value()),
+                       "what is written in any case is appended on one side of an `if`, and cannot fail");
+                break;
+            }
+            case AttrKey::Listed:
+                d.that(e->op == Op::Result && info(e->arg(0)->type).probes, "dictionaries are listed");
                 break;
             case AttrKey::Apart:
                 d.that(e->annotation(AttrKey::Accumulators), "what is read apart has accumulators");

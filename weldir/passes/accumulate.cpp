@@ -8,9 +8,8 @@
 // the end, in an order that the program alone decides. There are copies for
 // - mergers in loops over lanes: vectors that collect lanes;
 // - mergers of lanes: two, since the loops around them are short;
-// - vecmergers of scalars, if they turn out to be small when the loop runs (a histogram of few values, in
-// which
-//   the same element comes again and again).
+// - vecmergers of scalars, if they turn out to be small when the loop runs, `spread:16384` bytes: a histogram
+//   of few values, in which the same element comes again and again.
 // `apart`: each copy takes a part of the elements to itself, since memory gives more, the more places it is
 // read at. Too many are too much for it, and which iteration fails first must not depend on it.
 //
@@ -28,6 +27,7 @@ namespace {
 
 constexpr std::uint32_t kLargestBody = 40;  // nodes
 constexpr std::ptrdiff_t kMostVectorsApart = 2;
+constexpr std::string_view kSpreadBytes = "16384";  // of a vector that is copied
 
 bool is_merger(const BuilderInfo& b) { return is_value(b); }
 bool is_other(const BuilderInfo& b) { return !is_value(b); }
@@ -36,6 +36,14 @@ bool is_table(const BuilderInfo& b) { return b.probes; }
 IterKind kind_of(For loop) {
     const Iter it = loop.data()[0]->as<Iter>();
     return it ? it.shape().kind : IterKind::Scalar;
+}
+
+/// Of scalars, which come one by one.
+bool is_histogram(For loop) {
+    const Type* t = loop.node->type;
+    const Expr* body = loop.body().body();
+    return kind_of(loop) == IterKind::Scalar && t->is_builder() && info(t).indexed &&
+           has_operator(t->builder) && t->elem()->is_scalar() && !has_loop(body) && !may_allocate(body);
 }
 
 /// How many copies pay.
@@ -48,11 +56,8 @@ int copies(For loop, Facts& facts) {
         case IterKind::Simd: return any_builder(t, is_merger) && !any_builder(t, is_table) ? 4 : 1;
         case IterKind::Scalar: break;
     }
-    if (!t->is_builder()) return 1;
-    if (is_value(info(t))) return t->holds_simd ? 2 : 1;
-    const bool is_histogram = info(t).indexed && has_operator(t->builder) && t->elem()->is_scalar() &&
-                              !has_loop(body) && !may_allocate(body);
-    return is_histogram ? 4 : 1;
+    if (t->is_builder() && is_value(info(t))) return t->holds_simd ? 2 : 1;
+    return is_histogram(loop) ? 4 : 1;
 }
 
 bool reads_apart(For loop) {
@@ -75,6 +80,7 @@ const Expr* accumulate(Module& m, const Expr* lambda) {
         const int n = copies(loop, facts);
         if (n == 1) return nullptr;
         const Expr* by_turns = annotate(m, e, AttrKey::Accumulators, std::to_string(n));
+        if (is_histogram(loop)) return annotate(m, by_turns, AttrKey::Spread, kSpreadBytes);
         return reads_apart(loop) ? annotate(m, by_turns, AttrKey::Apart, "true") : by_turns;
     });
 }

@@ -43,20 +43,25 @@ static constexpr Name kChooseMeans[] = {
     "simplify",          // elements that are structs of one another
     "fuse-zip",          // ranges that only lookups read
     "sizes",             // before vectorize, which hides the counts
+    "narrow-counters",   // before vectorize, which takes the loops that begin and end it
     "short-circuit",     // before predicate: conditions without branches
     "predicate",         // before vectorize: fewer branches to mask
     "vectorize-outer",   // before vectorize, which takes the loops inside
     "vectorize",         //
     "inline-lets",       //
     "drop-dead",         //
-    "parallelize",       // marks the loops that are left
-    "accumulate",        // after vectorize: lanes are accumulated
-    "hold-groups",       //
-    "prefetch",          // after accumulate: loops with copies read several lines at once
-    "select-rounds",     // after prefetch, for whose sake it is
-    "tail-calls",        // late: others would bind the calls to names again
-    "reuse",             // late: others move what is read
-    "collect",           // after reuse, for what that does not free
+    "make-room",         // after vectorize: merges of lanes are counted as such
+    "choose-branches",   // after vectorize: masks
+    "list-dictionaries",  //
+    "parallelize",        // marks the loops that are left
+    "accumulate",         // after vectorize: lanes are accumulated
+    "hold-groups",        //
+    "prefetch",           // after accumulate: loops with copies read several lines at once
+    "select-rounds",      // after prefetch, for whose sake it is
+    "tail-calls",         // late: others would bind the calls to names again
+    "reuse",              // late: others move what is read
+    "collect",            // after reuse, for what that does not free
+    "weigh",              // last: what there is, is weighed
 };
 
 static constexpr Stage kPipeline[] = {

@@ -1,17 +1,13 @@
-// Appenders and groupmergers learn how often each iteration merges.
+// Appenders learn how often each iteration merges, where that is known when the loop begins.
 //
-//     result(for(xs, appender[f64], |b, i, x| merge(merge(b, x), -x)))
-// becomes
-//     result(for(xs, @(size:2) appender[f64], |b, i, x| merge(merge(b, x), -x)))
-// and where the number is known when the loop begins, it is given:
 //     result(for(xs, appender[f64], |b, i, x| for(ys, b, |c, j, y| merge(c, x * y))))
 // becomes
 //     result(for(xs, @(size:given) appender[f64](len(ys)), |b, i, x| for(ys, b, |c, j, y| merge(c, x * y))))
 //
 // The number is exact: every run of the body merges so often, on all paths, so memory is set aside once and
-// chunks of the loop write to their places directly. Where the number varies a `size` that somebody wrote
-// goes away: it would be a wrong promise. Runs after fusion, which changes the numbers, and before vectorize,
-// which hides them.
+// chunks of the loop write to their places directly. Numbers that are the same always `make-room` finds. A
+// `size` that somebody wrote is a hint that nothing is made of. Runs after fusion, which changes the numbers,
+// and before vectorize, which hides them.
 #include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/lengths.h"
@@ -48,19 +44,11 @@ class Sizer {
         const NewBuilder made = start->as<NewBuilder>();
         if (!made || !info(made.kind()).keeps_merges) return start;
         const std::optional<Count> n = facts_.merges_per_iteration(loop, path);
-        if (n && n->known()) return annotate(m_, start, AttrKey::Size, std::to_string(*n->known()));
-        if (n && n->sum().size() <= kMostProducts && info(made.kind()).lists_merges) {
+        if (n && !n->known() && n->sum().size() <= kMostProducts && info(made.kind()).lists_merges) {
             const Expr* given = new_builder(m_, start->type, written(m_, *n), start->loc);
             return annotate(m_, with_annotations(m_, given, start->annotations), AttrKey::Size, "given");
         }
-        return start->annotation(AttrKey::Size) ? without_size(start) : start;
-    }
-
-    const Expr* without_size(const Expr* e) {
-        std::vector<Annotation> others;
-        for (const Annotation& a : e->annotations)
-            if (a.key != AttrKey::Size) others.push_back(a);
-        return with_annotations(m_, e, others);
+        return without(m_, start, AttrKey::Size);
     }
 
     Module& m_;

@@ -1,0 +1,81 @@
+// What is computed although nobody may need it, since a branch would cost more; and what is not.
+//
+//     if(x > 0.0, merge(b, x * 2.0), b)                      # appends
+//     merge(b, exp(x), x > 0.0)                              # lanes, under a mask
+//     x > 0.0 & exp(x) < y                                   # of lanes
+// becomes
+//     @(always:true) if(x > 0.0, merge(b, x * 2.0), b)
+//     @(branch:true) merge(b, exp(x), x > 0.0)
+//     @(branch:true) (x > 0.0 & exp(x) < y)
+//
+// `always`: a few operations on scalars are done faster than a branch is foretold wrongly; the value is
+// written behind the others, and counts if the condition holds. `branch`: lanes that nobody needs cost
+// nothing more where another lane is needed, but where none is, something costly can be left out. After
+// vectorize.
+#include "weldir/ir/builder.h"
+#include "weldir/ir/call_graph.h"
+#include "weldir/ir/layout.h"
+#include "weldir/ir/merges.h"
+#include "weldir/ir/walk.h"
+#include "weldir/passes/cost.h"
+
+namespace weld {
+
+namespace {
+
+constexpr std::int64_t kWorthABranch = 4'000;  // picoseconds
+constexpr int kMostNodes = 16;                 // of what is written in any case
+constexpr std::int64_t kMostBytes = 64;
+
+/// A few operations on scalars that cannot fail.
+bool is_cheap(const Expr* e, int& budget) {
+    if (--budget < 0) return false;
+    switch (e->op) {
+        case Op::Var:
+        case Op::Literal: return true;
+        case Op::GetField:
+        case Op::MakeStruct:
+        case Op::Cast:
+        case Op::Select: break;
+        case Op::Div:
+        case Op::Rem: return false;
+        default:
+            if (!is_scalar_op(e->op) || is_math(e->op) || !e->arg(0)->type->is_scalar()) return false;
+    }
+    for (const Expr* a : e->args())
+        if (!is_cheap(a, budget)) return false;
+    return true;
+}
+
+bool appends_always(If choice) {
+    if (choice.node->says(AttrKey::Predicate, false)) return false;
+    const Merge append = conditional_append(choice);
+    int budget = kMostNodes;
+    return append && size_of(append.value()->type) <= kMostBytes && is_cheap(append.value(), budget);
+}
+
+bool is_worth_a_branch(const Expr* e) { return picoseconds(e) >= kWorthABranch && is_movable(e); }
+
+bool asks_first(const Expr* e) {
+    switch (e->op) {
+        case Op::Merge: return e->num_args > 2 && !e->type->holds_simd && is_worth_a_branch(e->arg(1));
+        case Op::BitAnd:
+        case Op::BitOr:
+            return e->type->is_simd() && e->type->scalar == Scalar::Bool && is_worth_a_branch(e->arg(1));
+        default: return false;
+    }
+}
+
+}  // namespace
+
+const Expr* choose_branches(Module& m, const Expr* lambda) {
+    return rewrite(m, lambda, [&](const Expr* e) -> const Expr* {
+        if (const If choice = e->as<If>();
+            choice && !e->annotation(AttrKey::Always) && appends_always(choice))
+            return annotate(m, e, AttrKey::Always, "true");
+        if (!e->annotation(AttrKey::Branch) && asks_first(e)) return annotate(m, e, AttrKey::Branch, "true");
+        return nullptr;
+    });
+}
+
+}  // namespace weld
