@@ -7,7 +7,7 @@ namespace weld::codegen {
 
 llvm::Value* fold_lanes(Emitter& e, MergeOp op, Scalar s, llvm::Value* v) {
     unsigned n = llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements();
-    while (n > 1 && n % 2 == 0) {
+    while (n > 2 && n % 2 == 0) {
         n /= 2;
         llvm::SmallVector<int, 64> low, high;
         for (unsigned k = 0; k < n; ++k) {

@@ -19,6 +19,19 @@ void LoopPhis::go_on_with(const Leaves& next, llvm::BasicBlock* latch) {
         if (!is_fixed(k)) llvm::cast<llvm::PHINode>(state_[k])->addIncoming(next[k], latch);
 }
 
+void LoopPhis::drop_unchanged(Leaves& others) {
+    for (llvm::Value*& v : state_) {
+        auto* phi = llvm::dyn_cast<llvm::PHINode>(v);
+        llvm::Value* same = phi && phi->getNumIncomingValues() > 1 ? phi->hasConstantValue() : nullptr;
+        if (!same || llvm::isa<llvm::UndefValue>(same)) continue;
+        for (llvm::Value*& other : others)
+            if (other == phi) other = same;
+        phi->replaceAllUsesWith(same);
+        phi->eraseFromParent();
+        v = same;
+    }
+}
+
 // Without strips:  for (i = lo; i < hi; i += step) body;
 // With them:       for (i = lo; i < hi;) { end = min(hi, i + strip); for (; i < end; i += step) body; look; }
 Leaves Emitter::counted_loop(llvm::Value* lo, llvm::Value* hi, std::int64_t step, const Leaves& state,
@@ -66,9 +79,12 @@ Leaves Emitter::counted_loop(llvm::Value* lo, llvm::Value* hi, std::int64_t step
         outer_phis->go_on_with(next, ir.GetInsertBlock());
         ir.CreateBr(outer);
     }
+    inner_phis.drop_unchanged(next);
+    if (strip) outer_phis->drop_unchanged(next);
     ir.SetInsertPoint(done);
     LoopPhis after(*this, begin, before, fixed);
     after.go_on_with(next, strip ? look : latch);
+    after.drop_unchanged(next);
     return Leaves(after.state().begin(), after.state().end() - 1);
 }
 

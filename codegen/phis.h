@@ -14,6 +14,8 @@ class LoopPhis {
     const Leaves& state() const { return state_; }
     /// The loop comes back from `latch` with `next`.
     void go_on_with(const Leaves& next, llvm::BasicBlock* latch);
+    /// What comes back as it came is no phi: it is replaced, among `others` too. After all of `go_on_with`.
+    void drop_unchanged(Leaves& others);
 
   private:
     bool is_fixed(std::size_t k) const { return k < fixed_.size() && fixed_[k]; }
