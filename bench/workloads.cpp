@@ -41,6 +41,36 @@ static double digest_of_filtered(const void* result) {
     return exact(std::uint64_t(v.len * 1000003 + o[0] + o[v.len - 1] + o[v.len / 2]));
 }
 
+/// 100 million elements, of which half pass `limit`.
+template <class T>
+static Inputs small_below(T limit) {
+    Column<T> v(100'000'000, [=](size_t i) { return T(bnd(2, i, std::uint64_t(limit) * 2)); });
+    struct {
+        WeldVec v;
+        T limit;
+    } args{v.vec(), limit};
+    return inputs(args, std::move(v));
+}
+
+static Inputs pairs_below(std::int64_t limit) {
+    const size_t n = 50'000'000;
+    Column<std::int64_t> keys(n, [](size_t i) { return bnd(2, i, 1000); });
+    Column<double> values(n, [](size_t i) { return bnd(21, i, 1000); });
+    struct {
+        WeldVec keys, values;
+        std::int64_t limit;
+    } args{keys.vec(), values.vec(), limit};
+    return inputs(args, std::move(keys), std::move(values));
+}
+
+/// How many there are, and the first, middle and last one.
+template <class T>
+static double digest_of_few(const void* result, auto value) {
+    const auto v = as<WeldVec>(result);
+    const T* o = items<T>(v);
+    return exact(std::uint64_t(v.len * 1000003 + value(o[0]) + value(o[v.len - 1]) + value(o[v.len / 2])));
+}
+
 static Inputs chain() {
     const size_t n = 50'000'000;
     Column<double> x(n, [](size_t i) { return 100 * u01(31, i); });
@@ -299,6 +329,22 @@ static std::vector<Workload> make_workloads() {
         "W2.filtervec50", "W2.filtervec", 50002598008328, [] { return column_below(500); },
         digest_of_filtered);
     add("W2.filtervec1", "W2.filtervec", 1001064003202, [] { return column_below(10); }, digest_of_filtered);
+    const auto number = [](const auto& e) { return std::int64_t(e); };
+    add(
+        "W2.filteri32", "W2.filteri32", 50002598008328, [] { return small_below<std::int32_t>(500); },
+        [=](const void* r) { return digest_of_few<std::int32_t>(r, number); });
+    add(
+        "W2.filteri8", "W2.filteri8", 50002598007441, [] { return small_below<std::int8_t>(50); },
+        [=](const void* r) { return digest_of_few<std::int8_t>(r, number); });
+    struct Row {
+        std::int64_t key;
+        double value;
+    };
+    add(
+        "W2.filterpairs", "W2.filterpairs", 24998892998253, [] { return pairs_below(500); },
+        [](const void* r) {
+            return digest_of_few<Row>(r, [](const Row& e) { return e.key + std::int64_t(e.value); });
+        });
     add("W3.fresh", "W3", -2403389.69158, chain, [](const void* r) {
         const auto v = as<WeldVec>(r);
         double sum = 0;

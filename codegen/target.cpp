@@ -28,7 +28,7 @@ static Cpu widest() {
 
 static constexpr Target kNamed[] = {
     {Cpu::Sse2, "sse2", 16, false},
-    {Cpu::Avx2, "avx2", 32, true, 4},
+    {Cpu::Avx2, "avx2", 32, true, 4, false, false, true},
     {Cpu::Avx512, "avx512", 64, true, 1, true},
 };
 

@@ -4,6 +4,7 @@
 #include <llvm/IR/MDBuilder.h>
 
 #include "codegen/lanes.h"
+#include "codegen/packing.h"
 
 namespace weld::codegen {
 
@@ -77,23 +78,18 @@ static Leaves with_lanes(Emitter& e, const Type* t, Leaves s, const Leaves& v, s
     const Type* elem = kept_merges(t);
     s = grown(e, t, s, n, loc);
     auto& ir = e.ir;
-    const bool plain = elem->is_scalar();
-    if (mask == e.tail.mask &&
-        (plain || mask)) {  // all lanes, or the first ones: there may be room for no more
-        llvm::Value* to = e.element(s[0], elem, s[1]);
-        if (!plain) store_first(e, elem, v, e.tail.count, to);
-        else if (mask) e.store_tail(elem->scalar, v[0], to);
-        else e.store(new_type(e.m, [&](Types& types) { return types.simd(elem->scalar, n); }), v, to);
-        s[1] = ir.CreateAdd(s[1], mask ? e.tail.count : e.c64(n), "", true, true);
+    llvm::Value* to = e.element(s[0], elem, s[1]);
+    const auto moved_on = [&](llvm::Value* count) {
+        s[1] = ir.CreateAdd(s[1], count, "", true, true);
         return s;
+    };
+    if (mask && mask == e.tail.mask) {  // the first ones: there may be room for no more
+        if (elem->is_scalar()) e.store_tail(elem->scalar, v[0], to);
+        else store_first(e, elem, v, e.tail.count, to);
+        return moved_on(e.tail.count);
     }
-    if (llvm::Value* packed = plain && mask && !elem->is_bool() ? compressed(e, v[0], mask) : nullptr) {
-        ir.CreateAlignedStore(packed, e.element(s[0], elem, s[1]), llvm::Align(std::uint64_t(size_of(elem))));
-        llvm::Value* bits = ir.CreateBitCast(mask, llvm::IntegerType::get(e.unit.ctx, n));
-        llvm::Value* count = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, bits);
-        s[1] = ir.CreateAdd(s[1], ir.CreateZExtOrTrunc(count, e.unit.i64), "", true, true);
-        return s;
-    }
+    if (!mask && store_all(e, elem, v, n, to)) return moved_on(e.c64(n));
+    if (llvm::Value* count = mask ? store_selected(e, elem, v, mask, to) : nullptr) return moved_on(count);
     for (std::uint32_t k = 0; k < n; ++k) {  // every lane is written, the place moves on if it counts
         e.store(elem, lane(e, v, k), e.element(s[0], elem, s[1]));
         llvm::Value* step = mask ? ir.CreateZExt(ir.CreateExtractElement(mask, k), e.unit.i64) : e.c64(1);

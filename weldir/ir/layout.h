@@ -14,6 +14,9 @@ std::int64_t size_of(const Type* type);
 std::int64_t align_of(const Type* type);
 /// Equal values have equal bytes, and no byte is padding.
 bool is_plain(const Type* type);
+/// Structs of lanes are put together in registers, as words as large as their alignment, if they are so many
+/// words at most: more are as fast one by one.
+constexpr std::int64_t kMostWordsInLanes = 4;
 /// Offset of each field of a struct.
 std::vector<std::int64_t> offsets_of(std::span<const Type* const> fields);
 
