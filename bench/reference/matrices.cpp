@@ -1,4 +1,4 @@
-// S1 to S5: matrices row by row, in plain loops as one writes them in C, compiled by gcc -O3. One thread.
+// S1 to S6: matrices row by row, in plain loops as one writes them in C, compiled by gcc -O3. One thread.
 #include "common.hpp"
 
 static void add_row(const f64 *__restrict x, const f64 *__restrict row, f64 *__restrict to, i64 r, i64 c) {
@@ -21,12 +21,23 @@ static void column_sums(const f64 *__restrict x, f64 *__restrict to, i64 r, i64 
   for (i64 i = 0; i < r; i++) for (i64 j = 0; j < c; j++) to[j] += x[i * c + j];
 }
 
+// each element and its four neighbours, those at the ends counted as their own neighbours
+static void neighbours(const f64 *__restrict x, f64 *__restrict to, i64 r, i64 c) {
+  for (i64 i = 0; i < r; i++) {
+    const f64 *at = x + i * c, *up = i ? at - c : at, *down = i < r - 1 ? at + c : at;
+    auto one = [&](i64 j, i64 left, i64 right) { to[i * c + j] = up[j] + down[j] + at[left] + at[right] - 4 * at[j]; };
+    one(0, 0, std::min<i64>(1, c - 1));
+    for (i64 j = 1; j < c - 1; j++) one(j, j - 1, j + 1);
+    if (c > 1) one(c - 1, c - 2, c - 1);
+  }
+}
+
 int main(int argc, char **argv) {
   init(argc, argv);
   for (i64 n : {2048, 4096}) {
     const std::string size = "." + std::to_string(n);
     auto any = [&](const char *name) { return want(name + size); };
-    if (!any("S1") && !any("S2") && !any("S3") && !any("S4") && !any("S5")) continue;
+    if (!any("S1") && !any("S2") && !any("S3") && !any("S4") && !any("S5") && !any("S6")) continue;
     auto x = gen<f64>(n * n, [](size_t i) { return u01(201, i) - 0.5; }), row = gen<f64>(n, [](size_t i) { return u01(202, i) - 0.5; }),
          col = gen<f64>(n, [](size_t i) { return u01(203, i) - 0.5; });
     Buf<f64> to(n * n);
@@ -42,6 +53,7 @@ int main(int argc, char **argv) {
     time("S2", [&] { add_column(x.p, col.p, to.p, n, n); });
     time("S3", [&] { outer(col.p, row.p, to.p, n, n); });
     time("S4", [&] { transpose(x.p, to.p, n, n); });
+    time("S6", [&] { neighbours(x.p, to.p, n, n); });
     m = n;
     time("S5", [&] { column_sums(x.p, to.p, n, n); });
   }

@@ -59,6 +59,25 @@ const Type* Generator::summing(BuilderKind kind, const Type* elem) {
     return m_.types.builder(kind, {&elem, 1}, ops[r_.below(4)]);
 }
 
+/// A neighbour of `k`, which is less than `n`, kept inside in one of the ways in which one does; or `k`.
+const Expr* Generator::neighbour(const Expr* k, const Expr* n) {
+    if (r_.percent(70)) return k;
+    const auto by = std::int64_t(1 + r_.below(3));
+    const auto choose = [&](const Expr* cond, const Expr* a, const Expr* b) {
+        return r_.percent(50) ? if_(m_, cond, a, b) : select(m_, cond, a, b);
+    };
+    if (r_.percent(50)) {
+        const Expr* there = op(Op::Sub, k, i64(by));
+        if (r_.percent(40)) return op(Op::Max, there, i64(0));
+        if (r_.percent(50)) return choose(op(Op::Lt, k, i64(by)), i64(0), there);
+        return choose(op(Op::Ge, there, i64(0)), there, k);
+    }
+    const Expr *there = op(Op::Add, k, i64(by)), *last = op(Op::Sub, n, i64(1));
+    if (r_.percent(40)) return op(Op::Min, there, last);
+    if (r_.percent(50)) return choose(op(Op::Lt, k, op(Op::Sub, n, i64(by))), there, last);
+    return choose(op(Op::Gt, n, there), there, k);
+}
+
 /// Something of an element of the matrix, of the row and of the column.
 const Expr* Generator::cell(const Matrix& m, const Expr* element, const Expr* i, const Expr* j) {
     const auto at = [&](const Symbol* v, const Expr* k) {
@@ -67,8 +86,8 @@ const Expr* Generator::cell(const Matrix& m, const Expr* element, const Expr* i,
     };
     const Symbol* e = symbol("e", m.elem());
     std::vector<std::pair<const Symbol*, const Expr*>> lets = {{e, element}};
-    if (r_.percent(60)) lets.emplace_back(symbol("p", m.elem()), at(m.row, j));
-    if (r_.percent(60)) lets.emplace_back(symbol("q", m.elem()), at(m.column, i));
+    if (r_.percent(60)) lets.emplace_back(symbol("p", m.elem()), at(m.row, neighbour(j, var(m_, m.columns))));
+    if (r_.percent(60)) lets.emplace_back(symbol("q", m.elem()), at(m.column, neighbour(i, var(m_, m.rows))));
     std::vector<const Symbol*> names;
     for (const auto& [name, value] : lets) names.push_back(name);
     const Expr* sum = var(m_, e);
@@ -83,7 +102,7 @@ const Expr* Generator::cells(const Matrix& m, const Expr* builder, bool turned) 
     const Expr *matrix = var(m_, m.of), *r = var(m_, m.rows), *c = var(m_, m.columns);
     const Expr *outer = turned ? c : r, *inner = turned ? r : c;
     const auto element = [&](const Expr* i, const Expr* j) {
-        return lookup(m_, matrix, op(Op::Add, op(Op::Mul, i, c), j));
+        return lookup(m_, matrix, op(Op::Add, op(Op::Mul, neighbour(i, r), c), neighbour(j, c)));
     };
     const auto flat_cell = [&](const Expr* k, const Expr* element_there) {
         const Expr *first = op(Op::Div, k, inner), *second = op(Op::Rem, k, inner);

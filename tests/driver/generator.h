@@ -100,6 +100,7 @@ class Generator {
         const std::function<const Expr*(const Expr* b, const Symbol* index, const Symbol* element)>& body);
     const Expr* made_of_numbers(const Type* elem, const Expr* n);
     const Type* summing(BuilderKind kind, const Type* elem);
+    const Expr* neighbour(const Expr* k, const Expr* n);
     const Expr* cell(const Matrix& m, const Expr* element, const Expr* i, const Expr* j);
     const Expr* cells(const Matrix& m, const Expr* builder, bool turned);
     const Expr* column_sums(const Matrix& m);

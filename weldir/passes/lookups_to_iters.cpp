@@ -19,135 +19,33 @@
 //     for(zip(iter(xs, 1L, n, 1L), iter(xs, 0L, n - 1L, 1L)), for(iter(xs, 0L, 1L, 1L), B, as it was),
 //       |b, k, z| let i = k + 1L; merge(b, if(i == 0L, z.$0, z.$0 - z.$1)))
 //
+// Likewise where an index is kept inside, by `max`, `min`, `if` or `select`: in the rounds between, it is
+// what it would be without.
+//
+//     for(v, B, |b, i, x| merge(b, lookup(v, max(i - 1L, 0L)) + lookup(v, if(i < k, i + 1L, k))))
+// becomes
+//     let to = min(k, len(v) - 1L);
+//     for(iter(v, to, …), for(zip(iter(v, 0L, to - 1L), iter(v, 2L, to + 1L)), for(iter(v, 0L, 1L), B, as it
+//     was),
+//       |b, i, z| merge(b, z.$0 + z.$1)), as it was)
+//
 // The index must be a loop's index, or the element of a range with stride 1, plus what does not change in the
 // loop. Lookups in vectors that the loop makes itself, in dictionaries, and inside inner functions are left
 // alone.
-#include <unordered_set>
-
 #include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
 #include "weldir/passes/subrange.h"
 #include "weldir/passes/vectorize.h"
+#include "weldir/passes/walks.h"
 
 namespace weld {
 
 namespace {
 
-constexpr std::int64_t kFarthest = 1024;   // ends that are as they were
+constexpr std::int64_t kLeastRounds = 32;  // that are worth three loops where it has to be asked anyway
 constexpr std::uint32_t kMostNodes = 150;  // of bodies that are there three times
-
-/// Lookups in `vec` at counter + `offset` (null: 0).
-struct Walk {
-    const Expr* vec;
-    const Expr* counter_start;  ///< where the counter begins
-    const Expr* offset;
-    bool is_whole;  ///< it yields all of `vec` for sure
-};
-
-class WalkFinder {
-  public:
-    WalkFinder(Module& m, Facts& facts, For loop) : m_(m), facts_(facts), loop_(loop) {
-        visit(loop.body().node,
-              [&](const Expr* e) { inside_.insert(e->symbols().begin(), e->symbols().end()); });
-        look(loop.body().body());
-    }
-
-    const std::vector<Walk>& walks() const { return walks_; }
-    bool all_whole() const {
-        return std::all_of(walks_.begin(), walks_.end(), [](const Walk& w) { return w.is_whole; });
-    }
-
-    /// The number of the walk that a lookup belongs to, or -1.
-    int walk_of(const Expr* lookup) {
-        const std::optional<Walk> w = as_walk(lookup);
-        return w ? position(*w) : -1;
-    }
-
-  private:
-    void look(const Expr* e) {
-        if (e->op == Op::Lambda) return;
-        for (const Expr* a : e->args()) look(a);
-        const std::optional<Walk> w = as_walk(e);
-        if (w && position(*w) < 0) walks_.push_back(*w);
-    }
-
-    int position(const Walk& w) {
-        for (std::size_t i = 0; i < walks_.size(); ++i)
-            if (same(walks_[i].vec, w.vec) && is_same(walks_[i].offset, w.offset) &&
-                same(walks_[i].counter_start, w.counter_start))
-                return int(i);
-        return -1;
-    }
-    static bool is_same(const Expr* a, const Expr* b) { return a && b ? same(a, b) : a == b; }
-
-    std::optional<Walk> as_walk(const Expr* e) {
-        const Lookup at = e->as<Lookup>();
-        if (!at || !is_path(at.of()) || inside_.count(base_of(at.of()))) return {};
-        if (!at.of()->type->is_vec() || !at.of()->type->elem()->is_scalar()) return {};
-        Walk w = {at.of(), nullptr, nullptr, false};
-        if (!take_apart(at.key(), w) || !w.counter_start) return {};
-        const std::optional<Count> rounds = facts_.iterations(loop_.node), n = facts_.length(w.vec);
-        w.is_whole = !w.offset && is_int(w.counter_start, 0) && rounds && n &&
-                     facts_.agree(*rounds, *n, loop_.index_param());
-        return w;
-    }
-
-    /// Reads `key` as the counter plus an offset that is the same in every round.
-    bool take_apart(const Expr* key, Walk& w) {
-        if (const Expr* start = counter_start(key)) {
-            if (w.counter_start) return false;
-            w.counter_start = start;
-            return true;
-        }
-        if (is_the_same_always(key)) {
-            add_offset(w, Op::Add, key);
-            return true;
-        }
-        key = facts_.resolve(key);
-        if (key->op == Op::Add) return take_apart(key->arg(0), w) && take_apart(key->arg(1), w);
-        if (key->op != Op::Sub || !is_the_same_always(key->arg(1)) || !take_apart(key->arg(0), w))
-            return false;
-        add_offset(w, Op::Sub, key->arg(1));
-        return true;
-    }
-
-    void add_offset(Walk& w, Op op, const Expr* by) {
-        if (!w.offset && op == Op::Add) w.offset = by;
-        else w.offset = scalar_op(m_, op, {w.offset ? w.offset : int_literal(m_, by->type, 0), by});
-    }
-
-    bool is_the_same_always(const Expr* e) {
-        if (!facts_.traits(e).free_to_repeat() || facts_.traits(e).heavy) return false;
-        const std::vector<const Symbol*> read = free_symbols(e);
-        return std::none_of(read.begin(), read.end(), [&](const Symbol* s) { return inside_.count(s) > 0; });
-    }
-
-    /// The first value of a counter of the loop; null if `e` is none.
-    const Expr* counter_start(const Expr* e) {
-        e = facts_.root(e);
-        if (e->op == Op::Var && e->attr.symbol == loop_.index_param())
-            return int_literal(m_, m_.types.i64(), 0);
-        if (!is_path(e) || base_of(e) != loop_.elem_param()) return nullptr;
-        std::size_t datum = 0;
-        if (loop_.data().size() > 1) {
-            if (e->op != Op::GetField || e->arg(0)->op != Op::Var) return nullptr;
-            datum = e->attr.index;
-        } else if (e->op != Op::Var) {
-            return nullptr;
-        }
-        const Iter range = loop_.data()[datum]->as<Iter>();
-        if (!range || !range.shape().range || range.shape().kind != IterKind::Scalar) return nullptr;
-        return is_int(range.stride(), 1) ? range.start() : nullptr;
-    }
-
-    Module& m_;
-    Facts& facts_;
-    For loop_;
-    std::unordered_set<const Symbol*> inside_;
-    std::vector<Walk> walks_;
-};
 
 class Converter {
   public:
@@ -158,7 +56,10 @@ class Converter {
         if (!loop) return nullptr;
         for (const Expr* d : loop.data())
             if (Iter it = d->as<Iter>(); it && it.shape().kind != IterKind::Scalar) return nullptr;
-        WalkFinder finder(m_, facts_, loop);
+        WalkFinder clamped(m_, facts_, loop, true);
+        if (clamped.middle().is_part())
+            if (const Expr* apart = with_ends_apart(loop, clamped)) return apart;
+        WalkFinder finder(m_, facts_, loop, false);
         if (finder.walks().empty()) return nullptr;
         if (finder.all_whole()) {
             std::vector<const Expr*> data(loop.data().begin(), loop.data().end());
@@ -184,43 +85,36 @@ class Converter {
         return select(m_, scalar_op(m_, op, {a, b}), then, otherwise);
     }
 
-    /// How far `w` is ahead of the rounds of its loop, if that is a small number.
-    static std::optional<std::int64_t> distance(const Walk& w) {
-        if (!is_int(w.counter_start, 0)) return {};
-        if (!w.offset) return 0;
-        std::int64_t sign = 1;
-        const Expr* e = w.offset;
-        if (e->op == Op::Sub && is_int(e->arg(0), 0)) {
-            sign = -1;
-            e = e->arg(1);
-        }
-        const Literal n = e->as<Literal>();
-        if (!n || n.as_int() > kFarthest || n.as_int() < -kFarthest) return {};
-        return sign * n.as_int();
-    }
-
     /// What `loop` starts with; an appender of one element a round makes room for `n` at once.
-    const Expr* with_room(For loop, const Expr* n) {
-        const NewBuilder made = loop.builder()->as<NewBuilder>();
-        if (!made || made.arg() || !info(made.kind()).lists_merges) return loop.builder();
+    const Expr* with_room(For loop, const Expr* builder, const Expr* n) {
+        const NewBuilder made = builder->as<NewBuilder>();
+        if (!made || made.arg() || !info(made.kind()).lists_merges) return builder;
         const std::optional<Count> each = facts_.merges_per_iteration(loop.node, {});
-        if (!each || !each->known() || *each->known() != 1) return loop.builder();
+        if (!each || !each->known() || *each->known() != 1) return builder;
         const Expr* start = new_builder(m_, made.node->type, n, made.node->loc);
         return annotate(m_, with_annotations(m_, start, made.node->annotations), AttrKey::Room, "true");
     }
 
-    /// The rounds in which all lookups lie inside walk along with `loop`; those before and behind them are as
-    /// they were. Null if an offset is no small number, or all offsets are 0.
+    /// `a < b ? a : b`, of names.
+    const Expr* least(const Expr* a, const Expr* b, Lets& lets) {
+        return name(select_if(Op::Lt, a, b, a, b), "to", lets);
+    }
+
+    /// The rounds in which all lookups lie inside, and their clamps do nothing, walk along with `loop`; those
+    /// before and behind them are as they were. Null if no round stands apart, or offsets are no small
+    /// numbers. Where clamped ones are not, whether they lie inside is asked before.
     const Expr* with_ends_apart(For loop, WalkFinder& finder) {
         const Traits& body = facts_.traits(loop.body().node);
         if (body.ordered || body.size > kMostNodes || holds_table(loop.node->type)) return nullptr;
         if (!std::ranges::all_of(loop.data(), [&](const Expr* d) { return may_be_cut(facts_, d); }))
             return nullptr;
-        std::int64_t before = 0;
-        bool any = false;
+        const Middle& middle_rounds = finder.middle();
+        std::int64_t before = middle_rounds.from();
+        bool any = middle_rounds.is_part();
         for (const Walk& w : finder.walks()) {
-            const std::optional<std::int64_t> by = distance(w);
-            if (!by) return nullptr;
+            const std::optional<std::int64_t> by = w.distance();
+            if (!by && (!middle_rounds.is_part() || !is_int(w.counter_start, 0))) return nullptr;
+            if (!by) continue;
             before = std::max(before, -*by);
             any |= *by != 0;
         }
@@ -232,21 +126,33 @@ class Converter {
         const Expr* from =
             before ? name(select_if(Op::Lt, n, i64(before), n, i64(before)), "from", lets) : i64(0);
         const Expr* to = n;
+        for (const Middle::Last& last : middle_rounds.lasts()) {
+            // far from where numbers wrap
+            const Expr* at = scalar_op(m_, Op::Max, {last.limit, i64(-4 * kFarthestWalk)});
+            at = scalar_op(m_, Op::Min, {at, i64(std::int64_t(1) << 62)});
+            if (last.plus) at = scalar_op(m_, Op::Add, {at, i64(last.plus)});
+            to = least(name(at, "last", lets), to, lets);
+        }
         for (const Walk& w : finder.walks()) {
-            const std::int64_t by = *distance(w);
+            if (!w.distance()) continue;
+            const std::int64_t by = *w.distance();
             const std::optional<Count> rounds = facts_.iterations(loop.node), length = facts_.length(w.vec);
             if (by <= 0 && rounds && length && facts_.agree(*rounds, *length, loop.index_param())) continue;
             const Expr* last = by ? scalar_op(m_, Op::Sub, {len(m_, w.vec), i64(by)}) : len(m_, w.vec);
-            last = name(last, "last", lets);
-            to = name(select_if(Op::Lt, last, to, last, to), "to", lets);
+            to = least(name(last, "last", lets), to, lets);
         }
         const bool all_to_end = to == n;
         if (!all_to_end) to = name(select_if(Op::Lt, to, from, from, to), "to", lets);
         const Expr* inside = scalar_op(m_, Op::Lt, {from, to});
         const Expr* count = name(scalar_op(m_, Op::Sub, {to, from}), "count", lets);
         std::vector<const Expr*> data = subranges(m_, loop, from, to);
+        const Expr* fits = nullptr;
         for (const Walk& w : finder.walks()) {
-            const std::int64_t by = *distance(w);
+            if (!w.distance()) {
+                data.push_back(checked(w, from, count, lets, fits));
+                continue;
+            }
+            const std::int64_t by = *w.distance();
             const Expr* start = by ? scalar_op(m_, Op::Add, {from, i64(by)}) : from;
             start = name(select(m_, inside, start, i64(0)), "start", lets);
             const Expr* bounds[] = {start, scalar_op(m_, Op::Add, {start, count}), i64(1)};
@@ -254,11 +160,20 @@ class Converter {
         }
         const Expr* middle = with_data(loop, data, finder, from);
         if (!can_vectorize(m_, facts_, middle)) return nullptr;
-        const Expr* start = with_room(loop, n);
+        const Expr* own = fits ? shared(loop.builder(), lets) : loop.builder();
+        const Expr* start = with_room(loop, own, n);
         const Expr* first = before ? loop_over_subrange(m_, loop, i64(0), from, start) : start;
         const Expr* all = with_builder(middle, first);
         if (!all_to_end) all = loop_over_subrange(m_, loop, to, n, all);
+        if (fits) fits = scalar_op(m_, Op::BitAnd, {scalar_op(m_, Op::Ge, {n, i64(kLeastRounds)}), fits});
+        if (fits) all = if_(m_, fits, all, with_builder(fresh(m_, loop.node), own), loop.node->loc);
         return block(m_, lets, all, loop.node->loc);
+    }
+
+    /// A builder that two loops begin with, of which one runs.
+    const Expr* shared(const Expr* builder, Lets& lets) {
+        if (builder->op == Op::NewBuilder || builder->op == Op::Var || all_new(builder)) return builder;
+        return name(builder, "b", lets);
     }
 
     const Expr* in_two_ways(For loop, WalkFinder& finder) {
@@ -270,11 +185,10 @@ class Converter {
         const Expr* fits = nullptr;
         for (const Walk& w : finder.walks()) {
             if (w.is_whole) data.push_back(w.vec);
-            else data.push_back(checked(w, n, lets, fits));
+            else if (w.distance().value_or(0) < 0) return nullptr;  // its first round fails
+            else data.push_back(checked(w, i64(0), n, lets, fits));
         }
-        const Expr* builder = loop.builder();
-        if (builder->op != Op::NewBuilder && builder->op != Op::Var && !all_new(builder))
-            builder = name(builder, "b", lets);
+        const Expr* builder = shared(loop.builder(), lets);
         const Expr* fast = with_builder(with_data(loop, data, finder), builder);
         if (!can_vectorize(m_, facts_, fast)) return nullptr;
         const Expr* slow = with_builder(fresh(m_, loop.node), builder);
@@ -301,13 +215,13 @@ class Converter {
         return stride && stride.as_int() == 1;
     }
 
-    /// The part of the vector that the loop walks along; `fits` learns that it must be there.
-    const Expr* checked(const Walk& w, const Expr* n, Lets& lets, const Expr*& fits) {
-        const Type* i64 = m_.types.i64();
-        const Literal zero = w.counter_start->as<Literal>();
-        const bool from_zero = zero && zero.as_int() == 0;
-        const Expr* start = w.counter_start;
-        if (w.offset) start = from_zero ? w.offset : scalar_op(m_, Op::Add, {w.counter_start, w.offset});
+    /// The part of the vector that `n` rounds of the loop from `from` on walk along; `fits` learns that it
+    /// must be there.
+    const Expr* checked(const Walk& w, const Expr* from, const Expr* n, Lets& lets, const Expr*& fits) {
+        const Expr* start = nullptr;
+        for (const Expr* part : {w.counter_start, w.offset, from})
+            if (part && !is_int(part, 0)) start = start ? scalar_op(m_, Op::Add, {start, part}) : part;
+        if (!start) start = i64(0);
         start = name(start, "start", lets);
         const bool at_zero = start->op == Op::Literal && start->as<Literal>().as_int() == 0;
         const Expr* end = at_zero ? n : name(scalar_op(m_, Op::Add, {start, n}), "end", lets);
@@ -315,10 +229,10 @@ class Converter {
             const Expr* holds = scalar_op(m_, op, {a, b});
             fits = fits ? scalar_op(m_, Op::BitAnd, {fits, holds}) : holds;
         };
-        if (!at_zero) demand(Op::Ge, start, int_literal(m_, i64, 0));
+        if (!at_zero) demand(Op::Ge, start, i64(0));
         demand(Op::Le, start, end);
         demand(Op::Le, end, len(m_, w.vec));
-        const Expr* bounds[] = {start, end, int_literal(m_, i64, 1)};
+        const Expr* bounds[] = {start, end, i64(1)};
         return iter(m_, IterKind::Scalar, w.vec, bounds);
     }
 

@@ -1,0 +1,215 @@
+#include "weldir/passes/walks.h"
+
+#include <algorithm>
+
+#include "weldir/ir/walk.h"
+
+namespace weld {
+
+std::optional<std::int64_t> Walk::distance() const {
+    if (!is_int(counter_start, 0)) return {};
+    if (!offset) return 0;
+    std::int64_t sign = 1;
+    const Expr* e = offset;
+    if (e->op == Op::Sub && is_int(e->arg(0), 0)) {
+        sign = -1;
+        e = e->arg(1);
+    }
+    const Literal n = e->as<Literal>();
+    if (!n || n.as_int() > kFarthestWalk || n.as_int() < -kFarthestWalk) return {};
+    return sign * n.as_int();
+}
+
+void Middle::end_before(const Expr* limit, std::int64_t plus) {
+    for (const Last& last : lasts_)
+        if (last.plus == plus && same(last.limit, limit)) return;
+    lasts_.push_back({limit, plus});
+}
+
+WalkFinder::WalkFinder(Module& m, Facts& facts, For loop, bool clamped)
+    : m_(m), facts_(facts), loop_(loop), clamped_(clamped) {
+    visit(loop.body().node, [&](const Expr* e) { inside_.insert(e->symbols().begin(), e->symbols().end()); });
+    look(loop.body().body());
+}
+
+bool WalkFinder::all_whole() const {
+    return std::ranges::all_of(walks_, [](const Walk& w) { return w.is_whole; });
+}
+
+int WalkFinder::walk_of(const Expr* lookup) {
+    const std::optional<Walk> w = as_walk(lookup);
+    return w ? position(*w) : -1;
+}
+
+void WalkFinder::look(const Expr* e) {
+    if (e->op == Op::Lambda) return;
+    for (const Expr* a : e->args()) look(a);
+    if (e->op != Op::Lookup) return;
+    const Middle without = middle_;
+    const std::optional<Walk> w = as_walk(e);
+    if (!w) middle_ = without;
+    else if (position(*w) < 0) walks_.push_back(*w);
+}
+
+static bool is_same(const Expr* a, const Expr* b) { return a && b ? same(a, b) : a == b; }
+
+int WalkFinder::position(const Walk& w) const {
+    for (std::size_t i = 0; i < walks_.size(); ++i)
+        if (same(walks_[i].vec, w.vec) && is_same(walks_[i].offset, w.offset) &&
+            same(walks_[i].counter_start, w.counter_start))
+            return int(i);
+    return -1;
+}
+
+std::optional<Walk> WalkFinder::as_walk(const Expr* e) {
+    const Lookup at = e->as<Lookup>();
+    if (!at || !is_path(at.of()) || inside_.count(base_of(at.of()))) return {};
+    if (!at.of()->type->is_vec() || !at.of()->type->elem()->is_scalar()) return {};
+    Walk w = {at.of(), nullptr, nullptr, false};
+    if (!take_apart(at.key(), w) || !w.counter_start) return {};
+    const std::optional<Count> rounds = facts_.iterations(loop_.node), n = facts_.length(w.vec);
+    w.is_whole = !w.offset && is_int(w.counter_start, 0) && rounds && n &&
+                 facts_.agree(*rounds, *n, loop_.index_param());
+    return w;
+}
+
+/// Reads `key` as the counter plus an offset that is the same in every round.
+bool WalkFinder::take_apart(const Expr* key, Walk& w) {
+    if (const Expr* start = counter_start(key)) {
+        if (w.counter_start) return false;
+        w.counter_start = start;
+        return true;
+    }
+    if (is_the_same_always(key)) {
+        add_offset(w, Op::Add, key);
+        return true;
+    }
+    key = facts_.resolve(key);
+    if (const Expr* inside = clamped_ ? in_middle(key) : nullptr) return take_apart(inside, w);
+    if (key->op == Op::Add) return take_apart(key->arg(0), w) && take_apart(key->arg(1), w);
+    if (key->op != Op::Sub || !is_the_same_always(key->arg(1)) || !take_apart(key->arg(0), w)) return false;
+    add_offset(w, Op::Sub, key->arg(1));
+    return true;
+}
+
+void WalkFinder::add_offset(Walk& w, Op op, const Expr* by) {
+    if (!w.offset && op == Op::Add) w.offset = by;
+    else w.offset = scalar_op(m_, op, {w.offset ? w.offset : int_literal(m_, by->type, 0), by});
+}
+
+bool WalkFinder::is_the_same_always(const Expr* e) {
+    if (!facts_.traits(e).free_to_repeat() || facts_.traits(e).heavy) return false;
+    const std::vector<const Symbol*> read = free_symbols(e);
+    return std::none_of(read.begin(), read.end(), [&](const Symbol* s) { return inside_.count(s) > 0; });
+}
+
+/// The first value of a counter of the loop; null if `e` is none.
+const Expr* WalkFinder::counter_start(const Expr* e) {
+    e = facts_.root(e);
+    if (e->op == Op::Var && e->attr.symbol == loop_.index_param()) return int_literal(m_, m_.types.i64(), 0);
+    if (!is_path(e) || base_of(e) != loop_.elem_param()) return nullptr;
+    std::size_t datum = 0;
+    if (loop_.data().size() > 1) {
+        if (e->op != Op::GetField || e->arg(0)->op != Op::Var) return nullptr;
+        datum = e->attr.index;
+    } else if (e->op != Op::Var) {
+        return nullptr;
+    }
+    const Iter range = loop_.data()[datum]->as<Iter>();
+    if (!range || !range.shape().range || range.shape().kind != IterKind::Scalar) return nullptr;
+    return is_int(range.stride(), 1) ? range.start() : nullptr;
+}
+
+// ---- clamps
+
+/// How far `e` is ahead of the rounds, if it counts along with them.
+std::optional<std::int64_t> WalkFinder::ahead(const Expr* e) {
+    Walk w = {e, nullptr, nullptr, false};
+    if (!take_apart(e, w) || !w.counter_start) return {};
+    return w.distance();
+}
+
+/// What is compared with the counter + `ahead` is about the first rounds, a small number; if not, the last.
+/// Nothing if that can't be told.
+std::optional<bool> WalkFinder::at_begin(const Expr* limit, std::int64_t ahead) {
+    const Literal n = facts_.resolve(limit)->as<Literal>();
+    if (!n) return is_the_same_always(limit) ? std::optional(false) : std::nullopt;
+    if (n.as_int() > kFarthestWalk || n.as_int() < -kFarthestWalk) return false;
+    const std::optional<Count> rounds = facts_.iterations(loop_.node);
+    return !rounds || !rounds->known() || 2 * (n.as_int() - ahead) <= *rounds->known();
+}
+
+/// What an index is in the middle that begins or ends where it would not be kept inside; null if it is no
+/// such index.
+const Expr* WalkFinder::in_middle(const Expr* key) {
+    switch (key->op) {
+        case Op::Max:
+        case Op::Min: {
+            const bool max = key->op == Op::Max;
+            const auto first = ahead(key->arg(0)), second = ahead(key->arg(1));
+            if (first && second) return key->arg((*first >= *second) == max ? 0 : 1);
+            if (!first && !second) return nullptr;
+            const Expr *index = key->arg(first ? 0 : 1), *limit = key->arg(first ? 1 : 0);
+            const std::int64_t by = first ? *first : *second;
+            if (at_begin(limit, by) != max) return nullptr;
+            if (max) middle_.begin_at(facts_.resolve(limit)->as<Literal>().as_int() - by);
+            else middle_.end_before(limit, 1 - by);
+            return index;
+        }
+        case Op::If:
+        case Op::Select: {
+            const std::optional<bool> holds = holds_in_middle(key->arg(0));
+            return holds ? key->arg(*holds ? 1 : 2) : nullptr;
+        }
+        default: return nullptr;
+    }
+}
+
+std::optional<bool> WalkFinder::holds_in_middle(const Expr* cond) {
+    cond = facts_.resolve(cond);
+    switch (cond->op) {
+        case Op::Not:
+            if (const auto holds = holds_in_middle(cond->arg(0))) return !*holds;
+            return {};
+        case Op::And:
+        case Op::BitAnd:
+        case Op::Or:
+        case Op::BitOr: {
+            const bool decides = cond->op == Op::Or || cond->op == Op::BitOr;
+            const auto first = holds_in_middle(cond->arg(0)), second = holds_in_middle(cond->arg(1));
+            if (first == decides || second == decides) return decides;
+            return first && second ? std::optional(!decides) : std::nullopt;
+        }
+        case Op::Eq:
+        case Op::Ne:
+        case Op::Lt:
+        case Op::Le:
+        case Op::Gt:
+        case Op::Ge: break;
+        default: return {};
+    }
+    if (cond->arg(0)->type != m_.types.i64()) return {};
+    Op op = cond->op;
+    const Expr* limit = cond->arg(1);
+    std::optional<std::int64_t> by = ahead(cond->arg(0));
+    if (!by) {
+        by = ahead(cond->arg(1));
+        limit = cond->arg(0);
+        op = op == Op::Lt   ? Op::Gt
+             : op == Op::Le ? Op::Ge
+             : op == Op::Gt ? Op::Lt
+             : op == Op::Ge ? Op::Le
+                            : op;
+    }
+    if (!by) return {};
+    const std::optional<bool> begin = at_begin(limit, *by);
+    if (!begin) return {};
+    const bool next =
+        *begin ? op != Op::Ge && op != Op::Lt : op == Op::Le || op == Op::Gt;  // one round later
+    if (*begin) middle_.begin_at(facts_.resolve(limit)->as<Literal>().as_int() - *by + next);
+    else middle_.end_before(limit, next - *by);
+    if (op == Op::Eq || op == Op::Ne) return op == Op::Ne;
+    return (op == Op::Gt || op == Op::Ge) == *begin;
+}
+
+}  // namespace weld
