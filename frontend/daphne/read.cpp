@@ -50,6 +50,11 @@ static bool mentions(std::string_view text, std::string_view name) {
     return false;
 }
 
+/// The variable has what a statement has asked for (`Checker::ask`).
+static bool is_answer(std::string_view name) {
+    return std::isdigit(static_cast<unsigned char>(name[0])) != 0;
+}
+
 /// What the rest of the script is to know: strings, which are names of columns and files more often than not,
 /// and what the statement that it begins with mentions, or any, if one of them may return, as then it can't
 /// end early.
@@ -60,7 +65,8 @@ static void note_wanted(daphne::ScriptEnvironment& left, std::string_view source
         if (script.statements[i]->kind != daphne::Statement::Define &&
             text_of(source, begin, script, i).find("return") != std::string_view::npos)
             asks = source.substr(script.statements[left.statement]->loc.offset - begin.offset);
-    for (daphne::LeftVariable& v : left.variables) v.is_wanted = v.type.is_string() || mentions(asks, v.name);
+    for (daphne::LeftVariable& v : left.variables)
+        v.is_wanted = v.type.is_string() || is_answer(v.name) || mentions(asks, v.name);
 }
 
 bool read_daphne(Module& m, std::string name, std::string text, const ReadOptions& options,
