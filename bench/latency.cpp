@@ -180,7 +180,7 @@ const Case cases[] = {
      "|n:i64| " WELD_BYTES "len(cudf[weld_matches,vec[bool]]([t], \"a.*zz\"))"},
     {"kernel.text", 1e9, false,
      "|n:i64| " WELD_BYTES "let u = cudf[weld_upper,vec[i8]](t); len(cudf[weld_concat,vec[i8]](t, u)) + "
-                           "cudf[weld_compare,i64](u, u)"},
+     "cudf[weld_compare,i64](u, u)"},
     {"kernel.format", 2e7, false, "|n:i64| " WELD_FLOATS "len(cudf[weld_format,vec[i8]](v))"},
     {"kernel.random", 3e8, false, "|n:i64| len(cudf[weld_random,vec[f64]](0.0, 1.0, n, 1L, 0.5, 7L))"},
     {"kernel.sample", 1e8, false, "|n:i64| len(cudf[weld_sample,vec[i64]](n, n, false, 7L))"},
