@@ -27,6 +27,7 @@
 // next, it owns what it gets, but for the first round: that gets a copy of what isn't its own.
 #include <map>
 #include <string>
+#include <unordered_set>
 
 #include "weldir/ir/build.h"
 #include "weldir/ir/walk.h"
@@ -99,6 +100,18 @@ class Marks {
 
 }  // namespace
 
+/// `e`, in which no two loops share the node of a builder that they start with: what is found for one
+/// loop is written there.
+static const Expr* with_own_starts(Module& m, const Expr* e, std::unordered_set<const Expr*>& seen,
+                                   bool is_start = false) {
+    if (is_start && e->op == Op::NewBuilder && !seen.insert(e).second)
+        return with_annotations(m, e, e->annotations);
+    if (!e->binds && !(is_start && e->op == Op::MakeStruct)) return e;
+    return map_args(m, e, [&](const Expr* a, std::size_t i) {
+        return with_own_starts(m, a, seen, e->op == Op::For ? i == 0 : is_start && e->op == Op::MakeStruct);
+    });
+}
+
 /// What the functions of a cycle of calls give: at first nothing, then what that leads to.
 static void find_results(std::span<Function* const> cycle, Results& results) {
     for (const Function* f : cycle) results[f] = {};
@@ -125,6 +138,8 @@ bool reuse(Module& m) {
     for (const auto& [number, cycle] : cycles) find_results(cycle, results);
     bool changed = false;
     const auto mark = [&](const Expr** root, const Function* f) {
+        std::unordered_set<const Expr*> starts;
+        *root = with_args(m, *root, {{with_own_starts(m, (*root)->arg(0), starts)}});
         Origins origins(*root, !f, results);
         const Lives lives(origins, *root, f);
         const Expr* now = with_args(m, *root, {{Marks(m, origins, lives).marked((*root)->arg(0))}});
