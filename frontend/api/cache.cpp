@@ -19,6 +19,7 @@
 
 #include "frontend/api/compile.h"
 #include "frontend/api/load_text.h"
+#include "runtime/kernels/describe_table.h"
 
 namespace weld {
 
@@ -146,11 +147,21 @@ std::string stamp_of_text(std::string_view text) {
     return fmt::format("{} {:016x}{:016x}", text.size(), hash_of(text, 3), hash_of(text, 4));
 }
 
+std::string stamp_of_description(const runtime::TableDescription& d) {
+    return fmt::format("{}{:016x}{:016x}", d.is_sniffed ? "sniffed " : "", hash_of(d.text, 1),
+                       hash_of(d.text, 2));
+}
+
+/// Of the file as it is now.
+static std::string stamp_now(const ReadFile& file) {
+    std::string text, error;
+    if (!file.is_described) return load_text(file.path, &text, &error) ? stamp_of_text(text) : "";
+    runtime::TableDescription now;
+    return runtime::describe_table(file.path, true, &now, &error) ? stamp_of_description(now) : "";
+}
+
 bool are_current(const std::vector<ReadFile>& files) {
-    return std::ranges::all_of(files, [](const ReadFile& file) {
-        std::string text, error;
-        return file.stamp == (load_text(file.path, &text, &error) ? stamp_of_text(text) : "");
-    });
+    return std::ranges::all_of(files, [](const ReadFile& file) { return file.stamp == stamp_now(file); });
 }
 
 static std::string name_in_folder(const std::string& key) {
@@ -240,6 +251,8 @@ class Reader {
 
 }  // namespace
 
+constexpr std::string_view kDescribed = "described";
+
 bool read_stored(const std::string& folder, const std::string& key, StoredProgram* stored) {
     const std::string& bytes = stored->file = contents_of(folder, name_in_folder(key));
     std::uint64_t sum;
@@ -251,7 +264,7 @@ bool read_stored(const std::string& folder, const std::string& key, StoredProgra
     stored->code.generator = in.text();
     if (in.text() != stamp_of(stored->code.generator)) return false;
     for (std::string_view path = in.text(); !path.empty(); path = in.text())
-        stored->files.push_back({std::string(path), std::string(in.text())});
+        stored->files.push_back({std::string(path), std::string(in.text()), in.text() == kDescribed});
     if (!are_current(stored->files)) return false;
     for (auto left = std::strtoul(std::string(in.text()).c_str(), nullptr, 10); left && in.good(); --left) {
         const std::string_view name = in.text();
@@ -302,7 +315,8 @@ void write_stored(const std::string& folder, const std::string& key, const Store
     const std::string stamp = stamp_of(stored.code.generator);
     if (stamp.empty()) return;
     Texts texts = {key, stored.code.generator, stamp};
-    for (const ReadFile& file : stored.files) texts.insert(texts.end(), {file.path, file.stamp});
+    for (const ReadFile& file : stored.files)
+        texts.insert(texts.end(), {file.path, file.stamp, file.is_described ? kDescribed : ""});
     const std::string num_texts = fmt::format("{}", stored.texts.size());
     texts.insert(texts.end(), {"", num_texts});
     for (const auto& [name, text] : stored.texts) texts.insert(texts.end(), {name, text});

@@ -1,8 +1,9 @@
 // Programs that were compiled before: the last ones of this process, and those that a folder keeps.
 //
-// Both go by a key of everything that the outcome depends on. A file in the folder holds its whole key, and a
-// checksum; one that is damaged, of another build or another machine counts as none. Files appear whole or
-// not at all, so processes may share a folder.
+// Both go by a key of everything that the outcome depends on, but for data files that were looked at: these
+// are looked at again. A file in the folder holds its whole key, and a checksum; one that is damaged, of
+// another build or another machine counts as none. Files appear whole or not at all, so processes may share a
+// folder.
 #pragma once
 
 #include <memory>
@@ -17,14 +18,20 @@ namespace weld {
 
 struct CompileOptions;
 class Program;
+namespace runtime {
+struct TableDescription;
+}
 
 /// A file that was read to compile a program.
 struct ReadFile {
     std::string path;
-    std::string stamp;  ///< by what was in it; empty: it could not be read
+    std::string stamp;          ///< by what was in it; empty: it could not be read
+    bool is_described = false;  ///< a data file, of which types, names and sizes count
 };
 /// The stamp of a file with this text.
 std::string stamp_of_text(std::string_view text);
+/// The stamp of a data file with this description.
+std::string stamp_of_description(const runtime::TableDescription& description);
 /// They are as they were.
 bool are_current(const std::vector<ReadFile>& files);
 

@@ -12,6 +12,7 @@
 #include "frontend/api/config.h"
 #include "frontend/api/languages.h"
 #include "frontend/api/load_text.h"
+#include "runtime/kernels/describe_table.h"
 #include "runtime/owners.h"
 #include "runtime/vecmath/vecmath.h"
 #include "weldir/ir/build.h"
@@ -156,6 +157,14 @@ class Compilation {
                         const bool good = load_text(path, text, error);
                         program_->files_.push_back({path, good ? stamp_of_text(*text) : ""});
                         return good;
+                    },
+                .describe =
+                    [this](const std::string& path, bool may_sniff, std::string* text, std::string* error) {
+                        runtime::TableDescription found;
+                        if (!runtime::describe_table(path, may_sniff, &found, error)) return false;
+                        program_->files_.push_back({path, stamp_of_description(found), true});
+                        *text = std::move(found.text);
+                        return true;
                     },
                 .before = options_.before.get(),
                 .after = options_.may_end_early || options_.is_entry ? &program_->after_ : nullptr,

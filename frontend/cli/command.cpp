@@ -289,11 +289,18 @@ class Command {
         if (options_.args.size() != params.size())
             return wrong_usage(fmt::format("the program takes {} argument{}, {} given", params.size(),
                                            params.size() == 1 ? "" : "s", options_.args.size()));
+        memory_.options.threads = settings_.threads;
+        memory_.options.account = settings_.account;
         const WeldType* type = program_->args();
         args_ = memory_.arena.allocate(std::size_t(type->size) + 1, std::size_t(type->align));
         for (std::size_t i = 0; i < params.size(); ++i) {
             void* to = static_cast<char*>(args_) + type->offsets[i];
-            const std::string error = read_argument(options_.args[i], params[i]->name, type->args[i], to);
+            std::string error;
+            try {
+                error = read_argument(options_.args[i], params[i]->name, type->args[i], to);
+            } catch (const runtime::Failure& failure) {
+                return fail(fmt::format("error: {}\n", failure.message));
+            }
             if (!error.empty())
                 return wrong_usage(fmt::format("argument {}, `{}`: {}", i + 1, params[i]->name, error));
         }

@@ -56,6 +56,13 @@ bool ArgumentMemory::read(int fd, std::string_view* bytes, std::string* error) {
     return true;
 }
 
+void ArgumentMemory::run(runtime::EntryFn entry, const void* args, const WeldType* type, void* result) {
+    runtime::Failure failure;
+    runtime::Blocks blocks;
+    if (!runtime::execute(entry, args, result, type, options, &blocks, &failure)) throw failure;
+    blocks_.push_back(std::move(blocks));
+}
+
 std::string read_file(const std::string& path, std::string_view param, const WeldType* type,
                       ArgumentMemory& memory, void* to) {
     if (path.empty()) return "expected the name of a file after `@`";

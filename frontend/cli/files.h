@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "frontend/cli/mapped_file.h"
-#include "runtime/abi/weld_abi.h"
+#include "runtime/run.h"
 #include "weldir/support/arena.h"
 
 namespace weld {
@@ -25,6 +25,7 @@ class ArgumentMemory {
     ArgumentMemory& operator=(const ArgumentMemory&) = delete;
 
     Arena arena;
+    runtime::RunOptions options;  ///< of what is read in parallel: threads, and the account of its memory
 
     /// The bytes of a file: mapped if it is a regular one, else read. False with `*error` set.
     bool open(const std::string& path, std::string_view* bytes, std::string* error);
@@ -32,7 +33,11 @@ class ArgumentMemory {
     /// What is left to read from a descriptor.
     bool read(int fd, std::string_view* bytes, std::string* error);
 
+    /// Runs `entry`, and keeps the memory that its result points to. Throws the failure if it fails.
+    void run(runtime::EntryFn entry, const void* args, const WeldType* type, void* result);
+
   private:
+    std::vector<runtime::Blocks> blocks_;
     std::vector<MappedFile> files_;
 };
 

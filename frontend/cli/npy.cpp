@@ -13,9 +13,9 @@
 #include <fmt/ranges.h>
 
 #include "frontend/api/describe.h"
-#include "frontend/api/text.h"
 #include "frontend/cli/files.h"
 #include "frontend/cli/formats.h"
+#include "weldir/support/visible.h"
 
 namespace weld {
 

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "frontend/api/describe.h"
-#include "frontend/api/text.h"
+#include "weldir/support/visible.h"
 
 namespace weld {
 
@@ -366,72 +366,12 @@ class Reader {
     Arena& memory_;
 };
 
-std::string_view trimmed(std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
-        text.remove_suffix(1);
-    return text;
-}
-
-bool equal_ignoring_case(std::string_view a, std::string_view lower) {
-    return std::ranges::equal(a, lower,
-                              [](char x, char y) { return (x >= 'A' && x <= 'Z' ? x + 32 : x) == y; });
-}
-
-template <class T>
-bool read_float_cell(std::string_view text, void* to) {
-    if (text.empty()) return store(to, std::numeric_limits<T>::quiet_NaN());
-    const bool negative = text.front() == '-';
-    if (negative || text.front() == '+') text.remove_prefix(1);
-    T value;
-    if (equal_ignoring_case(text, "nan")) value = std::numeric_limits<T>::quiet_NaN();
-    else if (equal_ignoring_case(text, "inf") || equal_ignoring_case(text, "infinity"))
-        value = std::numeric_limits<T>::infinity();
-    else {
-        if (text.empty() || !(is_digit(text.front()) || text.front() == '.')) return false;
-        const char* end = text.data() + text.size();
-        const auto [stop, error] = std::from_chars(text.data(), end, value);
-        if (stop != end) return false;
-        if (error != std::errc()) {
-            const auto rounded = nearest<T>(text);
-            if (!rounded) return false;
-            value = *rounded;
-        }
-    }
-    return store(to, negative ? -value : value);
-}
-
-bool read_bool_cell(std::string_view text, void* to) {
-    const bool yes = text == "1" || equal_ignoring_case(text, "true");
-    if (!yes && text != "0" && !equal_ignoring_case(text, "false")) return false;
-    return store(to, std::uint8_t(yes));
-}
-
-bool read_integer_cell(std::string_view text, WeldKind kind, void* to) {
-    const bool negative = text.starts_with('-');
-    if (negative || text.starts_with('+')) text.remove_prefix(1);
-    std::uint64_t magnitude = 0;
-    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), magnitude);
-    if (error != std::errc() || stop != text.data() + text.size()) return false;
-    return store_integer(kind, negative, magnitude, to);
-}
-
 }  // namespace
 
 std::string read_literal(std::string_view text, const WeldType* type, Arena& memory, void* to) {
     Reader reader(text, memory);
     if (reader.read_all(type, to)) return {};
     return std::move(reader.error);
-}
-
-std::string read_cell(std::string_view text, WeldKind type, void* to) {
-    const std::string_view cell = trimmed(text);
-    const bool read = type == kWeldBool  ? read_bool_cell(cell, to)
-                      : type == kWeldF32 ? read_float_cell<float>(cell, to)
-                      : type == kWeldF64 ? read_float_cell<double>(cell, to)
-                                         : read_integer_cell(cell, type, to);
-    if (read) return {};
-    return fmt::format("{} is not a value of type `{}`", quoted_excerpt(text), name_of(Scalar(type)));
 }
 
 }  // namespace weld

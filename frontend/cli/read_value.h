@@ -20,9 +20,4 @@ std::string no_literals_of(const WeldType* type);
 /// wrong.
 std::string read_literal(std::string_view text, const WeldType* type, Arena& memory, void* to);
 
-/// What is wrong with reading all of `text` as a number or bool of `type` (no suffixes, spaces around it are
-/// fine), as it stands in a column of a table; nothing if it went to `to`. Knows `nan`, `inf` in any case; an
-/// empty float is NaN.
-std::string read_cell(std::string_view text, WeldKind type, void* to);
-
 }  // namespace weld

@@ -32,6 +32,10 @@ struct Inputs {
     const std::vector<std::string>* allowed_functions = nullptr;
     /// The text of a file; else false, with what is wrong. Null: there are no files.
     std::function<bool(const std::string& path, std::string* text, std::string* error)> load;
+    /// What a data file holds, as a `.meta` file says it, from the file itself if it has none and
+    /// `may_sniff`; likewise, `*error` says which file is meant.
+    std::function<bool(const std::string& path, bool may_sniff, std::string* text, std::string* error)>
+        describe;
     const ImportPaths* import_paths =
         nullptr;  ///< null: scripts are searched in the folder of the importing one
 };

@@ -31,19 +31,22 @@ void lower_print(Lowering& l, const GraphNode& n) {
     l.act(fmt::format("cudf[weld_display_frame,{{}}](x, {}, err)", labels_of(x)), args, n.loc);
 }
 
+/// A file that the script has written needs no description to be compared with.
+static void read_file(Lowering& l, const GraphNode& n, std::string_view kernel, const std::string& shape) {
+    std::vector<Named> args = {{"path", n.args[0]}};
+    if (n.args.size() > 1) args.push_back({"description", n.args[1]});
+    l.define(n.results[0],
+             fmt::format("cudf[{},{}](path, {}{})", kernel, weld_name(n.results[0]->type), shape,
+                         n.args.size() > 1 ? ", description" : ""),
+             args, n.loc);
+}
 void lower_read_matrix(Lowering& l, const GraphNode& n) {
     const Value* out = n.results[0];
-    l.define(out,
-             fmt::format("cudf[weld_read_matrix,{}](path, {}, {})", weld_name(out->type),
-                         Lowering::size(out->rows, "-1L"), Lowering::size(out->columns, "-1L")),
-             {{"path", n.args[0]}}, n.loc);
+    read_file(l, n, "weld_read_matrix",
+              Lowering::size(out->rows, "-1L") + ", " + Lowering::size(out->columns, "-1L"));
 }
 void lower_read_frame(Lowering& l, const GraphNode& n) {
-    const Value* out = n.results[0];
-    l.define(out,
-             fmt::format("cudf[weld_read_frame,{}](path, {})", weld_name(out->type),
-                         Lowering::size(out->rows, "-1L")),
-             {{"path", n.args[0]}}, n.loc);
+    read_file(l, n, "weld_read_frame", Lowering::size(n.results[0]->rows, "-1L"));
 }
 void lower_open_file(Lowering& l, const GraphNode& n) {
     const std::vector<Named> args = {{"path", n.args.back()}};

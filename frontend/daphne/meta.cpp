@@ -1,12 +1,9 @@
-// `.meta` files by nlohmann::json; guessing from the rows that are seen.
+// `.meta` files by nlohmann::json.
 #include "frontend/daphne/meta.h"
 
-#include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include <fast_float/fast_float.h>
 #include <fmt/format.h>
 
 #include "weldir/support/visible.h"
@@ -15,7 +12,94 @@ namespace weld::daphne {
 
 namespace {
 
-using Json = nlohmann::json;
+/// A value of a member; of arrays and objects only that they are such.
+struct Given {
+    enum Kind { Missing, Null, Bool, Whole, Text, Array, Other } kind = Missing;
+    std::uint64_t number = 0;
+    std::string text;
+
+    bool is_there() const { return kind != Missing; }
+};
+
+struct GivenColumn {
+    bool is_object = false;
+    Given label, value_type;
+};
+
+/// All members of a description that matter, as they stand there.
+struct GivenMeta {
+    bool is_object = false;
+    Given rows, columns, non_zeros, schema, value_type, matrix_value_type, delimiter, header;
+    std::vector<GivenColumn> entries;  ///< of the schema
+};
+
+/// A handler of events: trees of nlohmann::json cannot be destroyed without memory.
+class MetaReader final : public nlohmann::json_sax<nlohmann::json> {
+  public:
+    GivenMeta meta;
+    std::string complaint;
+
+    bool null() override { return put({Given::Null}); }
+    bool boolean(bool) override { return put({Given::Bool}); }
+    bool number_integer(std::int64_t) override { return put({Given::Other}); }
+    bool number_unsigned(std::uint64_t number) override { return put({Given::Whole, number}); }
+    bool number_float(double, const std::string&) override { return put({Given::Other}); }
+    bool string(std::string& text) override { return put({Given::Text, 0, std::move(text)}); }
+    bool binary(binary_t&) override { return put({Given::Other}); }
+    bool start_object(std::size_t) override {
+        if (depth_ == 0) meta.is_object = true;
+        put({Given::Other});
+        if (depth_ == 2 && in_schema_) meta.entries.back().is_object = true;
+        return ++depth_, true;
+    }
+    bool key(std::string& name) override {
+        at_ = nullptr;
+        if (depth_ == 1) at_ = member(name);
+        else if (depth_ == 3 && in_schema_ && meta.entries.back().is_object)
+            at_ = name == "label"       ? &meta.entries.back().label
+                  : name == "valueType" ? &meta.entries.back().value_type
+                                        : nullptr;
+        return true;
+    }
+    bool end_object() override { return --depth_, true; }
+    bool start_array(std::size_t) override {
+        const bool is_schema = depth_ == 1 && at_ == &meta.schema;
+        put({Given::Array});
+        if (is_schema) in_schema_ = true, meta.entries.clear();
+        return ++depth_, true;
+    }
+    bool end_array() override {
+        in_schema_ &= --depth_ > 1;
+        return true;
+    }
+    bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& e) override {
+        complaint = fmt::format("it is no JSON: {}", visible(e.what()));
+        return false;
+    }
+
+  private:
+    /// A value begins: that of the member named last, or an entry of the schema.
+    bool put(Given value) {
+        if (depth_ == 2 && in_schema_) meta.entries.emplace_back();
+        if (at_) *at_ = std::move(value);
+        at_ = nullptr;
+        return true;
+    }
+    Given* member(std::string_view name) {
+        const std::pair<std::string_view, Given*> members[] = {
+            {"numRows", &meta.rows},          {"numCols", &meta.columns},
+            {"numNonZeros", &meta.non_zeros}, {"schema", &meta.schema},
+            {"valueType", &meta.value_type},  {"matrixValueType", &meta.matrix_value_type},
+            {"delimiter", &meta.delimiter},   {"header", &meta.header}};
+        for (const auto& [known, at] : members)
+            if (known == name) return at;
+        return nullptr;
+    }
+
+    Given* at_ = nullptr;
+    bool in_schema_ = false;
+    std::int64_t depth_ = 0;
+};
 
 /// The first of the kinds that files hold whose name is `name`.
 std::optional<ValueType> value_type(std::string_view name) {
@@ -30,145 +114,81 @@ struct Wrong {
     std::string what;
 };
 
-std::int64_t count_of(const Json& json, const char* key) {
-    if (!json.contains(key)) throw Wrong{fmt::format("`{}` is missing", key)};
-    const Json& value = json[key];
-    const bool right = value.is_number_unsigned() && value.get<std::uint64_t>() <= INT64_MAX;
-    if (!right) throw Wrong{fmt::format("`{}` is no whole number from 0 on", key)};
-    return value.get<std::int64_t>();
+std::int64_t count_of(const Given& given, std::string_view name) {
+    if (!given.is_there()) throw Wrong{fmt::format("`{}` is missing", name)};
+    if (given.kind != Given::Whole || given.number > INT64_MAX)
+        throw Wrong{fmt::format("`{}` is no whole number from 0 on", name)};
+    return std::int64_t(given.number);
 }
 
-ValueType type_of(const Json& value) {
-    if (!value.is_string()) throw Wrong{"`valueType` is no string"};
-    const auto& name = value.get_ref<const std::string&>();
-    const auto type = value_type(name);
-    if (!type) throw Wrong{fmt::format("`{}` is no value type", visible(name))};
+ValueType type_of(const Given& given) {
+    if (given.kind != Given::Text) throw Wrong{"`valueType` is no string"};
+    const auto type = value_type(given.text);
+    if (!type) throw Wrong{fmt::format("`{}` is no value type", visible(given.text))};
     return *type;
 }
 
-std::vector<Column> schema_of(const Json& json) {
-    const Json& schema = json["schema"];
-    if (!schema.is_array()) throw Wrong{"`schema` is no array"};
+std::vector<Column> schema_of(const GivenMeta& given) {
+    if (given.schema.kind != Given::Array) throw Wrong{"`schema` is no array"};
     std::vector<Column> columns;
-    for (const Json& entry : schema) {
-        if (!entry.is_object() || !entry.contains("label") || !entry["label"].is_string())
+    for (const auto& [is_object, label, own] : given.entries) {
+        if (!is_object || label.kind != Given::Text)
             throw Wrong{fmt::format("entry {} of `schema` has no label", columns.size())};
-        const bool own = entry.contains("valueType") && entry["valueType"] != "";
-        if (!own && !json.contains("valueType"))
+        const bool has_own = own.is_there() && !(own.kind == Given::Text && own.text.empty());
+        if (!has_own && !given.value_type.is_there())
             throw Wrong{fmt::format("entry {} of `schema` has no value type", columns.size())};
-        columns.push_back(
-            {entry["label"].get<std::string>(), type_of(own ? entry["valueType"] : json["valueType"])});
+        columns.push_back({label.text, type_of(has_own ? own : given.value_type)});
     }
     return columns;
 }
 
-Meta meta_of(const Json& json) {
-    if (!json.is_object()) throw Wrong{"it is no JSON object"};
+/// What says how a CSV file is written.
+void check_form(const GivenMeta& given) {
+    const Given& d = given.delimiter;
+    const bool can_stand_between = d.kind == Given::Text && d.text.size() == 1 &&
+                                   std::string_view("\"\n\r").find(d.text[0]) == std::string_view::npos;
+    if (d.is_there() && !can_stand_between)
+        throw Wrong{"`delimiter` is no single character that can stand between fields"};
+    if (given.header.is_there() && given.header.kind != Given::Bool)
+        throw Wrong{"`header` is no truth value"};
+}
+
+Meta meta_of(const GivenMeta& given) {
+    if (!given.is_object) throw Wrong{"it is no JSON object"};
     Meta meta;
-    meta.rows = count_of(json, "numRows");
-    meta.num_columns = count_of(json, "numCols");
-    if (json.contains("numNonZeros")) meta.non_zeros = count_of(json, "numNonZeros");
-    if (json.contains("schema")) {
-        meta.columns = schema_of(json);
+    meta.rows = given.rows.kind == Given::Null ? -1 : count_of(given.rows, "numRows");
+    meta.num_columns = count_of(given.columns, "numCols");
+    if (given.non_zeros.is_there()) meta.non_zeros = count_of(given.non_zeros, "numNonZeros");
+    if (given.schema.is_there()) {
+        meta.columns = schema_of(given);
         if (std::int64_t(meta.columns.size()) != meta.num_columns)
             throw Wrong{fmt::format("`schema` has {} entries, but `numCols` is {}", meta.columns.size(),
                                     meta.num_columns)};
         if (meta.has_schema()) meta.value = meta.columns[0].value;
-    } else if (json.contains("valueType")) {
-        meta.value = type_of(json["valueType"]);
+    } else if (given.value_type.is_there()) {
+        meta.value = type_of(given.value_type);
     } else {
         throw Wrong{"`valueType` and `schema` are missing"};
     }
+    if (given.matrix_value_type.is_there()) meta.value = type_of(given.matrix_value_type);
+    check_form(given);
     return meta;
-}
-
-// ---- guessing
-
-using Row = std::vector<std::string>;
-
-/// The rows of a text whose quotes are closed; the last one only if it has an end, or `is_whole`.
-std::vector<Row> rows_of(std::string_view text, char delimiter, bool is_whole) {
-    std::vector<Row> rows;
-    Row row(1);
-    bool in_quotes = false;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const char c = text[i];
-        if (c == '"' && (in_quotes || row.back().empty())) in_quotes = !in_quotes;
-        else if (!in_quotes && c == delimiter) row.emplace_back();
-        else if (!in_quotes && c == '\n') rows.push_back(std::exchange(row, Row(1)));
-        else if (c != '\r' || in_quotes) row.back() += c;
-    }
-    if (is_whole && !in_quotes && row != Row(1)) rows.push_back(row);
-    std::erase(rows, Row(1));
-    return rows;
-}
-
-/// The most special type whose numbers all of `text` is one of.
-ValueType type_of_cell(std::string_view text) {
-    const auto blank = [](char c) { return c == ' ' || c == '\t'; };
-    while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-    while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-    if (text.starts_with('+')) text.remove_prefix(1);
-    const char *begin = text.data(), *end = begin + text.size();
-    std::int64_t whole;
-    if (const auto found = std::from_chars(begin, end, whole); found.ec == std::errc() && found.ptr == end)
-        return ValueType::Si64;
-    double number;
-    const auto found = fast_float::from_chars(begin, end, number);
-    return found.ec == std::errc() && found.ptr == end ? ValueType::F64 : ValueType::Str;
-}
-
-/// In how many cells the rows agree, if they have several; else 1.
-std::size_t width(const std::vector<Row>& rows) {
-    const bool same = std::ranges::all_of(rows, [&](const Row& r) { return r.size() == rows[0].size(); });
-    return rows.empty() || !same ? 1 : rows[0].size();
 }
 
 }  // namespace
 
 std::optional<Meta> read_meta(std::string_view text, std::string* error) {
+    MetaReader reader;
+    if (!nlohmann::json::sax_parse(text, &reader)) {
+        *error = std::move(reader.complaint);
+        return {};
+    }
     try {
-        return meta_of(Json::parse(text));
+        return meta_of(reader.meta);
     } catch (const Wrong& wrong) {
         *error = wrong.what;
-    } catch (const Json::exception& e) {
-        *error = fmt::format("it is no JSON: {}", visible(e.what()));
     }
     return {};
-}
-
-std::optional<Meta> sniff_csv(std::string_view text, bool is_whole) {
-    if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-    Meta meta;
-    std::vector<Row> rows = rows_of(text, ',', is_whole);
-    for (const char delimiter : {';', '\t', '|'}) {
-        std::vector<Row> other = rows_of(text, delimiter, is_whole);
-        if (width(other) <= width(rows)) continue;
-        rows = std::move(other);
-        meta.delimiter = delimiter;
-    }
-    if (rows.empty()) return {};
-    meta.num_columns = std::int64_t(rows[0].size());
-    std::vector<ValueType> with_first, others;
-    for (std::size_t j = 0; j < rows[0].size(); ++j) {
-        ValueType type = ValueType::Si64;  // empty cells are missing numbers, which si64 has not
-        for (std::size_t i = 1; i < rows.size(); ++i)
-            if (j < rows[i].size())
-                type = std::max(type, rows[i][j].empty() ? ValueType::F64 : type_of_cell(rows[i][j]));
-        others.push_back(type);
-        with_first.push_back(std::max(rows.size() > 1 ? type : ValueType::Si64, type_of_cell(rows[0][j])));
-    }
-    // A row of names: texts only, at least one of them above numbers; or there is nothing else.
-    const bool texts = std::ranges::all_of(
-        rows[0], [](const std::string& cell) { return type_of_cell(cell) == ValueType::Str; });
-    meta.has_header = texts && rows.size() > 1 && std::ranges::find_if(others, [](ValueType v) {
-                                                      return v != ValueType::Str;
-                                                  }) != others.end();
-    const std::vector<ValueType>& types = meta.has_header ? others : with_first;
-    for (std::size_t j = 0; j < types.size(); ++j)
-        meta.columns.push_back({meta.has_header ? rows[0][j] : fmt::format("col_{}", j), types[j]});
-    meta.value = *std::ranges::max_element(types);
-    return meta;
 }
 
 }  // namespace weld::daphne

@@ -1,8 +1,10 @@
-// Files: what stands in them is known before the run from `FILE.meta`.
+// Files: what stands in them is known before the run, from `FILE.meta` or their first bytes.
 #include <algorithm>
+#include <set>
 
 #include "frontend/daphne/meta.h"
 #include "frontend/daphne/rules.h"
+#include "weldir/support/visible.h"
 
 namespace weld::daphne {
 
@@ -15,34 +17,68 @@ static bool is_allowed(Call& c, std::string_view kernel) {
     return false;
 }
 
-static std::optional<Meta> meta_of(Call& c, const std::string& path) {
-    std::string text, why = "there are no files";
-    const auto& load = c.checker.inputs().load;
-    if (!load || !load(path + ".meta", &text, &why)) {
-        c.wrong(0, "cannot read `{}.meta`, which says what `{}` holds: {}", path, path, why);
+/// What describes the file at `path`; its text becomes an argument of the call: the run compares.
+static std::optional<Meta> meta_of(Call& c, const std::string& path, bool may_sniff) {
+    Constant text{.value = ValueType::Str};
+    std::string why = "there are no files";
+    const auto& describe = c.checker.inputs().describe;
+    if (!describe || !describe(path, may_sniff, &text.text, &why)) {
+        c.wrong(0, "{}", why);
         return std::nullopt;
     }
-    std::optional<Meta> meta = read_meta(text, &why);
-    if (!meta) c.wrong(0, "`{}.meta`: {}", path, why);
+    std::optional<Meta> meta = read_meta(text.text, &why);
+    if (!meta) c.wrong(0, "`{}.meta`: {}", visible(path), why);
+    else c.args.push_back(c.checker.constant(text, c.loc));
     return meta;
 }
+
+/// Whether the file itself may say what it holds.
+static std::optional<bool> sniffs(Call& c) {
+    if (!c.has(1)) return false;
+    if (!c.want_bool(1)) return std::nullopt;
+    if (c[1]->constant) return c[1]->constant->integer != 0;
+    c.checker.unknown(c.places[1], "`sniff` of `{}` has to be known before the run", c.builtin.name);
+    return std::nullopt;
+}
+
+static bool has_equal_labels(Call& c, const std::string& path, bool may_sniff, const Type& frame) {
+    std::set<std::string_view> labels;
+    for (const Column& column : frame.columns) {
+        if (labels.insert(column.label).second) continue;
+        const std::string name = quoted_excerpt(column.label);
+        if (may_sniff)
+            c.wrong(0, "two columns of `{}` are called {}; a `.meta` can name them", visible(path), name);
+        else c.wrong(0, "`{}.meta`: a frame cannot have two columns {}", visible(path), name);
+        return true;
+    }
+    return false;
+}
+
+/// Paths that end in the same name may lead to one file.
+static std::string_view last_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 /// What the file named by the first argument holds; as it was written before, or as its description says.
 static bool described(Call& c, bool is_frame) {
     const auto path = c.known_text(0);
-    if (!path) return false;
+    const auto may_sniff = sniffs(c);
+    if (!path || !may_sniff) return false;
+    c.args.resize(1);
     Checker::Effects& effects = c.checker.effects;
     effects.read = true;
     if (const auto at = effects.written.find(*path); at != effects.written.end())
         if (const Value* v = at->second; v && v->type.is_frame() == is_frame)
             return c.give(v->type, v->rows, v->columns), true;
     for (const Checker::Effects* e = &effects; e; e = e->around)
-        if (c.checker.can_stop() && (e->wrote_others || e->written.contains(*path))) {
-            c.checker.unknown(
-                c.loc, "what `{}` holds has to be known before the run, but the script writes it", *path);
+        if (c.checker.can_stop() &&
+            (e->wrote_others || std::ranges::any_of(e->written, [&](const auto& written) {
+                 return last_name(written.first) == last_name(*path);
+             }))) {
+            c.checker.unknown(c.loc,
+                              "what `{}` holds has to be known before the run, but the script writes it",
+                              visible(*path));
             return false;
         }
-    const std::optional<Meta> meta = meta_of(c, *path);
+    const std::optional<Meta> meta = meta_of(c, *path, *may_sniff);
     if (!meta) return false;
     auto dim = [&](std::int64_t n) { return n < 0 ? c.checker.graph().fresh_dim() : Dim{n, 0}; };
     if (!is_frame) {
@@ -54,10 +90,7 @@ static bool described(Call& c, bool is_frame) {
     Type type = Type::frame(meta->columns);
     for (std::int64_t i = 0; !meta->has_schema() && i < meta->num_columns; ++i)
         type.columns.push_back({"col_" + std::to_string(i), meta->value});
-    for (auto one = type.columns.begin(); one != type.columns.end(); ++one)
-        if (std::find_if(type.columns.begin(), one, [&](const Column& o) { return o.label == one->label; }) !=
-            one)
-            return c.wrong(0, "`{}.meta`: a frame cannot have two columns `{}`", *path, one->label);
+    if (has_equal_labels(c, *path, *may_sniff, type)) return false;
     c.give(type, dim(meta->rows), {std::int64_t(type.columns.size()), 0});
     return true;
 }
@@ -99,8 +132,14 @@ bool rule_write(Call& c) {
     if (c.builtin.name == "writeMatrix" && !c.want_matrix(0)) return false;
     if (!is_allowed(c, c[0]->type.is_frame() ? "weld_write_frame" : "weld_write_matrix")) return false;
     Checker::Effects& effects = c.checker.effects;
-    if (c[1]->constant) effects.written[c[1]->constant->text] = c[0];
-    else effects.wrote_others = true;
+    if (c[1]->constant) {
+        const std::string& path = c[1]->constant->text;
+        for (auto& [other, value] : effects.written)
+            if (last_name(other) == last_name(path)) value = nullptr;
+        effects.written[path] = c[0];
+    } else {
+        effects.wrote_others = true;
+    }
     c.checker.count_write();
     c.act();
     return true;

@@ -32,9 +32,14 @@ struct ReadOptions {
     bool select_matrix_repr = false;
     /// Where scripts find what they import, beside their own folder; null: nowhere.
     const ImportPaths* import_paths = nullptr;
-    /// Reads the text of a file (what a script imports, what describes its data). Else false, with what is
+    /// Reads the text of a file that a script imports. Else false, with what is
     /// wrong: "no such file". Relative paths are those of the process. Null: there are no files.
     std::function<bool(const std::string& path, std::string* text, std::string* error)> load;
+    /// What the file with a matrix or a frame at a path holds, as a `.meta` file says it; from there, or, if
+    /// it has none and `may_sniff`, from its first bytes. Else false, with what is wrong with which file.
+    /// Null: there are no files.
+    std::function<bool(const std::string& path, bool may_sniff, std::string* text, std::string* error)>
+        describe;
     /// For languages whose programs go on in others (frontend/api/languages.def): what the one before has
     /// left; null if this is the first one.
     const Environment* before = nullptr;

@@ -3,21 +3,35 @@
 // beside them.
 #include "runtime/kernels/files.h"
 
-#include <cerrno>
-#include <cstring>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "runtime/io/new_files.h"
+#include "runtime/io/open_file.h"
+#include "runtime/kernels/describe_table.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
 #include "weldir/support/visible.h"
 
 namespace weld::runtime {
+
+std::string_view value_type(WeldKind cell) {
+    switch (cell) {
+        case kWeldI8: return "si8";
+        case kWeldI16:
+        case kWeldI32: return "si32";
+        case kWeldI64: return "si64";
+        case kWeldBool:
+        case kWeldU8: return "ui8";
+        case kWeldU16:
+        case kWeldU32: return "ui32";
+        case kWeldU64: return "ui64";
+        case kWeldF32: return "f32";
+        case kWeldF64: return "f64";
+        default: return "str";
+    }
+}
+std::string_view value_type(const WeldType* cell) { return value_type(WeldKind(cell->kind)); }
 
 std::int32_t fail_file(Task* task, const WeldCall* call, const TableFile& file, std::string_view what) {
     return fail_call(task, call, "`{}`: {}", visible(file.path), what);
@@ -36,52 +50,19 @@ namespace {
 
 // ---- reading
 
-/// A descriptor for reading.
-class OpenFile {
-  public:
-    explicit OpenFile(const std::string& path)
-        : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)) {}
-    ~OpenFile() {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    OpenFile(const OpenFile&) = delete;
-    OpenFile& operator=(const OpenFile&) = delete;
-    int fd() const { return fd_; }
-
-  private:
-    int fd_;
-};
-
-/// Reads bytes [at, at + size) of a file to `to`; nothing, or what is wrong.
-std::string read_at(int fd, char* to, std::int64_t at, std::int64_t size) {
-    while (size > 0) {
-        const ssize_t n = ::pread(fd, to, std::size_t(size), at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return std::strerror(errno);
-        if (n == 0) return "it became shorter while it was read";
-        to += n;
-        at += n;
-        size -= n;
-    }
-    return {};
-}
-
 /// All bytes of a file. Status.
 std::int32_t load(Task* task, const WeldCall* call, TableFile& file) {
     const OpenFile open(file.path);
-    struct stat about;
-    if (open.fd() < 0 || ::fstat(open.fd(), &about) != 0)
-        return fail_file(task, call, file, std::strerror(errno));
-    if (!S_ISREG(about.st_mode)) return fail_file(task, call, file, "it is no regular file");
-    char* to = allocate_array<char>(task, about.st_size, call->loc);
+    if (open.error()) return fail_file(task, call, file, open.complaint());
+    char* to = allocate_array<char>(task, open.size(), call->loc);
     if (!to) return kFailed;
-    file.bytes = {to, std::size_t(about.st_size)};
+    file.bytes = {to, std::size_t(open.size())};
     constexpr std::int64_t each = 4 << 20;
-    return run_parts(task, (about.st_size + each - 1) / each, true, call->loc,
+    return run_parts(task, (open.size() + each - 1) / each, true, call->loc,
                      [&](Task* t, int, std::int64_t i) -> std::int32_t {
                          const std::int64_t at = i * each,
-                                            size = std::min<std::int64_t>(each, about.st_size - at);
-                         const std::string wrong = read_at(open.fd(), to + at, at, size);
+                                            size = std::min<std::int64_t>(each, open.size() - at);
+                         const std::string wrong = open.read(to + at, at, size);
                          return wrong.empty() ? t->check_stop(call->loc) : fail_file(t, call, file, wrong);
                      });
 }
@@ -90,47 +71,80 @@ std::int32_t check_path(Task* task, const WeldCall* call, const std::string& pat
     return path.find('\0') == path.npos ? kOk : fail_call(task, call, "a path with a byte 0");
 }
 
-std::int32_t read_table(Task* task, const WeldCall* call, TableFile& file) {
-    if (check_path(task, call, file.path)) return kFailed;
-    if (file.path.ends_with(".csv")) return load(task, call, file) || read_csv_table(task, call, file);
-    if (file.path.ends_with(".mtx")) return load(task, call, file) || read_matrix_market(task, call, file);
-    if (file.path.ends_with(".dbdf")) return load(task, call, file) || read_binary_table(task, call, file);
-    if (file.path.ends_with(".parquet")) return fail_file(task, call, file, "this build cannot read Parquet");
-    return fail_file(task, call, file, "files end in `.csv`, `.mtx` or `.dbdf`");
+/// What the file holds has to be what `wanted` says, a description. Status.
+std::int32_t check_description(Task* task, const WeldCall* call, TableFile& file, std::string_view wanted) {
+    TableDescription found;
+    std::string error;
+    if (!describe_table(file.path, file.bytes, &found, &error)) return fail_call(task, call, "{}", error);
+    if (found.text != wanted)
+        return fail_file(
+            task, call, file,
+            fmt::format("{} is not what it was when the program was compiled",
+                        found.is_sniffed ? "what its beginning says of names and types" : "its `.meta`"));
+    file.delimiter = found.delimiter;
+    file.has_header = found.has_header;
+    file.is_sniffed = found.is_sniffed;
+    return kOk;
 }
 
-/// What the arguments of both kinds of call say: (path, rows, columns or -1 [, delimiter, header]).
+std::int32_t read_table(Task* task, const WeldCall* call, TableFile& file,
+                        std::optional<std::string_view> description) {
+    if (check_path(task, call, file.path)) return kFailed;
+    using Read = std::int32_t(Task*, const WeldCall*, const TableFile&);
+    Read* read = nullptr;
+    if (file.path.ends_with(".csv")) read = read_csv_table;
+    else if (file.path.ends_with(".mtx")) read = read_matrix_market;
+    else if (file.path.ends_with(".dbdf")) read = read_binary_table;
+    else if (file.path.ends_with(".parquet"))
+        return fail_file(task, call, file, "this build cannot read Parquet");
+    else return fail_file(task, call, file, "files end in `.csv`, `.mtx` or `.dbdf`");
+    if (load(task, call, file)) return kFailed;
+    if (description && check_description(task, call, file, *description)) return kFailed;
+    if (std::string_view("\"\n\r").find(file.delimiter) != std::string_view::npos)
+        return fail_file(task, call, file, "quotes and ends of lines are no delimiters");
+    return read(task, call, file);
+}
+
+/// What the arguments of both kinds of call say: (path, rows, columns or -1), and then maybe a description,
+/// or (delimiter, header).
 TableFile wanted_file(const WeldCall* call, int shape_args) {
     TableFile file{.path = std::string(text_of(argument<WeldVec>(call, 0))),
                    .bytes = {},
                    .rows = argument<std::int64_t>(call, 1),
                    .columns = shape_args > 1 ? argument<std::int64_t>(call, 2) : -1,
                    .make = {}};
-    if (call->num_args > shape_args + 1) {
+    if (call->num_args == shape_args + 3) {
         file.delimiter = argument<char>(call, shape_args + 1);
         file.has_header = argument<Bool>(call, shape_args + 2);
     }
     return file;
 }
 
+std::optional<std::string_view> description_of(const WeldCall* call, int shape_args) {
+    if (call->num_args != shape_args + 2) return {};
+    return text_of(argument<WeldVec>(call, shape_args + 1));
+}
+
 std::int32_t read_matrix(Task* task, const WeldCall* call, Matrix* to) {
     TableFile file = wanted_file(call, 2);
     const WeldType* cell = call->types[0];
+    *to = {};
     file.make = [&](std::int64_t rows, std::int64_t columns) -> std::vector<TableColumn> {
         std::int64_t size;
         if (__builtin_mul_overflow(rows, columns, &size)) {
             task->fail_memory(call->loc, Shortage::Limit);
             return {};
         }
+        release(task, to->cells.data);  // if rows had to be counted again
         char* data = static_cast<char*>(allocate_array(task, size, cell->size, call->loc));
         if (!data) return {};
         *to = {{data, size}, rows, columns};
         std::vector<TableColumn> all;
         for (std::int64_t j = 0; j < columns; ++j)
-            all.push_back({cell, data + j * cell->size, columns * cell->size});
+            all.push_back({cell, data + j * cell->size, columns * cell->size, j});
         return all;
     };
-    if (read_table(task, call, file)) return kFailed;
+    if (read_table(task, call, file, description_of(call, 2))) return kFailed;
     if (cell->kind != kWeldVec) release(task, const_cast<char*>(file.bytes.data()));
     return kOk;
 }
@@ -146,43 +160,24 @@ std::int32_t read_frame(Task* task, const WeldCall* call, char* to) {
             char* data = static_cast<char*>(allocate_array(task, rows, cell->size, call->loc));
             if (!data) return std::vector<TableColumn>();
             *reinterpret_cast<WeldVec*>(to + type->offsets[j]) = {data, rows};
-            all.push_back({cell, data, cell->size});
+            all.push_back({cell, data, cell->size, j});
         }
         *reinterpret_cast<std::int64_t*>(to + type->size) = rows;
         return all;
     };
-    return read_table(task, call, file);
+    return read_table(task, call, file, description_of(call, 1));
 }
 
 // ---- writing
 
-std::string_view value_type(const WeldType* cell) {
-    switch (cell->kind) {
-        case kWeldI8: return "si8";
-        case kWeldI16:
-        case kWeldI32: return "si32";
-        case kWeldI64: return "si64";
-        case kWeldBool:
-        case kWeldU8: return "ui8";
-        case kWeldU16:
-        case kWeldU32: return "ui32";
-        case kWeldU64: return "ui64";
-        case kWeldF32: return "f32";
-        case kWeldF64: return "f64";
-        default: return "str";
-    }
-}
-
 /// The text of the file's `.meta`. `labels`: null for a matrix.
 std::string description(const std::vector<TableColumn>& columns, std::int64_t rows, const WeldVec* labels,
                         const WeldType* cell) {
-    nlohmann::json meta = {{"numRows", rows}, {"numCols", columns.size()}};
-    if (!labels) meta["valueType"] = value_type(cell);
-    else meta["schema"] = nlohmann::json::array();
-    for (std::size_t i = 0; labels && i < columns.size(); ++i)
-        meta["schema"].push_back(
-            {{"label", label(*labels, std::int64_t(i))}, {"valueType", value_type(columns[i].cell)}});
-    return meta.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    if (!labels) return describe_matrix(rows, std::int64_t(columns.size()), value_type(cell)) + "\n";
+    std::vector<LabelledType> all;
+    for (std::size_t i = 0; i < columns.size(); ++i)
+        all.push_back({label(*labels, std::int64_t(i)), value_type(columns[i].cell)});
+    return describe_frame(rows, all) + "\n";
 }
 
 /// Writes the table and its `.meta` to the path that is argument `number`. Status.
@@ -222,9 +217,8 @@ WELD_KERNEL_BODY(weld_kernel_read_matrix) { return read_matrix(task, call, stati
 WELD_KERNEL_BODY(weld_kernel_read_open) {
     const std::string path(text_of(argument<WeldVec>(call, 0)));
     if (check_path(task, call, path)) return kFailed;
-    const OpenFile open(path);
-    return open.fd() >= 0 ? kOk
-                          : fail_call(task, call, "`{}`: {}", weld::visible(path), std::strerror(errno));
+    const weld::OpenFile open(path);
+    return open.error() ? fail_call(task, call, "`{}`: {}", weld::visible(path), open.complaint()) : kOk;
 }
 
 WELD_KERNEL_BODY(weld_kernel_read_frame) { return read_frame(task, call, static_cast<char*>(result)); }

@@ -10,18 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/csv/read.h"
+#include "runtime/csv/sniff.h"
 #include "runtime/io/writer.h"
 #include "runtime/kernels/cells.h"
 
 namespace weld::runtime {
-
-struct TableColumn {
-    const WeldType* cell;
-    char* data;
-    std::int64_t stride;  ///< bytes from one row to the next
-
-    void* at(std::int64_t row) const { return data + row * stride; }
-};
 
 struct TableFile {
     std::string path;
@@ -29,9 +23,14 @@ struct TableFile {
     std::int64_t rows, columns;
     char delimiter = ',';
     bool has_header = false;
+    bool is_sniffed = false;  ///< nothing but its first rows says what it holds: each cell is looked at
     /// Makes columns of so many rows; empty after recording the failure.
     std::function<std::vector<TableColumn>(std::int64_t rows, std::int64_t columns)> make;
 };
+
+/// As `.meta` files call it: `si64`.
+std::string_view value_type(const WeldType* cell);
+std::string_view value_type(WeldKind cell);
 
 /// Fails with what is wrong with the file. Status.
 std::int32_t fail_file(Task* task, const WeldCall* call, const TableFile& file, std::string_view what);
@@ -47,10 +46,5 @@ std::int32_t read_binary_table(Task* task, const WeldCall* call, const TableFile
 // Each writes one, as long as the output takes more.
 void write_csv_table(const std::vector<TableColumn>& columns, std::int64_t rows, Writer& out);
 void write_binary_table(const std::vector<TableColumn>& columns, std::int64_t rows, Writer& out);
-
-/// The number that a text begins with, after white space, rounded or cut as C casts do; NaN or 0 if it begins
-/// with none. T: a number or Bool.
-template <class T>
-T lenient_number(std::string_view text);
 
 }  // namespace weld::runtime

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "runtime/csv/cell.h"
+#include "runtime/kernels/describe_table.h"
 #include "runtime/kernels/files.h"
 #include "runtime/parallel.h"
 
@@ -40,46 +42,34 @@ std::int32_t with_numbers(Task* task, const WeldCall* call, const TableFile& fil
 
 // ---- Matrix Market
 
-class MatrixMarket {
+/// What stands before the entries.
+class MarketHead {
   public:
-    MatrixMarket(Task* task, const WeldCall* call, const TableFile& file)
-        : task_(task), call_(call), file_(file), rest_(file.bytes) {}
+    explicit MarketHead(std::string_view text) : rest(text) {}
 
-    template <class T>
-    std::int32_t read() {
-        if (!read_banner()) return fail("its first line is not one of a Matrix Market file of numbers");
-        while (rest_.starts_with('%') || rest_.starts_with('\n') || rest_.starts_with("\r\n")) skip_line();
-        std::int64_t rows, columns, count = 0;
-        if (!take(&rows) || !take(&columns) || (!is_array_ && !take(&count)) || rows <= 0 || columns <= 0 ||
+    /// Reads it; false with `wrong` saying why it is none.
+    bool read() {
+        wrong = "its first line is not one of a Matrix Market file of numbers";
+        if (!read_banner()) return false;
+        while (rest.starts_with('%') || rest.starts_with('\n') || rest.starts_with("\r\n")) skip_line();
+        wrong = "its shape is missing or wrong";
+        if (!take(&rows) || !take(&columns) || (!is_array && !take(&count)) || rows <= 0 || columns <= 0 ||
             count < 0)
-            return fail("its shape is missing or wrong");
-        if (!is_general() && rows != columns) return fail("it is to be symmetric, but not square");
-        if (check_table(task_, call_, file_, rows, columns)) return kFailed;
-        cells_ = zeros(task_, call_, file_, rows, columns);
-        if (cells_.empty()) return kFailed;
-        return is_array_ ? read_array<T>(rows, columns) : read_entries<T>(rows, columns, count);
+            return false;
+        wrong = "it is to be symmetric, but not square";
+        return is_general() || rows == columns;
     }
 
-  private:
-    std::int32_t fail(std::string_view what) const { return fail_file(task_, call_, file_, what); }
-    bool is_general() const { return symmetry_ == "general"; }
-
-    void skip_line() { rest_.remove_prefix(std::min(rest_.find('\n'), rest_.size() - 1) + 1); }
+    bool is_general() const { return symmetry == "general"; }
 
     std::string_view word() {
-        while (!rest_.empty() && std::isspace(static_cast<unsigned char>(rest_[0]))) rest_.remove_prefix(1);
+        while (!rest.empty() && std::isspace(static_cast<unsigned char>(rest[0]))) rest.remove_prefix(1);
         std::size_t size = 0;
-        while (size < rest_.size() && !std::isspace(static_cast<unsigned char>(rest_[size]))) ++size;
-        const std::string_view found = rest_.substr(0, size);
-        rest_.remove_prefix(size);
+        while (size < rest.size() && !std::isspace(static_cast<unsigned char>(rest[size]))) ++size;
+        const std::string_view found = rest.substr(0, size);
+        rest.remove_prefix(size);
         return found;
     }
-    std::string lower_word() {
-        std::string text(word());
-        for (char& c : text) c = char(std::tolower(static_cast<unsigned char>(c)));
-        return text;
-    }
-
     template <class T>
     bool take(T* value) {
         const std::string_view text = word();
@@ -87,24 +77,57 @@ class MatrixMarket {
         return !text.empty();
     }
 
+    std::string_view rest, wrong;
+    std::string symmetry;
+    bool is_array = false, is_pattern = false, is_integer = false;
+    std::int64_t rows = 0, columns = 0, count = 0;
+
+  private:
+    void skip_line() { rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1); }
+
+    std::string lower_word() {
+        std::string text(word());
+        for (char& c : text) c = char(std::tolower(static_cast<unsigned char>(c)));
+        return text;
+    }
+
     bool read_banner() {
         if (lower_word() != "%%matrixmarket" || lower_word() != "matrix") return false;
         const std::string format = lower_word(), field = lower_word();
-        symmetry_ = lower_word();
+        symmetry = lower_word();
         skip_line();
-        is_array_ = format == "array";
-        is_pattern_ = field == "pattern";
-        const bool known =
-            field == "real" || field == "integer" || field == "double" || (is_pattern_ && !is_array_);
-        return known && (is_array_ || format == "coordinate") &&
-               (is_general() || symmetry_ == "symmetric" || symmetry_ == "skew-symmetric");
+        is_array = format == "array";
+        is_pattern = field == "pattern";
+        is_integer = field == "integer";
+        const bool known = field == "real" || is_integer || field == "double" || (is_pattern && !is_array);
+        return known && (is_array || format == "coordinate") &&
+               (is_general() || symmetry == "symmetric" || symmetry == "skew-symmetric");
     }
+};
+
+class MatrixMarket {
+  public:
+    MatrixMarket(Task* task, const WeldCall* call, const TableFile& file)
+        : task_(task), call_(call), file_(file), head_(file.bytes) {}
+
+    template <class T>
+    std::int32_t read() {
+        if (!head_.read()) return fail(head_.wrong);
+        const std::int64_t rows = head_.rows, columns = head_.columns;
+        if (check_table(task_, call_, file_, rows, columns)) return kFailed;
+        cells_ = zeros(task_, call_, file_, rows, columns);
+        if (cells_.empty()) return kFailed;
+        return head_.is_array ? read_array<T>(rows, columns) : read_entries<T>(rows, columns, head_.count);
+    }
+
+  private:
+    std::int32_t fail(std::string_view what) const { return fail_file(task_, call_, file_, what); }
 
     template <class T>
     void put(std::int64_t row, std::int64_t column, T value) {
         set(cells_, row, column, value);
-        if (!is_general() && row != column)
-            set(cells_, column, row, symmetry_ == "symmetric" ? value : T(T(0) - value));
+        if (!head_.is_general() && row != column)
+            set(cells_, column, row, head_.symmetry == "symmetric" ? value : T(T(0) - value));
     }
 
     template <class T>
@@ -114,7 +137,8 @@ class MatrixMarket {
                 for (std::int64_t i = from; i < to; ++i) {
                     std::int64_t row, column;
                     T value = 1;
-                    if (!take(&row) || !take(&column) || (!is_pattern_ && !take(&value)))
+                    if (!head_.take(&row) || !head_.take(&column) ||
+                        (!head_.is_pattern && !head_.take(&value)))
                         return fail(fmt::format("it has {} of {} entries", i, count));
                     if (row < 1 || row > rows || column < 1 || column > columns)
                         return fail(
@@ -131,12 +155,12 @@ class MatrixMarket {
         return in_strips<64>(task_, 0, columns, call_->loc,
                              [&](std::int64_t from, std::int64_t to) -> std::int32_t {
                                  for (std::int64_t j = from; j < to; ++j)
-                                     for (std::int64_t i = is_general()               ? 0
-                                                           : symmetry_ == "symmetric" ? j
-                                                                                      : j + 1;
+                                     for (std::int64_t i = head_.is_general()              ? 0
+                                                           : head_.symmetry == "symmetric" ? j
+                                                                                           : j + 1;
                                           i < rows; ++i) {
                                          T value = 0;
-                                         if (!take(&value)) return fail("it has too few numbers");
+                                         if (!head_.take(&value)) return fail("it has too few numbers");
                                          put(i, j, value);
                                      }
                                  return kOk;
@@ -146,9 +170,7 @@ class MatrixMarket {
     Task* task_;
     const WeldCall* call_;
     const TableFile& file_;
-    std::string_view rest_;
-    std::string symmetry_;
-    bool is_array_ = false, is_pattern_ = false;
+    MarketHead head_;
     std::vector<TableColumn> cells_;
 };
 
@@ -257,6 +279,30 @@ std::int32_t read_matrix_market(Task* task, const WeldCall* call, const TableFil
 
 std::int32_t read_binary_table(Task* task, const WeldCall* call, const TableFile& file) {
     return with_numbers(task, call, file, [&]<class T>() { return BinaryTable(task, call, file).read<T>(); });
+}
+
+bool describe_matrix_market(std::string_view bytes, std::string* text, std::string* error) {
+    MarketHead head(bytes);
+    if (!head.read()) return *error = head.wrong, false;
+    *text = describe_matrix(head.rows, head.columns, head.is_integer ? "si64" : "f64");
+    return true;
+}
+
+bool describe_binary_table(std::string_view bytes, std::string* text, std::string* error) {
+    std::int64_t rows, columns;
+    constexpr std::size_t head = 2 + 2 * sizeof rows + 1;
+    if (bytes.size() < head || bytes[0] != kVersion)
+        return *error = "it doesn't begin as a file of the binary format does", false;
+    if (bytes[1] != kDense) return *error = "it holds no dense matrix", false;
+    constexpr std::string_view types[] = {"ui8", "", "ui32", "ui64", "si8", "", "si32", "si64", "f32", "f64"};
+    const std::size_t type = static_cast<std::uint8_t>(bytes[head - 1]) - std::size_t(1);
+    if (type >= std::size(types) || types[type].empty())
+        return *error = "its cells have a type that scripts have not", false;
+    std::memcpy(&rows, bytes.data() + 2, sizeof rows);
+    std::memcpy(&columns, bytes.data() + 2 + sizeof rows, sizeof columns);
+    if (rows <= 0 || columns <= 0) return *error = "its shape is wrong", false;
+    *text = describe_matrix(rows, columns, types[type]);
+    return true;
 }
 
 /// In blocks of whole rows.

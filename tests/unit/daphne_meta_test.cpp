@@ -1,4 +1,4 @@
-// What `.meta` files say, and what is guessed without one.
+// What `.meta` files say.
 #include "frontend/daphne/meta.h"
 
 #include <doctest/doctest.h>
@@ -29,6 +29,23 @@ TEST_CASE("meta files say the shape and the types of data files") {
     CHECK(frame->value == ValueType::Str);
     CHECK(error_of("{").starts_with("it is no JSON: "));
     CHECK(error_of("[1]") == "it is no JSON object");
+    CHECK(error_of("[{}]") == "it is no JSON object");
+    const std::string shape = R"({"numRows": 1, "numCols": 1, )";
+    // what stands elsewhere, or was said before, does not count
+    const auto nested = read_meta(shape + R"("x": {"numCols": 7, "schema": [[{"label": "q"}]]},
+        "schema": [5], "schema": [{"of": {"label": 1}, "label": "a", "more": [{"valueType": "f64"}],
+        "valueType": "str"}], "y": [{"label": "b"}]})",
+                                  &error);
+    REQUIRE(nested);
+    CHECK(nested->columns == std::vector<Column>{{"a", ValueType::Str}});
+    for (const char* entry : {"5", "[]", R"([{"label": "a", "valueType": "f64"}])", R"({"label": 5})"})
+        CHECK(error_of(shape + R"("schema": [)" + entry + "]}") == "entry 0 of `schema` has no label");
+    CHECK(error_of(shape + R"("schema": {"label": "a"}})") == "`schema` is no array");
+    CHECK(error_of(shape + R"("valueType": ["f64"]})") == "`valueType` is no string");
+    CHECK(error_of(R"({"numRows": 1.5, "numCols": 1, "valueType": "f64"})") ==
+          "`numRows` is no whole number from 0 on");
+    CHECK(error_of(R"({"numRows": 18446744073709551615, "numCols": 1, "valueType": "f64"})") ==
+          "`numRows` is no whole number from 0 on");
     CHECK(error_of(R"({"numRows": 1, "valueType": "f64"})") == "`numCols` is missing");
     CHECK(error_of(R"({"numRows": -1, "numCols": 1, "valueType": "f64"})") ==
           "`numRows` is no whole number from 0 on");
@@ -42,27 +59,17 @@ TEST_CASE("meta files say the shape and the types of data files") {
           "entry 0 of `schema` has no value type");
 }
 
-TEST_CASE("without a meta file, delimiter, names and types are guessed") {
-    const auto plain = sniff_csv("1,2.5,x\n3,4,\"y, z\"\n5,6", false);
-    REQUIRE(plain);
-    CHECK(plain->columns == std::vector<Column>{{"col_0", ValueType::Si64},
-                                                {"col_1", ValueType::F64},
-                                                {"col_2", ValueType::Str}});
-    CHECK(!plain->has_header);
-    CHECK(plain->rows == -1);
-    const auto named = sniff_csv("no;what\r\n1;a,b\r\n2;c,d\r\n", true);
-    REQUIRE(named);
-    CHECK(named->delimiter == ';');
-    CHECK(named->has_header);
-    CHECK(named->columns == std::vector<Column>{{"no", ValueType::Si64}, {"what", ValueType::Str}});
-    const auto texts = sniff_csv("a,b\nc,d\n", true);
-    REQUIRE(texts);
-    CHECK(!texts->has_header);
-    CHECK(texts->value == ValueType::Str);
-    const auto missing = sniff_csv("1\t2\n3\t\n", true);
-    REQUIRE(missing);
-    CHECK(missing->delimiter == '\t');
-    CHECK(missing->columns[1].value == ValueType::F64);
-    CHECK(!sniff_csv("", true));
-    CHECK(sniff_csv("7", true)->value == ValueType::Si64);
+TEST_CASE("meta files may say how a CSV file is written, and what is known of it without one") {
+    std::string error;
+    const auto meta = read_meta(R"({"numRows": null, "numCols": 2, "matrixValueType": "f64", "delimiter": ";",
+        "header": true, "schema": [{"label": "a", "valueType": "si64"}, {"label": "b", "valueType": "f64"}]})",
+                                &error);
+    REQUIRE(meta);
+    CHECK(meta->rows == -1);
+    CHECK(meta->value == ValueType::F64);
+    const std::string begin = R"({"numRows": 1, "numCols": 1, "valueType": "f64", )";
+    for (const char* delimiter : {R"("")", R"(",,")", R"("\"")", R"("\n")", "1"})
+        CHECK(error_of(begin + "\"delimiter\": " + delimiter + "}") ==
+              "`delimiter` is no single character that can stand between fields");
+    CHECK(error_of(begin + "\"header\": 1}") == "`header` is no truth value");
 }

@@ -98,7 +98,7 @@ TEST_CASE("kernels read matrices from CSV files") {
     CHECK(cells<std::uint8_t>(Run(read("u8", "1L, 2L"), folder.put("b.csv", "255,256\n")).value()) ==
           std::vector<std::uint8_t>{255, 0});
     CHECK(Run(read("f64", "5L, 3L"), path).failure == "`" + path + "`: it has 4 rows, not 5");
-    CHECK(Run(read("f64", "4L, 4L"), path).failure == "`" + path + "`: row 1 has 3 of 4 cells");
+    CHECK(Run(read("f64", "4L, 4L"), path).failure == "`" + path + "`: row 1: the row has 3 of 4 fields");
     CHECK(Run(read("f64", "1L, 1L"), folder / "none.csv").failure ==
           "`" + (folder / "none.csv") + "`: No such file or directory");
     CHECK(Run(read("f64", "1L, 1L"), folder / "m.xyz")
@@ -118,7 +118,7 @@ TEST_CASE("kernels read strings from CSV files") {
     for (const WeldVec& v : cells<WeldVec>(run.value())) all.push_back(text(v));
     CHECK(all == std::vector<std::string>{"plain", "with, comma", "say \"x\"", "two\nlines", "", "end"});
     CHECK(Run(read("vec[i8]", "1L, 1L"), folder.put("open.csv", "\"a\n"))
-              .failure.ends_with("row 1: quotes are not closed"));
+              .failure.ends_with("row 1: the quoted field is not closed"));
     CHECK(cells<WeldVec>(Run(read("vec[i8]", "-1L, 1L"), folder.put("one.csv", "a\n\nb\n")).value()).size() ==
           3);
 }

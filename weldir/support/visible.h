@@ -19,4 +19,11 @@ std::string visible(std::string_view text);
 /// The same, but ends of lines and tabs stay.
 std::string visible_lines(std::string_view text);
 
+/// Number of characters; a byte that belongs to none counts as one.
+std::size_t count_characters(std::string_view text);
+
+/// The beginning of `text` in backticks, fit for a message: at most 24 characters, `?` for what cannot be
+/// printed.
+std::string quoted_excerpt(std::string_view text);
+
 }  // namespace weld
