@@ -767,7 +767,7 @@ class CliTest(Case):
         self.assertRegex(shown, r"(?m)^DenseMatrix\(2x3, double\)\n2 7 2\n2 2 2$")
         self.assertRegex(shown, r"(?m)^DenseMatrix\(1x1, double\)\n7$")
         self.assertRegex(shown, r"(?m)^DenseMatrix\(1x1, int64_t\)\n1$")
-        self.assertRegex(shown, r"\nonce\n<input>:1:31: error: cannot read `nowhere17\.000000\.csv\.meta`")
+        self.assertRegex(shown, r"\nonce\n<input>:1:31: error: cannot read `nowhere17\.000000\.csv`")
         self.assertRegex(shown, r"(?m)^<input>:1:7: error: .*`nosuch`")
         self.assertEqual(shown.count("Frame(2x1, [col7:double])\n2\n2\n"), 1)
         self.assertEqual(shown.count("Frame(2x1, [f.col7:double])\n2\n2\n"), 1)
