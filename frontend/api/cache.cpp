@@ -131,6 +131,7 @@ void remember_program(std::string key, std::shared_ptr<const Program> program) {
 // ---- files
 
 static constexpr std::string_view kMagic = "WeldCode";
+static constexpr std::string_view kDescribed = "described";  // behind the stamp of a data file
 
 static std::uint64_t hash_of(std::string_view bytes, std::uint64_t seed) {
     std::uint64_t h = seed ^ (bytes.size() * 0x9E3779B97F4A7C15u);
@@ -250,8 +251,6 @@ class Reader {
 };
 
 }  // namespace
-
-constexpr std::string_view kDescribed = "described";
 
 bool read_stored(const std::string& folder, const std::string& key, StoredProgram* stored) {
     const std::string& bytes = stored->file = contents_of(folder, name_in_folder(key));

@@ -6,6 +6,7 @@
 // rows are found once more, one after the other. What is wrong is told of the first row that is.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
