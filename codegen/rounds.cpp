@@ -59,6 +59,16 @@ class RangeEmitter {
 
     /// The iterations [lo, hi). `collect`: see Emitter::collect_check.
     Leaves emit(llvm::Value* lo, llvm::Value* hi, const Leaves& state, bool collect) {
+        // A simd loop has accumulators of its own, whichever a loop around it is at.
+        const std::uint32_t outer = e_.accumulator;
+        if (plan_.step != 1) e_.accumulator = 0;
+        const Leaves after = emit_range(lo, hi, state, collect);
+        e_.accumulator = outer;
+        return after;
+    }
+
+  private:
+    Leaves emit_range(llvm::Value* lo, llvm::Value* hi, const Leaves& state, bool collect) {
         if (plan_.tiled) return by_tiles(lo, hi, state);
         if (!plan_.one_by_one) return all(lo, hi, state, collect);
         ++e_.loop_depth;
@@ -67,12 +77,12 @@ class RangeEmitter {
         return RangeEmitter(e_, *plan_.one_by_one, may_be_long_).emit(at, hi, after, collect);
     }
 
-  private:
     Leaves all(llvm::Value* lo, llvm::Value* hi, Leaves state, bool collect) {
         const Lanes outer = e_.lanes, widest = plan_.form(outer);
-        const bool changes = widest != outer, on_lanes = changes && plan_.step != 1;
+        const bool on_lanes = plan_.step != 1;
         Lanes form = widest;
         if (on_lanes) form.accumulators = 1;
+        const bool changes = form != outer;
         if (changes) state = into(form, state);
         const Leaves before = state;
         const std::vector<int> roomy = roomy_appenders(e_, plan_);
