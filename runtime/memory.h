@@ -61,6 +61,8 @@ class MemoryAccount {
 
 /// "64 MiB", "1000 bytes".
 std::string in_words(std::int64_t bytes);
+/// The message of a run that wants more than its account may have.
+std::string over_limit(std::int64_t limit);
 
 constexpr std::int64_t kSmallBlock = 8192;  ///< larger blocks have a page of their own
 constexpr int kSizeClasses = 27;

@@ -49,6 +49,10 @@ std::string in_words(std::int64_t bytes) {
     return fmt::format("{} {}", bytes, units[u]);
 }
 
+std::string over_limit(std::int64_t limit) {
+    return fmt::format("memory limit of {} exceeded", in_words(limit));
+}
+
 std::int32_t Task::fail_memory(std::int32_t loc, Shortage why) noexcept {
     if (failed()) return kFailed;
     failure.code = kWeldOutOfMemory;
@@ -57,7 +61,7 @@ std::int32_t Task::fail_memory(std::int32_t loc, Shortage why) noexcept {
     try {
         failure.message = why == Shortage::Machine || limit == MemoryAccount::kUnlimited
                               ? "the machine has no more memory"
-                              : fmt::format("memory limit of {} exceeded", in_words(limit));
+                              : over_limit(limit);
     } catch (const std::bad_alloc&) {
         failure.message = "out of memory";  // so short that a string has it in itself
     }

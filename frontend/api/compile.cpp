@@ -111,7 +111,7 @@ class Compilation {
         const Language* language = find_language(options_.language);
         if (!language)
             return fail(fmt::format("`{}` is none of the languages {}", options_.language, all_languages()));
-        if (text.size() > kMostText) return fail("the text is longer than 1 GiB");
+        if (text.size() > kLongestText) return fail("the text is longer than 1 GiB");
         program_->module_ = std::make_unique<Module>();
         Module& m = *program_->module_;
         m.arena.set_budget(&budget_);
@@ -221,7 +221,7 @@ class Compilation {
         report_.times.llvm_optimize = times.optimize_ms;
         report_.times.llvm_emit = times.emit_ms;
         program_->serialize_header_ = options_.serialize_header;
-        return program_->code_ || fail("internal error: no code could be made: " + error);
+        return program_->code_ || fail("no code could be made: " + error);
     }
 
     LoadOptions load_options() const {
@@ -264,9 +264,6 @@ class Compilation {
         report_.first_error.message = message;
         return false;
     }
-
-    static constexpr std::size_t kMostText = std::size_t(1)
-                                             << 30;  // what a Loc can count, with room for more
 
     const CompileOptions& options_;
     Budget& budget_;

@@ -9,16 +9,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace weld {
+#include "weldir/support/source.h"
 
-static constexpr std::int64_t kMostText = std::int64_t(1) << 30;  // as of programs
+namespace weld {
 
 /// What is wrong, or nothing.
 static std::string read_text(int fd, std::string* text) {
     struct stat s;
     if (::fstat(fd, &s) != 0) return std::strerror(errno);
     if (!S_ISREG(s.st_mode)) return "not a regular file";
-    if (s.st_size > kMostText) return "longer than 1 GiB";
+    if (s.st_size > std::int64_t(kLongestText)) return "longer than 1 GiB";
     text->resize(std::size_t(s.st_size));
     std::size_t done = 0;
     while (done < text->size()) {

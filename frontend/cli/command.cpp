@@ -29,6 +29,7 @@
 #include "weldir/passes/pass.h"
 #include "weldir/support/deep_stack.h"
 #include "weldir/support/diag.h"
+#include "weldir/support/source.h"
 #include "weldir/support/visible.h"
 
 namespace weld {
@@ -161,7 +162,10 @@ class PrintOutput final : public runtime::Output {
 
 class Command {
   public:
-    Command(const Options& options, Settings& settings) : options_(options), settings_(settings) {}
+    Command(const Options& options, Settings& settings) : options_(options), settings_(settings) {
+        memory_.options.threads = settings_.threads;
+        memory_.options.account = settings_.account;
+    }
 
     int execute() {
         const int code = read_program();
@@ -192,10 +196,15 @@ class Command {
             compile.language = language;
         std::string_view bytes;
         std::string error;
-        if (!(input ? memory_.read(STDIN_FILENO, &bytes, &error)
-                    : memory_.open(options_.program, &bytes, &error)))
-            return wrong_usage(fmt::format("cannot read {}: {}",
-                                           input ? "standard input" : "`" + options_.program + "`", error));
+        constexpr std::size_t most = kLongestText + 1;  // so that its compiler can say that it is too long
+        try {
+            if (!(input ? memory_.read(STDIN_FILENO, &bytes, &error, most)
+                        : memory_.open(options_.program, &bytes, &error, most)))
+                return wrong_usage(fmt::format(
+                    "cannot read {}: {}", input ? "standard input" : "`" + options_.program + "`", error));
+        } catch (const runtime::Failure& failure) {
+            return fail(fmt::format("error: {}\n", failure.message));
+        }
         text_ = bytes;
         return kRan;
     }
@@ -289,8 +298,6 @@ class Command {
         if (options_.args.size() != params.size())
             return wrong_usage(fmt::format("the program takes {} argument{}, {} given", params.size(),
                                            params.size() == 1 ? "" : "s", options_.args.size()));
-        memory_.options.threads = settings_.threads;
-        memory_.options.account = settings_.account;
         const WeldType* type = program_->args();
         args_ = memory_.arena.allocate(std::size_t(type->size) + 1, std::size_t(type->align));
         for (std::size_t i = 0; i < params.size(); ++i) {

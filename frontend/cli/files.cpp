@@ -1,6 +1,7 @@
 // Opening, mapping, and choosing the format.
 #include "frontend/cli/files.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -14,11 +15,13 @@
 #include "frontend/cli/interrupt.h"
 #include "frontend/cli/read_value.h"
 #include "runtime/io/new_files.h"
+#include "runtime/memory.h"
 #include "weldir/support/visible.h"
 
 namespace weld {
 
-bool ArgumentMemory::open(const std::string& path, std::string_view* bytes, std::string* error) {
+bool ArgumentMemory::open(const std::string& path, std::string_view* bytes, std::string* error,
+                          std::size_t most) {
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat info{};
     if (fd < 0 || ::fstat(fd, &info) != 0) {
@@ -31,24 +34,30 @@ bool ArgumentMemory::open(const std::string& path, std::string_view* bytes, std:
         *bytes = files_.emplace_back(fd, std::size_t(info.st_size), path).bytes();
         good = bytes->data() != nullptr;
         if (!good) *error = std::strerror(errno);
+        *bytes = bytes->substr(0, most);
     } else {
-        good = read(fd, bytes, error);
+        good = read(fd, bytes, error, most);
     }
     ::close(fd);
     return good;
 }
 
-bool ArgumentMemory::read(int fd, std::string_view* bytes, std::string* error) {
+bool ArgumentMemory::read(int fd, std::string_view* bytes, std::string* error, std::size_t most) {
+    const std::int64_t limit =
+        options.account ? options.account->limit() : runtime::MemoryAccount::kUnlimited;
     std::string text;
     std::vector<char> piece(1 << 16);
-    for (;;) {
-        const ssize_t n = ::read(fd, piece.data(), piece.size());
+    while (text.size() < most) {
+        const ssize_t n = ::read(fd, piece.data(), std::min(piece.size(), most - text.size()));
         if (n == 0) break;
-        if (n > 0) text.append(piece.data(), std::size_t(n));
-        else if (errno != EINTR) {
+        if (n < 0) {
+            if (errno == EINTR) continue;
             *error = std::strerror(errno);
             return false;
         }
+        text.append(piece.data(), std::size_t(n));
+        if (std::int64_t(text.size()) > limit / 2)  // it is there twice at the end
+            throw runtime::Failure{kWeldOutOfMemory, 0, runtime::over_limit(limit)};
     }
     void* copy = arena.allocate(text.size() + 1, 64);
     std::memcpy(copy, text.data(), text.size());

@@ -27,11 +27,14 @@ class ArgumentMemory {
     Arena arena;
     runtime::RunOptions options;  ///< of what is read in parallel: threads, and the account of its memory
 
-    /// The bytes of a file: mapped if it is a regular one, else read. False with `*error` set.
-    bool open(const std::string& path, std::string_view* bytes, std::string* error);
+    static constexpr std::size_t kAll = std::size_t(-1);
 
-    /// What is left to read from a descriptor.
-    bool read(int fd, std::string_view* bytes, std::string* error);
+    /// The first `most` bytes of a file: mapped if it is a regular one, else read. False with `*error` set.
+    /// Throws the failure if what is read takes more memory than there may be.
+    bool open(const std::string& path, std::string_view* bytes, std::string* error, std::size_t most = kAll);
+
+    /// What is left to read from a descriptor, likewise.
+    bool read(int fd, std::string_view* bytes, std::string* error, std::size_t most = kAll);
 
     /// Runs `entry`, and keeps the memory that its result points to. Throws the failure if it fails.
     void run(runtime::EntryFn entry, const void* args, const WeldType* type, void* result);

@@ -9,8 +9,6 @@ const char* const front::kStandard =  // as CMake found it
 #include "standard_weld.inc"
     ;
 
-static constexpr std::size_t kLongestText = std::size_t(1) << 30;  // places are 32 bits wide
-
 static double milliseconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }

@@ -7,6 +7,7 @@ import pty
 import re
 import resource
 import select
+import shutil
 import signal
 import struct
 import subprocess
@@ -466,6 +467,25 @@ class CliTest(Case):
             self.assertIn(option, run.out)
 
     # ---- failures
+
+    def test_what_has_no_end_is_read_up_to_the_limit(self):
+        over = "^error: memory limit of 4 MiB exceeded\n$"
+        os.symlink("/dev/zero", self.path("zero.csv"))
+        self.fails(3, over, "--memory-limit", "4MiB", "-e", "|x: vec[i64]| x", "@/dev/zero")
+        self.fails(3, over, "--memory-limit", "4MiB", "-e", "|x: vec[i64]| x", "@" + self.path("zero.csv"))
+        self.fails(3, over, "--memory-limit", "4MiB", "/dev/zero")
+        with open("/dev/zero", "rb") as zero:
+            p = subprocess.run([CLI, "--memory-limit", "4MiB", "-"], stdin=zero, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual((p.returncode, p.stdout), (3, b""))
+        self.assertRegex(p.stderr.decode(), over)
+
+    def test_a_tool_alone(self):
+        alone = self.path("weld-cli")
+        shutil.copy(CLI, alone)
+        p = subprocess.run([alone, "-e", "1 + 2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           env={"LD_LIBRARY_PATH": self.folder.name})
+        self.assertEqual((p.returncode, p.stdout), (1, b""))
+        self.assertRegex(p.stderr.decode(), r"^error: no code could be made: libweld\.so\S*: cannot open shared object file")
 
     def test_rejected_programs(self):
         path = self.path("bad.weld", "let x = 1;\nx + true\n")

@@ -1,6 +1,7 @@
 // Program texts, and places in them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,6 +17,8 @@ struct Loc {
     friend bool operator==(Loc, Loc) = default;
     friend auto operator<=>(Loc, Loc) = default;
 };
+
+inline constexpr std::size_t kLongestText = std::size_t(1) << 30;  ///< places are 32 bits wide
 
 /// A place as people read it. Line and column count from 1; a column is a code point (an invalid byte
 /// and a tab are one each).
