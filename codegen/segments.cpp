@@ -7,7 +7,8 @@
 // literal are computed and stored by such functions as well.
 //
 // What has loops in place, such as an iterate, is worth optimising, and is cut out of straight-line code that
-// is not.
+// is not. The other way round, calls of many loops are cut out of a round of an iterate: they take LLVM long,
+// and gain nothing by it.
 #include <unordered_set>
 
 #include "codegen/captures.h"
@@ -38,6 +39,18 @@ static bool has_iterate(const Expr* e) {
     for (const Expr* a : e->args())
         if (a->op != Op::Lambda && has_iterate(a)) return true;
     return false;
+}
+
+/// Calls loops, and has none in place.
+static bool calls_loops(const Expr* e) {
+    if (e->op == Op::Iterate || e->op == Op::Sort) return false;
+    bool calls = e->op == Op::For;
+    for (const Expr* a : e->args())
+        if (a->op != Op::Lambda) {
+            if (has_iterate(a)) return false;
+            calls |= calls_loops(a);
+        }
+    return calls;
 }
 
 /// Straight-line code of so many nodes is not optimised along with what is.
@@ -81,23 +94,32 @@ struct Frame {
 
 }  // namespace
 
-/// A little straight-line code between parts that are optimised stays with them.
-static std::vector<bool> quick_parts(const Constants& constants, Parts parts) {
+/// A little straight-line code between parts that are optimised stays with them. `in_rounds`: calls of loops
+/// alone are quick.
+static std::vector<bool> quick_parts(const Constants& constants, Parts parts, bool in_rounds) {
     std::vector<bool> quick;
-    for (const Expr* part : parts) quick.push_back(!has_iterate(part));
-    for (std::size_t from = 0, to; from < parts.size(); from = to) {
-        std::size_t n = 0;
-        for (to = from; to < parts.size() && quick[to] == quick[from]; ++to)
-            n += weight(constants, parts[to], kWorthApart);
-        const bool alone = from == 0 && to == parts.size();
-        if (quick[from] && !alone && n < kWorthApart)
-            std::fill(quick.begin() + std::ptrdiff_t(from), quick.begin() + std::ptrdiff_t(to), false);
-    }
+    for (const Expr* part : parts) quick.push_back(in_rounds ? calls_loops(part) : !has_iterate(part));
+    /// Runs of parts of the one kind with little in them, beside others, become of the other kind.
+    const auto join = [&](bool kind, const auto& may_join) {
+        for (std::size_t from = 0, to; from < parts.size(); from = to) {
+            std::size_t n = 0;
+            bool may = quick[from] == kind;
+            for (to = from; to < parts.size() && quick[to] == quick[from]; ++to) {
+                n += weight(constants, parts[to], kWorthApart);
+                may = may && may_join(parts[to]);
+            }
+            const bool alone = from == 0 && to == parts.size();
+            if (may && !alone && n < kWorthApart)
+                std::fill(quick.begin() + std::ptrdiff_t(from), quick.begin() + std::ptrdiff_t(to), !kind);
+        }
+    };
+    if (in_rounds) join(false, [](const Expr* part) { return !has_iterate(part); });
+    join(true, [](const Expr*) { return true; });
     return quick;
 }
 
-static std::vector<Segment> cut(const Constants& constants, Parts parts) {
-    const std::vector<bool> quick = quick_parts(constants, parts);
+static std::vector<Segment> cut(const Constants& constants, Parts parts, bool in_rounds) {
+    const std::vector<bool> quick = quick_parts(constants, parts, in_rounds);
     std::vector<Segment> all;
     std::size_t from = 0, n = 0;
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -123,6 +145,11 @@ static std::vector<const Symbol*> inputs(const Unit& unit, Parts parts, Names na
     return read;
 }
 
+/// The present place is in a round of an iterate, and is optimised; loops are called from there.
+static bool is_in_rounds(const Emitter& at) {
+    return at.loop_depth > 0 && !at.in_for && at.unit.once != &at.unit && at.lanes.lanes == 0;
+}
+
 namespace {
 
 /// Parts of straight-line code, cut into segments, and the frame that their functions share.
@@ -130,7 +157,7 @@ class Cutter {
   public:
     /// `names`: what the parts are bound to, if they are lets; `last`: what is read after all of them.
     Cutter(Emitter& e, Parts parts, Names names, const std::vector<const Symbol*>& last)
-        : e_(e), parts_(parts), names_(names), segments_(cut(e.unit.constants, parts)) {
+        : e_(e), parts_(parts), names_(names), segments_(cut(e.unit.constants, parts, is_in_rounds(e))) {
         for (const Segment& s : segments_) {
             needed_.push_back(inputs(e.unit, parts, names, s));
             for (const Symbol* x : needed_.back()) frame_.add(x);
@@ -163,7 +190,7 @@ class Cutter {
     llvm::Function* function(std::size_t k,
                              const std::function<void(Emitter& e, Segment s, llvm::Value* data)>& body) {
         const Segment s = segments_[k];
-        Unit& home = s.quick ? e_.unit : e_.unit.loops;
+        Unit& home = s.quick ? *e_.unit.loops.once : e_.unit.loops;
         llvm::Function* f = home.function("segment_", {home.ptr, home.ptr, home.ptr});
         Emitter inside(home, f, f->getArg(0));
         inside.loop_depth = e_.loop_depth;
@@ -202,6 +229,12 @@ static bool is_cut(const Emitter& at, const Expr* e) {
 }
 
 static bool is_cut(const Emitter& at, Block b) {
+    if (is_in_rounds(at)) {
+        std::size_t calls = 0;
+        for (const Expr* value : b.values())
+            if (calls_loops(value)) calls += weight(at.unit.constants, value, kSegment);
+        return calls >= kSegment;
+    }
     if (b.size() >= 8 && is_cut(at, b.node)) return true;
     const bool is_quick = at.unit.once == &at.unit;
     return is_quick && may_be_cut(at) && is_mixed(at.unit.constants, b);

@@ -126,9 +126,11 @@ def main():
     print(f"4000 divisions alone {alone:.3f} s, beside an iterate {beside:.3f} s"
           + (": more than 3 times" if beside > 3 * alone else ""))
     ten = "[" + ", ".join(f"{i}.5" for i in range(10)) + "]"
+    all_alone = None
     for name, program in ("alone", loops_alone), ("in an iterate", loops_in_an_iterate):
         few, many = (seconds_of(cli, program(n), [ten]) for n in (10, 100))
-        slow = many > 5 * few
+        all_alone = all_alone or many
+        slow = many > 5 * few or many > 1.5 * all_alone
         failed |= slow
         print(f"20 loops over little data {name} {few:.3f} s, 200 {many:.3f} s" + (": not quick" if slow else ""))
     for name, (program, n, arguments) in PROGRAMS.items():
