@@ -7,7 +7,7 @@
 //     2147483647L,
 //       let none = result(for(rangeiter(0L, len(z), 1L), appender[i32], |b, i, x| merge(b, 0)));
 //       let counts = result(@(accumulators:1) for(xs, vecmerger[i32,+](none), |b, i, x| merge(b, {x, 1})));
-//       for(counts, vecmerger[i64,+](z), |b, i, n| merge(b, {i, i64(n)})),
+//       @(accumulators:1) for(counts, vecmerger[i64,+](z), |b, i, n| merge(b, {i, i64(n)})),
 //       for(xs, vecmerger[i64,+](z), |b, i, x| merge(b, {x, 1L}))));
 //
 // What is merged has to be known to be small: literals, `bool` and integers of up to 16 bits as numbers,
@@ -240,7 +240,8 @@ class Narrower {
                      *n = m_.symbol("n", m_.types.scalar(Scalar::I32));
         const Expr* wide = cast(m_, start->type->elem()->scalar, var(m_, n));
         const Expr* f = lambda(m_, {b, i, n}, merge(m_, var(m_, b), make_struct(m_, {var(m_, i), wide})));
-        return weld::loop(m_, {&counts, 1}, start, f, loc);
+        const Expr* all = weld::loop(m_, {&counts, 1}, start, f, loc);
+        return annotate(m_, all, AttrKey::Accumulators, "1");  // no two rounds meet the same element
     }
 
     const Symbol* retyped(const Symbol* s) {

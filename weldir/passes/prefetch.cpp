@@ -53,7 +53,7 @@ class Body {
                 if (g.mask() || taken->holds_simd) return false;
                 if (info(e->type).probes && is_partitioned(taken->args[0])) return false;
                 const Expr* key = g.value()->op == Op::MakeStruct ? g.value()->arg(0) : g.value();
-                return is_early(key, taken->args[0]) && is_from_loop(g.builder());
+                return !is_index(key) && is_early(key, taken->args[0]) && is_from_loop(g.builder());
             }
             default: return false;
         }
@@ -65,6 +65,11 @@ class Body {
         if (const Block b = e->as<Block>())
             for (std::size_t i = 0; i < b.size(); ++i) bound_[b.symbol(i)] = b.value(i);
         for (const Expr* a : e->args()) learn(a);
+    }
+
+    /// The merges go through memory one after the other.
+    bool is_index(const Expr* key) const {
+        return key->op == Op::Var && key->attr.symbol == loop_.index_param();
     }
 
     bool is_early(const Expr* key, const Type* type) const {
