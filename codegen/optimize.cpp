@@ -1,8 +1,6 @@
 // Which LLVM passes run, and why these.
 #include "codegen/optimize.h"
 
-#include <llvm/IR/Instructions.h>
-#include <llvm/IR/Intrinsics.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
@@ -15,9 +13,10 @@
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
-#include <llvm/Transforms/Utils/Local.h>
 
 #include <mutex>
+
+#include "codegen/quick.h"
 
 namespace weld::codegen {
 
@@ -75,22 +74,8 @@ std::unique_ptr<llvm::TargetMachine> machine_for(Cpu cpu, int level, std::string
     return machine;
 }
 
-/// Where instructions are selected the quick way, one by one, a prefetch falls out of that, and costs as much
-/// as twenty others. Little data needs none.
-static void drop_prefetches(llvm::Module& module) {
-    llvm::SmallVector<llvm::WeakTrackingVH, 16> addresses;
-    for (llvm::Function& f : module) {
-        if (f.getIntrinsicID() != llvm::Intrinsic::prefetch) continue;
-        for (llvm::User* call : llvm::make_early_inc_range(f.users())) {
-            addresses.push_back(call->getOperand(0));
-            llvm::cast<llvm::CallInst>(call)->eraseFromParent();
-        }
-    }
-    llvm::RecursivelyDeleteTriviallyDeadInstructionsPermissive(addresses);
-}
-
 void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level) {
-    if (level == 0) return drop_prefetches(module);
+    if (level == 0) return prepare_quick(module, machine);
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager sccs;

@@ -1,0 +1,12 @@
+// What is compiled the quick way, in a form that is soon compiled.
+#pragma once
+
+#include <llvm/IR/Module.h>
+#include <llvm/Target/TargetMachine.h>
+
+namespace weld::codegen {
+
+/// `module` says the same afterwards, in instructions that LLVM selects one by one.
+void prepare_quick(llvm::Module& module, llvm::TargetMachine& machine);
+
+}  // namespace weld::codegen
