@@ -9,9 +9,6 @@
 
 namespace weld::codegen {
 
-static constexpr std::int64_t kFarSlots = 1 << 17;  // smaller tables are in the cache
-static constexpr std::int64_t kFarBytes = 1 << 19;  // and smaller vectors
-
 Ahead::Ahead(For f) : loop_(f) { collect(f.body().body()); }
 
 void Ahead::collect(const Expr* e) {
@@ -21,7 +18,7 @@ void Ahead::collect(const Expr* e) {
     for (const Expr* a : e->args()) collect(a);
     const Annotation* early = e->annotation(AttrKey::Prefetch);
     if (!early) return;
-    Site site = {.rounds = early->number};
+    Site site = {.rounds = early->number, .far = e->annotation(AttrKey::Far)->number};
     if (const Merge g = e->as<Merge>()) {
         site.in_vector = info(e->type).indexed;
         site.key_type = g.value()->type->args[0];
@@ -102,13 +99,10 @@ void Ahead::emit(Emitter& e, llvm::Value* i, llvm::Value* last, const Leaves& st
             return {};
         };
         const auto nothing = [&]() -> Leaves { return {}; };
-        if (site.in_vector) {
-            llvm::Value* far = e.c64(kFarBytes / std::max<std::int64_t>(1, size_of(site.value_type)));
-            e.emit_if(e.ir.CreateICmpSGE(from[1], far), fetch_element, nothing);
-        } else {
-            llvm::Value* far = e.c64(kFarSlots);
-            e.emit_if(e.ir.CreateICmpSGE(index_slots(e, from[0]), far), fetch_entry, nothing);
-        }
+        llvm::Value* size = site.in_vector ? from[1] : index_slots(e, from[0]);
+        llvm::Value* is_far = e.ir.CreateICmpSGE(size, e.c64(site.far));
+        if (site.in_vector) e.emit_if(is_far, fetch_element, nothing);
+        else e.emit_if(is_far, fetch_entry, nothing);
     }
 }
 

@@ -6,8 +6,8 @@
 namespace weld::codegen {
 
 /// The look-ups of a loop body and its merges that are annotated with `prefetch`: the key of so many rounds
-/// later follows from the element. Memory of large tables is asked for that early, so that many cache misses
-/// pass at the same time.
+/// later follows from the element. Memory of tables and vectors that are as large as `far` says is asked for
+/// that early, so that many cache misses pass at the same time.
 class Ahead {
   public:
     explicit Ahead(For f);
@@ -20,6 +20,7 @@ class Ahead {
   private:
     struct Site {
         std::int64_t rounds;           ///< so early
+        std::int64_t far;              ///< if there are so many slots of the table, elements of the vector
         const Expr* dict = nullptr;    ///< looked up in; null for a merge
         std::vector<std::size_t> way;  ///< fields that lead from the state to the builder that is merged into
         const Expr* key;               ///< or a {key, value}

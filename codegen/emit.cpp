@@ -343,14 +343,6 @@ void Emitter::store_tail(Scalar s, llvm::Value* v, llvm::Value* to) {
     ir.CreateMemCpy(to, align, room, llvm::Align(kLaneBytes), ir.CreateMul(tail.count, c64(bytes)));
 }
 
-std::uint32_t lanes_in(const Type* t) {
-    if (t->is_simd()) return t->lanes;
-    if (t->is_struct())
-        for (const Type* f : t->args)
-            if (std::uint32_t n = lanes_in(f)) return n;
-    return 0;
-}
-
 llvm::Value* Emitter::element(llvm::Value* data, const Type* elem, llvm::Value* index) {
     if (elem->is_scalar()) return ir.CreateGEP(unit.memory(elem->scalar), data, index);
     return ir.CreateGEP(unit.i8, data, ir.CreateMul(index, c64(size_of(elem)), "", true, true));

@@ -252,9 +252,6 @@ class Emitter {
     llvm::BasicBlock* fail_exit_ = nullptr;
 };
 
-/// The lanes of the simd values in `t`, 0 if there are none.
-std::uint32_t lanes_in(const Type* t);
-
 /// A type that the program need not have had: `make` makes it of the program's types, which keep it.
 const Type* new_type(const Module& m, const std::function<const Type*(Types&)>& make);
 /// The elements of the array that is the state of a builder which keeps what is merged; null for other types.

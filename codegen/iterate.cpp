@@ -1,17 +1,14 @@
 // `iterate`: rounds on one state, or on lanes of it that end apart.
 //
 // Lanes that have ended keep their state under a mask until the last one ends. Where few are left for some
-// rounds, a round of all lanes costs more than what it brings: these lanes go on one by one, if the program
-// says how (`one_lane`).
+// rounds (`@(few:…, patience:…)`), these lanes go on one by one, by the function for one of them
+// (`one_lane`).
 #include <algorithm>
 
 #include "codegen/phis.h"
 #include "weldir/ir/call_graph.h"
 
 namespace weld::codegen {
-
-static constexpr std::int64_t kPatience = 8;  // rounds with few lanes
-static constexpr std::uint32_t kFew = 8;      // the lanes by it
 
 namespace {
 
@@ -100,7 +97,9 @@ static llvm::FixedVectorType* mask_type(Emitter& e, const Type* state, std::uint
 static Leaves emit_lanes(Emitter& e, Iterate it, const Leaves& init, bool region) {
     auto& ir = e.ir;
     const std::uint32_t n = it.lanes();
-    const bool may_leave = bool(it.one_lane());
+    const Annotation *at_most = it.node->annotation(AttrKey::Few),
+                     *patience = it.node->annotation(AttrKey::Patience);
+    const bool may_leave = at_most && patience;
     llvm::FixedVectorType* type = mask_type(e, it.node->type, n);
     llvm::Constant* zero = llvm::Constant::getNullValue(type);
     const auto is_set = [&](llvm::Value* mask) { return ir.CreateICmpSLT(mask, zero); };
@@ -127,11 +126,10 @@ static Leaves emit_lanes(Emitter& e, Iterate it, const Leaves& init, bool region
     llvm::Value* goes_on = ir.CreateIsNotNull(left);
     if (may_leave) {
         llvm::Value* count = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, left);
-        llvm::Value* few =
-            ir.CreateICmpULE(count, llvm::ConstantInt::get(count->getType(), std::max(1u, n / kFew)));
-        llvm::Value* patience = ir.CreateAdd(now.back(), e.c64(1), "", true, true);
-        next.push_back(ir.CreateSelect(few, patience, e.c64(0)));
-        goes_on = ir.CreateAnd(goes_on, ir.CreateICmpSLT(next.back(), e.c64(kPatience)));
+        llvm::Value* most = llvm::ConstantInt::get(count->getType(), std::uint64_t(at_most->number));
+        llvm::Value* rounds_with_few = ir.CreateAdd(now.back(), e.c64(1), "", true, true);
+        next.push_back(ir.CreateSelect(ir.CreateICmpULE(count, most), rounds_with_few, e.c64(0)));
+        goes_on = ir.CreateAnd(goes_on, ir.CreateICmpSLT(next.back(), e.c64(patience->number)));
     }
     rounds.end(goes_on, next);
     if (!may_leave) return last;

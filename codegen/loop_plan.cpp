@@ -34,47 +34,6 @@ Lanes LoopPlan::form(Lanes outer) const {
     return {std::uint32_t(step), number(AttrKey::Accumulators, 1), 0, false, arrays};
 }
 
-/// Whether a simd loop with this body can do a round on some of the lanes: no loops, calls or builders of
-/// its own, every merge on `lanes` lanes.
-static bool has_plain_lanes(const Expr* body, std::uint32_t lanes) {
-    bool plain = true;
-    visit(body, [&](const Expr* e) {
-        switch (e->op) {
-            case Op::Lambda:
-            case Op::NewBuilder:
-            case Op::Result:
-            case Op::Call:
-            case Op::Kernel: plain = false; break;
-            case Op::Merge: plain &= !e->type->holds_simd && lanes_in(e->arg(1)->type) == lanes; break;
-            case Op::Block:
-                for (const Expr* v : e->as<Block>().values()) plain &= !v->type->holds_builder;
-                break;
-            default: break;
-        }
-    });
-    return plain;
-}
-
-For loop_with_tail(For f) {
-    const For lanes = f.builder()->as<For>();
-    const Annotation* tail = f.node->annotation(AttrKey::Tail);
-    if (!lanes || !tail || tail->text != "masked") return {};
-    if (lanes.data().size() > f.data().size()) return {};
-    std::uint32_t n = 0;
-    for (std::size_t i = 0; i < lanes.data().size(); ++i) {
-        const Iter full = lanes.data()[i]->as<Iter>(), rest = f.data()[i]->as<Iter>();
-        if (!full || !rest || full.shape().kind != IterKind::Simd || rest.shape().kind != IterKind::Fringe)
-            return {};
-        if (i > 0 && full.lanes() != n) return {};
-        n = full.lanes();
-        if (rest.lanes() != n || full.node->num_args != rest.node->num_args) return {};
-        for (std::size_t k = 0; k < full.node->num_args; ++k)
-            if (!same(full.node->arg(k), rest.node->arg(k))) return {};
-        if (full.shape().bounded && !is_int(full.stride(), 1)) return {};
-    }
-    return n <= 64 && has_plain_lanes(lanes.body().body(), n) ? lanes : For{};
-}
-
 static bool is_literal(const Expr* e, std::uint64_t bits) {
     return e->op == Op::Literal && e->attr.bits == bits;
 }
@@ -188,22 +147,6 @@ static void given_sizes(Emitter& e, const Expr* start, std::vector<llvm::Value*>
     sizes.push_back(size && size->text == "given" ? e.emit1(start->arg(0)) : nullptr);
 }
 
-For last_loop(For f) {
-    const Expr* end = f.body().body();
-    if (const Block b = end->as<Block>()) end = b.result();
-    return end->as<For>();
-}
-
-/// A loop that only holds a loop, each round of which appends once.
-static bool is_tiled(For f) {
-    if (!f.node->annotation(AttrKey::Tile) || !f.node->type->is_builder() || !info(f.node->type).lists_merges)
-        return false;
-    const For inner = last_loop(f);
-    const Var into = inner ? inner.builder()->as<Var>() : Var{};
-    const Annotation* appends = inner ? inner.node->annotation(AttrKey::Appends) : nullptr;
-    return into && into.symbol() == f.builder_param() && appends && appends->numbers[0] == 1;
-}
-
 LoopPlan make_plan(Emitter& e, For f, For rest) {
     LoopPlan plan{f};
     plan.by_elements = bool(rest);
@@ -229,7 +172,7 @@ LoopPlan make_plan(Emitter& e, For f, For rest) {
     }
     plan.appends = appends_of(e, f);
     given_sizes(e, f.builder(), plan.given);
-    if (is_tiled(f)) plan.tiled = plan.given[0];
+    if (f.node->annotation(AttrKey::Tile)) plan.tiled = plan.given[0];
     plan.cost = cost_of(f.node);
     if (rest) {
         const std::vector<std::int64_t> each = appends_of(e, rest);

@@ -37,9 +37,6 @@ struct LoopPlan {
     Lanes form(Lanes outer) const;
 };
 
-/// The simd loop that `f` finishes, if the two can be one loop whose last round has a mask.
-For loop_with_tail(For f);
-
 /// Evaluates the data. `rest`: the loop over the fringe that is done with `f`, if not null.
 LoopPlan make_plan(Emitter& e, For f, For rest);
 
@@ -52,9 +49,6 @@ LoopPlan moved(const LoopPlan& plan, const Leaves& values);
 llvm::Value* position(Emitter& e, const LoopPlan& plan, const Walk& w, llvm::Value* i);
 /// The element of `w` at iteration `i`.
 Leaves read(Emitter& e, const LoopPlan& plan, const Walk& w, llvm::Value* i);
-
-/// The loop that the body of `f` ends with, or null.
-For last_loop(For f);
 
 /// Calls `fn(builder type, first leaf, number of the builder)` for each builder in the state of a loop.
 void for_each_builder(const Emitter& e, const Type* state,

@@ -149,8 +149,8 @@ Leaves Emitter::emit_for(For f) {
         make_plan(*this, f, {});  // which compares lengths
         return emit(f.builder());
     }
-    const For with_tail = loop_with_tail(f), rest = with_tail ? f : For{};
-    if (with_tail) f = with_tail;
+    const For rest = f.node->annotation(AttrKey::Tail) ? f : For{};
+    if (rest) f = rest.builder()->as<For>();
     const LoopPlan plan = make_plan(*this, f, rest);
     Leaves state = emit(f.builder());
     lay_over(*this, plan, f.builder(), state.data());

@@ -9,7 +9,7 @@
 #include "codegen/builders/groups.h"
 #include "weldir/ir/builder.h"
 #include "weldir/ir/facts.h"
-#include "weldir/ir/filter.h"
+#include "weldir/ir/loop_forms.h"
 
 namespace weld::codegen {
 
@@ -176,7 +176,7 @@ class RangeEmitter {
     /// been made, so places in it are known.
     Leaves by_tiles(llvm::Value* lo, llvm::Value* hi, const Leaves& state) {
         auto& ir = e_.ir;
-        const For inner = last_loop(plan_.f);
+        const For inner = tiled_loop(plan_.f);
         const std::int64_t side = plan_.f.node->annotation(AttrKey::Tile)->number;
         const auto least = [&](llvm::Value* a, llvm::Value* b) {
             return ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);

@@ -185,6 +185,12 @@ class CliTest(Case):
         for _ in range(2):
             self.assertEqual(self.result("--cache", cache, "-e", depth, "[200000]"), "[200000]")
 
+    def test_what_only_passes_may_say_is_nothing_that_programs_say(self):
+        # a wrong size, and tiles of a loop that has none
+        text = ("|x: vec[i64]| result(@(tile:8) for(x, @(size:given) appender[i64](3L), |b, i, e|"
+                " for(x, b, |d, j, g| if(g > 1L, merge(d, e), d))))")
+        self.assertEqual(self.result("-e", text, "[1, 2]"), "[1, 2]")
+
     def test_arguments_take_the_types_of_parameters(self):
         self.assertEqual(self.value("|x: i8| x", "5"), 5)
         self.assertEqual(self.result("-e", "|x: f64| x", "5"), "5.0")

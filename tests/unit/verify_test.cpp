@@ -226,4 +226,27 @@ TEST_CASE_FIXTURE(Fixture, "means that do not fit") {
           "loops and sorts have a cost");
     CHECK(wrong(result(m, annotate(m, loop_over(start(), always), AttrKey::Spread, "64"))) ==
           "what is spread is a vecmerger with accumulators");
+
+    CHECK(wrong(result(m, annotate(m, loop_over(start(), always), AttrKey::Tail, "masked"))) ==
+          "a loop finishes one over lanes of the same data, all of which merges or none");
+    CHECK(wrong(result(m, annotate(m, loop_over(start(), always), AttrKey::Far, "64"))) ==
+          "what is far is asked for early, by a key");
+    const Expr* early = annotate(m, merge(m, start(), num(1)), AttrKey::Prefetch, "16");
+    CHECK(wrong(result(m, early)) == "what is asked for early by a key says from which size on");
+
+    const auto tiles = [&](const Expr* begin) {
+        const auto rows = [&](const Expr* b, const Expr*) { return loop_over(b, always); };
+        return result(m, annotate(m, loop_over(begin, rows), AttrKey::Tile, "32"));
+    };
+    const Expr* sized = new_builder(m, list, int_literal(m, i64, 1));
+    CHECK(wrong(tiles(annotate(m, sized, AttrKey::Size, "given"))) == "");
+    CHECK(wrong(tiles(sized)) ==
+          "a loop goes on by tiles if it appends as often as its last loop has rounds");
+
+    const Type* state[] = {i32};
+    const Symbol* s = m.symbol("s", m.types.structure(state));
+    const Expr* again = make_struct(m, {var(m, s), literal(m, m.types.boolean(), 0)});
+    const Expr* rounds = iterate(m, make_struct(m, {num(1)}), lambda(m, {s}, again));
+    CHECK(wrong(annotate(m, rounds, AttrKey::Few, "1")) ==
+          "few of the lanes of an `iterate` go on one by one, after some patience");
 }

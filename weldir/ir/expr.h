@@ -235,8 +235,8 @@ struct Select : View<Op::Select> {
     const Expr* otherwise() const { return node->arg(2); }
 };
 /// do { {state, again} = body(state) } while (again); its value is the state. Where `again` is lanes, those
-/// that say no keep their state from then on, and the last one ends it. When few are left, these may go on
-/// one by one with `one_lane`, which does the same for the scalars of a lane.
+/// that say no keep their state from then on, and the last one ends it. When few are left (`few`,
+/// `patience`), these may go on one by one with `one_lane`, which does the same for the scalars of a lane.
 struct Iterate : View<Op::Iterate> {
     const Expr* init() const { return node->arg(0); }
     Lambda body() const { return node->arg(1)->as<Lambda>(); }

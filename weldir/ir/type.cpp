@@ -90,6 +90,14 @@ std::string Type::str() const {
     return out;
 }
 
+std::uint32_t lanes_in(const Type* t) {
+    if (t->is_simd()) return t->lanes;
+    if (t->is_struct())
+        for (const Type* f : t->args)
+            if (std::uint32_t n = lanes_in(f)) return n;
+    return 0;
+}
+
 bool is_key(const Type* t) { return !t->holds_builder && !t->holds_dict && t->kind != TypeKind::Function; }
 
 bool is_mergeable(const Type* t) {

@@ -6,8 +6,8 @@
 
 #include "weldir/ir/build.h"
 #include "weldir/ir/builder.h"
-#include "weldir/ir/filter.h"
 #include "weldir/ir/kernels.h"
+#include "weldir/ir/loop_forms.h"
 #include "weldir/ir/merges.h"
 #include "weldir/ir/verify.h"
 #include "weldir/ir/walk.h"
@@ -534,6 +534,29 @@ void annotations(Demands& d, const Expr* e) {
                 d.that(e->op == Op::NewBuilder && e->num_args == 1 && info(e->type).lists_merges,
                        "an appender with an argument makes room at once");
                 break;
+            case AttrKey::Tail:
+                d.that(e->op == Op::For && a.text == "masked" && masked_loop(e->as<For>()),
+                       "a loop finishes one over lanes of the same data, all of which merges or none");
+                break;
+            case AttrKey::Tile:
+                on_loop(1, 1 << 16);
+                d.that(e->op == Op::For && tiled_loop(e->as<For>()),
+                       "a loop goes on by tiles if it appends as often as its last loop has rounds");
+                break;
+            case AttrKey::Few: {
+                const Iterate it = e->as<Iterate>();
+                d.that(it && it.one_lane() && a.number >= 1 && a.number <= it.lanes() &&
+                           e->annotation(AttrKey::Patience),
+                       "few of the lanes of an `iterate` go on one by one, after some patience");
+                break;
+            }
+            case AttrKey::Patience:
+                d.that(e->annotation(AttrKey::Few) && a.number >= 1, "patience is with few lanes");
+                break;
+            case AttrKey::Far:
+                d.that(e->annotation(AttrKey::Prefetch) && e->op != Op::For && a.number >= 0,
+                       "what is far is asked for early, by a key");
+                break;
             case AttrKey::Groups: on_loop(1, 64); break;
             case AttrKey::Selection: {
                 on_loop(64, 1 << 16);
@@ -549,6 +572,8 @@ void annotations(Demands& d, const Expr* e) {
                 d.that(e->op == Op::For || e->op == Op::Merge || e->op == Op::Lookup ||
                            e->op == Op::OptLookup || e->op == Op::KeyExists,
                        "a loop, a merge or a look-up asks for memory early");
+                d.that(e->op == Op::For || e->annotation(AttrKey::Far),
+                       "what is asked for early by a key says from which size on");
                 break;
             default: break;
         }

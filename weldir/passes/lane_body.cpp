@@ -3,6 +3,7 @@
 #include "weldir/passes/lane_body.h"
 
 #include <algorithm>
+#include <string>
 
 #include "weldir/ir/builder.h"
 #include "weldir/passes/lengths.h"
@@ -11,6 +12,11 @@ namespace weld {
 
 constexpr std::uint32_t kMostAlways = 100;  // nodes of a side of an `if` that are worth evaluating always
 constexpr int kMostMarked = 50'000;         // nodes, each as often as the rounds it takes to know what varies
+
+// Where at most an eighth of the lanes is left for some rounds, a round of all costs more than what it
+// brings.
+constexpr std::uint32_t kFew = 8;
+constexpr std::string_view kPatience = "8";
 
 LaneBody::LaneBody(Module& m, Facts& facts, For loop, Nests nests)
     : m_(m), facts_(facts), loop_(loop), nests_(nests) {
@@ -520,7 +526,12 @@ const Expr* LaneBody::nested_iterate(Iterate it, Lets& lets) {
         lambda(m_, {s}, block(m_, inside, make_struct(m_, {next, again})), it.body().node->loc);
     if (!apart) return named(iterate(m_, init, body, it.node->loc), lets);
     const Expr* one = may_part ? one_lane(it, carried) : nullptr;
-    const Expr* last = named(iterate(m_, init, body, it.node->loc, one), lets);
+    const Expr* rounds = iterate(m_, init, body, it.node->loc, one);
+    if (one) {
+        rounds = annotate(m_, rounds, AttrKey::Few, std::to_string(std::max(1u, lanes_ / kFew)));
+        rounds = annotate(m_, rounds, AttrKey::Patience, kPatience);
+    }
+    const Expr* last = named(rounds, lets);
     if (carried.empty()) return last;
     std::vector<const Expr*> fields;
     for (std::size_t k = 0; k < begins.size(); ++k) fields.push_back(get_field(m_, last, k));

@@ -89,6 +89,10 @@ class Nester {
     // ---- the nest
 
     const Expr* i64(std::int64_t n) { return int_literal(m_, m_.types.i64(), n); }
+    const Expr* product(const Expr* a, const Expr* b) {
+        const Literal x = a->as<Literal>(), y = b->as<Literal>();
+        return x && y ? i64(x.as_int() * y.as_int()) : scalar_op(m_, Op::Mul, {a, b});
+    }
     const Expr* sum(const Expr* a, const Expr* b) {
         return is_int(a, 0) ? b : scalar_op(m_, Op::Add, {a, b});
     }
@@ -99,18 +103,27 @@ class Nester {
         return var(m_, s);
     }
 
+    /// How often `columns` fit into `n`; none if they are too few.
+    const Expr* full_rows(const Expr* n, const Expr* columns) {
+        const Literal known_n = n->as<Literal>(), known_columns = columns->as<Literal>();
+        if (known_n && known_columns)
+            return i64(std::max<std::int64_t>(0, known_n.as_int()) / known_columns.as_int());
+        const Expr* enough = known_n ? nullptr : scalar_op(m_, Op::Gt, {n, i64(0)});
+        if (!known_columns) {
+            const Expr* wide = scalar_op(m_, Op::Ge, {columns, i64(kLeastColumns)});
+            enough = enough ? scalar_op(m_, Op::BitAnd, {wide, enough}) : wide;
+        }
+        return if_(m_, enough, scalar_op(m_, Op::Div, {n, columns}), i64(0));
+    }
+
     const Expr* nested(For loop, const Expr* columns) {
         Lets lets;
         if (const Expr* check = length_check(m_, facts_, loop.data(), loop.node->loc))
             named(check, "equal", lets);
         const Expr* n = named(trip_count(m_, loop.data()[0]), "n", lets);
-        const Expr* enough = scalar_op(m_, Op::Gt, {n, i64(0)});
-        if (columns->op != Op::Literal)
-            enough =
-                scalar_op(m_, Op::BitAnd, {scalar_op(m_, Op::Ge, {columns, i64(kLeastColumns)}), enough});
-        const Expr* rounds = if_(m_, enough, scalar_op(m_, Op::Div, {n, columns}), i64(0));
-        rounds = named(rounds, "rounds", lets);
-        const Expr* from = named(scalar_op(m_, Op::Mul, {rounds, columns}), "from", lets);
+        const Expr* rounds = named(full_rows(n, columns), "rounds", lets);
+        if (is_int(rounds, 0)) return nullptr;
+        const Expr* from = named(product(rounds, columns), "from", lets);
         return block(m_, lets, loop_over_subrange(m_, loop, from, n, nest(loop, rounds, columns)),
                      loop.node->loc);
     }

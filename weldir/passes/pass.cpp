@@ -201,6 +201,7 @@ class Runner {
                 case AttrKey::Free:
                 case AttrKey::Give: return !collects;
                 case AttrKey::Prefetch:
+                case AttrKey::Far:
                 case AttrKey::Selection: return moves;
                 default: return false;
             }

@@ -2,22 +2,23 @@
 //
 //     result(for(xs, appender[f64], |b, i, x| merge(b, lookup(d, x % 1000L))))
 // becomes
-//     result(for(xs, appender[f64], |b, i, x| merge(b, @(prefetch:16) lookup(d, x % 1000L))))
+//     result(for(xs, appender[f64], |b, i, x|
+//       merge(b, @(prefetch:16, far:131072) lookup(d, x % 1000L))))
 //
 // - Look-ups in dictionaries and merges into tables and vectors, by keys that follow cheaply from the
-// element:
-//   the key of a coming round is computed early, so that many cache misses pass at the same time. (Tables
-//   that the runtime cuts into partitions stay in the cache.) While the table is small, code asks for
-//   nothing.
+//   element: the key of a coming round is computed early, so that many cache misses pass at the same time.
+//   (Tables that the runtime cuts into partitions stay in the cache.) As long as a table has fewer slots, or
+//   a vector fewer elements, than `far` says, it is in the cache, and nothing is asked for.
 // - Loops over vectors of vectors: the beginnings of rows, `@(prefetch:8)` of the loop.
 // - Loops that read whole lines of the cache in each round: what comes next, `@(stream:3072)` of the loop.
-// The
-//   processor does so by itself up to the end of a page only.
+//   The processor does so by itself up to the end of a page only.
 #include <algorithm>
+#include <string>
 #include <unordered_map>
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/keys.h"
+#include "weldir/ir/layout.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/cheap.h"
 #include "weldir/passes/normal_form.h"
@@ -27,7 +28,14 @@ namespace weld {
 namespace {
 
 constexpr std::string_view kRoundsAhead = "16", kRowsAhead = "8", kBytesAhead = "3072";
-constexpr std::size_t kLargestKey = 24;  // nodes
+constexpr std::int64_t kFarSlots = 1 << 17, kFarBytes = 1 << 19;  // of a table, of a vector
+constexpr std::size_t kLargestKey = 24;                           // nodes
+
+/// From which size on what `e` looks up in or merges into is asked for early.
+std::int64_t far_from(const Expr* e) {
+    const bool in_vector = e->op == Op::Merge && info(e->type).indexed;
+    return in_vector ? kFarBytes / std::max<std::int64_t>(1, size_of(e->type->args.back())) : kFarSlots;
+}
 
 /// The body of one loop, down to the loops in it.
 class Body {
@@ -121,7 +129,9 @@ class Prefetcher {
         const Expr* now =
             map_args(m_, e, [&](const Expr* a, std::size_t) { return marked(a, around, depth + repeats); });
         const bool early = body && !e->annotation(AttrKey::Prefetch) && body->knows_key_of(e);
-        return early ? annotate(m_, now, AttrKey::Prefetch, kRoundsAhead) : now;
+        if (!early) return now;
+        now = annotate(m_, now, AttrKey::Far, std::to_string(far_from(e)));
+        return annotate(m_, now, AttrKey::Prefetch, kRoundsAhead);
     }
 
   private:

@@ -9,7 +9,7 @@
 // keys would be hashed and memory asked for in vain, and a branch that nobody can foretell would stand before
 // each look-up.
 #include "weldir/ir/builder.h"
-#include "weldir/ir/filter.h"
+#include "weldir/ir/loop_forms.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/cheap.h"
 #include "weldir/passes/normal_form.h"

@@ -24,7 +24,7 @@ class Sizer {
     Sizer(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
 
     const Expr* sized(const Expr* e) {
-        if (e->op != Op::For) return nullptr;
+        if (e->op != Op::For || e->annotation(AttrKey::Tile)) return nullptr;  // of tiles the size is known
         std::vector<const Expr*> args(e->args().begin(), e->args().end());
         args[0] = sized_start(e, args[0], {});
         return with_args(m_, e, args);

@@ -25,6 +25,7 @@
 #include <unordered_set>
 
 #include "weldir/ir/builder.h"
+#include "weldir/ir/loop_forms.h"
 #include "weldir/ir/scalar.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/lengths.h"
@@ -49,9 +50,7 @@ class Turner {
         const For outer = e->as<For>();
         if (!outer || facts_.traits(e).size > kMostNodes || facts_.traits(e).calls) return nullptr;
         if (!std::ranges::all_of(outer.data(), is_repeatable)) return nullptr;
-        if (const For inner =
-                outer.body().body()->as<Block>() ? last_loop(outer) : outer.body().body()->as<For>())
-            return by_tiles(outer, inner);
+        if (const For inner = plain_last_loop(outer)) return by_tiles(outer, inner);
         return by_rows(outer);
     }
 
@@ -70,19 +69,36 @@ class Turner {
                counts_from_zero(loop.data()[name->attr.index]);
     }
 
-    /// The two loops, and that no lookup of the inner one fails, if `holds` does.
+    /// The two loops, and that no lookup of the inner one fails, if `holds` does; null: none does anyway.
     struct Pair {
         For outer, inner;
         const Expr* holds = nullptr;
         bool strides = false;
+        bool possible = true;  ///< false: what would have to hold does not
     };
 
-    void demand(Pair& pair, Op op, const Expr* a, const Expr* b) {
-        const Expr* one = scalar_op(m_, op, {a, b});
-        pair.holds = pair.holds ? scalar_op(m_, Op::BitAnd, {pair.holds, one}) : one;
+    /// Both conditions; null is one that holds.
+    const Expr* both(const Expr* a, const Expr* b) {
+        return a && b ? scalar_op(m_, Op::BitAnd, {a, b}) : a ? a : b;
+    }
+
+    /// `least <= most` has to hold.
+    void demand(Pair& pair, const Expr* least, const Expr* most) {
+        const std::optional<Count> a = facts_.count(least), b = facts_.count(most);
+        if (a && b && a->known() && b->known()) {
+            pair.possible &= *a->known() <= *b->known();
+            return;
+        }
+        const bool bounds_below = least->op == Op::Literal;  // then it is written as `most >= least`
+        pair.holds = both(pair.holds, bounds_below ? scalar_op(m_, Op::Ge, {most, least})
+                                                   : scalar_op(m_, Op::Le, {least, most}));
     }
 
     const Expr* i64(std::int64_t n) { return int_literal(m_, m_.types.i64(), n); }
+    const Expr* product(const Expr* a, const Expr* b) {
+        const Literal x = a->as<Literal>(), y = b->as<Literal>();
+        return x && y ? i64(x.as_int() * y.as_int()) : scalar_op(m_, Op::Mul, {a, b});
+    }
 
     /// The condition under which the body of the inner loop cannot fail; false if there is none.
     bool find_condition(Pair& pair, std::int64_t least_rows) {
@@ -98,18 +114,18 @@ class Turner {
         };
         if (!std::ranges::all_of(inner.data(), is_fixed)) return false;
         const Expr *columns = trip_count(m_, outer.data()[0]), *rows = trip_count(m_, inner.data()[0]);
-        demand(pair, Op::Ge, columns, i64(kLeastColumns));
-        demand(pair, Op::Le, columns, i64(kMostRounds));
-        demand(pair, Op::Ge, rows, i64(least_rows));
-        demand(pair, Op::Le, rows, i64(kMostRounds));
-        bool ok = true;
+        demand(pair, i64(kLeastColumns), columns);
+        demand(pair, columns, i64(kMostRounds));
+        demand(pair, i64(least_rows), rows);
+        demand(pair, rows, i64(kMostRounds));
+        bool ok = pair.possible;
         visit(inner.body().body(), [&](const Expr* e) {
             if (!ok || !can_fail_itself(e)) return;
             const Lookup at = e->as<Lookup>();
             ok = at && is_path(at.of()) && at.of()->type->is_vec() && is_fixed(at.of()) &&
                  demand_place(pair, at, columns, rows, is_fixed);
         });
-        return ok && pair.strides;
+        return ok && pair.possible && pair.strides;
     }
 
     /// The node itself, its arguments aside.
@@ -146,7 +162,7 @@ class Turner {
                 else others = others ? scalar_op(m_, Op::Mul, {others, name}) : name;
             }
             if (!counter) {
-                offset = offset + product(p);
+                offset = offset + count_of(p);
                 continue;
             }
             const Expr*& stride = is_counter(pair.inner, counter) ? row_stride : column_stride;
@@ -157,24 +173,24 @@ class Turner {
         const Expr* length = len(m_, at.of());
         if (!(offset == Count())) {
             const Expr* start = written(m_, offset);
-            demand(pair, Op::Ge, start, i64(0));
+            demand(pair, i64(0), start);
             length = scalar_op(m_, Op::Sub, {length, start});
         }
         if (!row_stride || !column_stride) {  // an element for each row, or each column, or for all
             if (row_stride && !is_int(row_stride, 1)) return false;
-            demand(pair, Op::Le, row_stride ? rows : column_stride ? columns : i64(1), length);
+            demand(pair, row_stride ? rows : column_stride ? columns : i64(1), length);
             return true;
         }
         pair.strides |= !is_int(row_stride, 1);
         if (!same(row_stride, columns)) {
-            demand(pair, Op::Le, columns, row_stride);
-            demand(pair, Op::Le, row_stride, i64(kMostRounds));
+            demand(pair, columns, row_stride);
+            demand(pair, row_stride, i64(kMostRounds));
         }
-        demand(pair, Op::Le, scalar_op(m_, Op::Mul, {rows, row_stride}), length);
-        return true;
+        if (pair.possible) demand(pair, product(rows, row_stride), length);
+        return pair.possible;
     }
 
-    static Count product(const Count::Product& p) {
+    static Count count_of(const Count::Product& p) {
         Count all = p.factor;
         for (const Expr* name : p.of) all = all * Count(name);
         return all;
@@ -183,12 +199,12 @@ class Turner {
     // ---- tiles
 
     /// The loop that the body of `outer` ends with, on its builder, if nothing before it costs or fails.
-    For last_loop(For outer) {
-        const Block b = outer.body().body()->as<Block>();
-        const bool plain = std::ranges::all_of(b.values(), [&](const Expr* v) {
+    For plain_last_loop(For outer) {
+        const auto is_plain = [&](const Expr* v) {
             return !v->type->holds_builder && !facts_.traits(v).heavy && facts_.traits(v).free_to_repeat();
-        });
-        return plain ? b.result()->as<For>() : For{};
+        };
+        const Block b = outer.body().body()->as<Block>();
+        return !b || std::ranges::all_of(b.values(), is_plain) ? last_loop(outer) : For{};
     }
 
     /// Each round merges once, whatever happens, into the builder that the loop is given.
@@ -211,8 +227,22 @@ class Turner {
         if (outer.node->annotation(AttrKey::Tile)) return nullptr;
         Pair pair{outer, inner};
         if (!find_condition(pair, 0)) return nullptr;
-        const Expr* tiled = annotate(m_, outer.node, AttrKey::Tile, kTile);
-        return if_(m_, pair.holds, tiled, fresh(m_, outer.node), outer.node->loc);
+        return guarded(pair.holds, tiled(outer, inner), outer);
+    }
+
+    /// The loop with the number of rounds of the inner one, which is known before it, as its size.
+    const Expr* tiled(For outer, For inner) {
+        const Expr* start = outer.builder();
+        const Expr* sized = new_builder(m_, start->type, trip_count(m_, inner.data()[0]), start->loc);
+        sized = annotate(m_, with_annotations(m_, sized, start->annotations), AttrKey::Size, "given");
+        std::vector<const Expr*> args(outer.node->args().begin(), outer.node->args().end());
+        args[0] = sized;
+        return annotate(m_, with_args(m_, outer.node, args), AttrKey::Tile, kTile);
+    }
+
+    /// `turned` if `holds`, which is null if that is known.
+    const Expr* guarded(const Expr* holds, const Expr* turned, For outer) {
+        return holds ? if_(m_, holds, turned, fresh(m_, outer.node), outer.node->loc) : turned;
     }
 
     // ---- rows
@@ -248,11 +278,10 @@ class Turner {
             Pair pair{outer, inner};
             if (!inner || !find_condition(pair, kLeastRows)) continue;
             all.push_back({b.symbol(i), inner});
-            holds = holds ? scalar_op(m_, Op::BitAnd, {holds, pair.holds}) : pair.holds;
+            holds = both(holds, pair.holds);
         }
         if (all.empty()) return nullptr;
-        const Expr* as_before = fresh(m_, outer.node);
-        return if_(m_, holds, with_vectors(outer, all), as_before, outer.node->loc);
+        return guarded(holds, with_vectors(outer, all), outer);
     }
 
     const Expr* with_vectors(For outer, const std::vector<Sums>& all) {

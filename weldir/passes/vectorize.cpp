@@ -26,6 +26,7 @@
 
 #include <algorithm>
 
+#include "weldir/ir/loop_forms.h"
 #include "weldir/passes/lane_body.h"
 #include "weldir/passes/lengths.h"
 
@@ -146,7 +147,8 @@ class Vectorizer {
             body = lambda(m_, {b, i, x}, block(m_, lets, same), body->loc);
         }
         const Expr* rest = weld::loop(m_, data, builder, body, loop.node->loc);
-        return annotate(m_, with_annotations(m_, rest, loop.node->annotations), AttrKey::Tail, "masked");
+        rest = with_annotations(m_, rest, loop.node->annotations);
+        return masked_loop(rest->as<For>()) ? annotate(m_, rest, AttrKey::Tail, "masked") : rest;
     }
 
     Module& m_;

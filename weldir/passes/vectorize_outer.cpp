@@ -84,7 +84,8 @@ class OuterVectorizer {
         const Expr* choice = if_(m_, found, on_lanes, one_by_one(loop, data, b, first, n), loop.node->loc);
         const Expr* f = lambda(m_, {b, g, k}, block(m_, inside, choice), loop.body().node->loc);
         const Expr* all = weld::loop(m_, {&range, 1}, loop.builder(), f, loop.node->loc);
-        return block(m_, before, with_annotations(m_, all, loop.node->annotations), loop.node->loc);
+        const Expr* annotated = with_annotations(m_, all, loop.node->annotations);
+        return block(m_, before, without(m_, annotated, AttrKey::Tile), loop.node->loc);
     }
 
     /// The elements of a group from `first` on; `*found` says whether they are there.

@@ -1,0 +1,35 @@
+// Loops of a certain form, by which annotations say that they go on.
+#pragma once
+
+#include <optional>
+
+#include "weldir/ir/expr.h"
+
+namespace weld {
+
+/// The end of the body of a loop: `if` with the loop's builder, as it came, on one side. Rounds in which
+/// something is done may be found before any of it is (`selection`).
+struct Filter {
+    Block lets;        ///< before it; may be none
+    const Expr* cond;  ///< what is asked
+    bool wanted;       ///< what it has to be
+    const Expr* work;  ///< what is done then
+};
+std::optional<Filter> filter_of(For f);
+
+/// Lets and condition may be evaluated for many rounds before any of these is done.
+bool is_known_early(const Filter& filter);
+
+/// Of a loop over fringes, the loop over lanes of the same data that it begins with, if the two can be one
+/// whose last round has a mask (`tail:masked`).
+For masked_loop(For rest);
+
+/// Of a loop that appends as often in each round as a loop inside goes on, which is known before it begins
+/// (`size:given`), that loop inside: each knows its place in the result, so their rounds may come in any
+/// order (`tile`).
+For tiled_loop(For outer);
+
+/// The loop that the body of `f` ends with, or none.
+For last_loop(For f);
+
+}  // namespace weld
