@@ -12,6 +12,7 @@
 #include "runtime/io/json_text.h"
 #include "runtime/io/open_file.h"
 #include "runtime/kernels/files.h"
+#include "runtime/kernels/parquet_table.h"
 #include "weldir/support/visible.h"
 
 namespace weld::runtime {
@@ -131,12 +132,14 @@ bool describe(const std::string& path, bool may_sniff, const Head& head, std::in
                 "No such file or directory; without it, a file is read only where `sniff` is true", error);
     } else if (path.ends_with(".csv")) {
         good = describe_csv(head, size, to, &what);
+    } else if (path.ends_with(".parquet")) {
+        good = describe_parquet(path, &to->text, &what);
     } else {
         const std::string_view bytes = head(std::min(kFirst, size), &what);
         if (!what.empty()) return complain(path, what, error);
         if (path.ends_with(".mtx")) good = describe_matrix_market(bytes, &to->text, &what);
         else if (path.ends_with(".dbdf")) good = describe_binary_table(bytes, &to->text, &what);
-        else what = "files end in `.csv`, `.mtx` or `.dbdf`";
+        else what = "files end in `.csv`, `.mtx`, `.dbdf` or `.parquet`";
     }
     return good || complain(path, what, error);
 }

@@ -1,5 +1,5 @@
 // Reading and writing matrices and frames. The ending of a file's name says what it holds: `.csv`, `.mtx`
-// (Matrix Market), `.dbdf` (DAPHNE's binary format). Files are written whole or not at all, with a `.meta`
+// (Matrix Market), `.dbdf` (DAPHNE's binary format), `.parquet`. Files are written whole or not at all, with a `.meta`
 // beside them.
 #include "runtime/kernels/files.h"
 
@@ -9,6 +9,7 @@
 #include "runtime/io/new_files.h"
 #include "runtime/io/open_file.h"
 #include "runtime/kernels/describe_table.h"
+#include "runtime/kernels/parquet_table.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
 #include "weldir/support/visible.h"
@@ -48,6 +49,8 @@ std::int32_t check_table(Task* task, const WeldCall* call, const TableFile& file
 
 namespace {
 
+bool is_parquet(std::string_view path) { return path.ends_with(".parquet"); }
+
 // ---- reading
 
 /// All bytes of a file. Status.
@@ -75,7 +78,9 @@ std::int32_t check_path(Task* task, const WeldCall* call, const std::string& pat
 std::int32_t check_description(Task* task, const WeldCall* call, TableFile& file, std::string_view wanted) {
     TableDescription found;
     std::string error;
-    if (!describe_table(file.path, file.bytes, &found, &error)) return fail_call(task, call, "{}", error);
+    const bool good = is_parquet(file.path) ? describe_table(file.path, true, &found, &error)
+                                            : describe_table(file.path, file.bytes, &found, &error);
+    if (!good) return fail_call(task, call, "{}", error);
     if (found.text != wanted)
         return fail_file(
             task, call, file,
@@ -95,10 +100,9 @@ std::int32_t read_table(Task* task, const WeldCall* call, TableFile& file,
     if (file.path.ends_with(".csv")) read = read_csv_table;
     else if (file.path.ends_with(".mtx")) read = read_matrix_market;
     else if (file.path.ends_with(".dbdf")) read = read_binary_table;
-    else if (file.path.ends_with(".parquet"))
-        return fail_file(task, call, file, "this build cannot read Parquet");
-    else return fail_file(task, call, file, "files end in `.csv`, `.mtx` or `.dbdf`");
-    if (load(task, call, file)) return kFailed;
+    else if (is_parquet(file.path)) read = read_parquet_table;
+    else return fail_file(task, call, file, "files end in `.csv`, `.mtx`, `.dbdf` or `.parquet`");
+    if (!is_parquet(file.path) && load(task, call, file)) return kFailed;
     if (description && check_description(task, call, file, *description)) return kFailed;
     if (std::string_view("\"\n\r").find(file.delimiter) != std::string_view::npos)
         return fail_file(task, call, file, "quotes and ends of lines are no delimiters");
@@ -180,22 +184,23 @@ std::string description(const std::vector<TableColumn>& columns, std::int64_t ro
     return describe_frame(rows, all) + "\n";
 }
 
-/// Writes the table and its `.meta` to the path that is argument `number`. Status.
+/// Writes the table and its `.meta` to the path that is argument `number`. `labels`: null for a matrix. Status.
 std::int32_t write_table(Task* task, const WeldCall* call, int number,
-                         const std::vector<TableColumn>& columns, std::int64_t rows,
+                         const std::vector<TableColumn>& columns, std::int64_t rows, const WeldVec* labels,
                          const std::string& meta) {
     const std::string path(text_of(argument<WeldVec>(call, number)));
     if (check_path(task, call, path)) return kFailed;
-    const bool is_csv = path.ends_with(".csv"), is_binary = path.ends_with(".dbdf") && number == 1;
-    if (!is_csv && !is_binary)
-        return fail_call(
-            task, call, "`{}`: {}", visible(path),
-            number == 1 ? "matrices are written to `.csv` and `.dbdf`" : "frames are written to `.csv`");
+    const bool is_csv = path.ends_with(".csv"), is_binary = path.ends_with(".dbdf") && !labels;
+    if (!is_csv && !is_binary && !is_parquet(path))
+        return fail_call(task, call, "`{}`: {}", visible(path),
+                         labels ? "frames are written to `.csv` and `.parquet`"
+                                : "matrices are written to `.csv`, `.dbdf` and `.parquet`");
     for (const TableColumn& c : columns)
         if (is_binary && c.cell->kind == kWeldVec)
             return fail_call(task, call, "`{}`: `.dbdf` holds no strings", visible(path));
     NewFiles files(task->stop);
     std::string error = files.write(path, [&](Writer& out) {
+        if (is_parquet(path)) return write_parquet_table(task, call, columns, rows, labels, out);
         is_csv ? write_csv_table(columns, rows, out) : write_binary_table(columns, rows, out);
         return std::string();
     });
@@ -230,7 +235,7 @@ WELD_KERNEL_BODY(weld_kernel_write_matrix) {
     std::vector<TableColumn> columns;
     for (std::int64_t j = 0; j < m.columns; ++j)
         columns.push_back({cell, static_cast<char*>(m.cells.data) + j * cell->size, m.columns * cell->size});
-    return write_table(task, call, 1, columns, m.rows, description(columns, m.rows, nullptr, cell));
+    return write_table(task, call, 1, columns, m.rows, nullptr, description(columns, m.rows, nullptr, cell));
 }
 
 WELD_KERNEL_BODY(weld_kernel_write_frame) {
@@ -240,6 +245,6 @@ WELD_KERNEL_BODY(weld_kernel_write_frame) {
     std::vector<TableColumn> columns;
     for (std::int64_t j = 0; j < frame.num_columns(); ++j)
         columns.push_back({frame.cell(j), static_cast<char*>(frame.column(j).data), frame.cell(j)->size});
-    return write_table(task, call, 2, columns, frame.rows(),
+    return write_table(task, call, 2, columns, frame.rows(), &labels,
                        description(columns, frame.rows(), &labels, nullptr));
 }

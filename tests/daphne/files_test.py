@@ -399,4 +399,5 @@ class Cached(Case):
         self.cached("Frame(1x2, [col_0:std::string, col_1:std::string])\nx y\n")
 
 
-unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

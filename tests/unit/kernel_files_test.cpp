@@ -102,7 +102,7 @@ TEST_CASE("kernels read matrices from CSV files") {
     CHECK(Run(read("f64", "1L, 1L"), folder / "none.csv").failure ==
           "`" + (folder / "none.csv") + "`: No such file or directory");
     CHECK(Run(read("f64", "1L, 1L"), folder / "m.xyz")
-              .failure.ends_with("files end in `.csv`, `.mtx` or `.dbdf`"));
+              .failure.ends_with("files end in `.csv`, `.mtx`, `.dbdf` or `.parquet`"));
     CHECK(Run(read("f64", "1L, 1L"), folder.path.string() + "/.").failure != "");
     CHECK(cells<std::int32_t>(
               Run(read("i32", "-1L, -1L, 59c, true"), folder.put("s.csv", "a;b\n1;2\n3;4\n")).value()) ==
@@ -216,7 +216,7 @@ TEST_CASE("kernels write matrices and frames, and what describes them") {
           "\\\"\","
           "\"valueType\":\"str\"},{\"label\":\"c\",\"valueType\":\"f32\"}]}\n");
     const auto before = folder.size();
-    CHECK(write("{[1.0], 1L, 1L}", "x.mtx").ends_with("matrices are written to `.csv` and `.dbdf`"));
+    CHECK(write("{[1.0], 1L, 1L}", "x.mtx").ends_with("matrices are written to `.csv`, `.dbdf` and `.parquet`"));
     CHECK(write("{[1.0], 1L, 1L}", "nowhere/x.csv").find("cannot write") == 0);
     CHECK(folder.size() == before);
 }
