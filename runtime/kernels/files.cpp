@@ -1,6 +1,6 @@
 // Reading and writing matrices and frames. The ending of a file's name says what it holds: `.csv`, `.mtx`
-// (Matrix Market), `.dbdf` (DAPHNE's binary format), `.parquet`. Files are written whole or not at all, with a `.meta`
-// beside them.
+// (Matrix Market), `.dbdf` (DAPHNE's binary format), `.parquet`. Files are written whole or not at all, with
+// a `.meta` beside them.
 #include "runtime/kernels/files.h"
 
 #include <optional>
@@ -184,7 +184,8 @@ std::string description(const std::vector<TableColumn>& columns, std::int64_t ro
     return describe_frame(rows, all) + "\n";
 }
 
-/// Writes the table and its `.meta` to the path that is argument `number`. `labels`: null for a matrix. Status.
+/// Writes the table and its `.meta` to the path that is argument `number`. `labels`: null for a matrix.
+/// Status.
 std::int32_t write_table(Task* task, const WeldCall* call, int number,
                          const std::vector<TableColumn>& columns, std::int64_t rows, const WeldVec* labels,
                          const std::string& meta) {

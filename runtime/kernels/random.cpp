@@ -237,32 +237,31 @@ constexpr auto& kTooFew = "there are no {} different numbers from 0 to below {}"
 template <class T>
 std::int32_t distinct(Task* task, const WeldCall* call, std::mt19937& engine, T range, std::int64_t size,
                       T* to) {
-    const bool redraws = std::is_floating_point_v<T> || std::uint64_t(range) > kMostAsked;
-    if (redraws) {
-        Drawn<T> seen;
-        if (seen.make(task, call, size)) return kFailed;
-        Uniform<T> value(0, std::is_floating_point_v<T> ? range : T(range - 1));
-        std::int64_t in_vain = 0;  // draws since the last new number: few may lie below a small range
-        if (in_strips(task, 0, size, call->loc, [&](std::int64_t from, std::int64_t end) {
-                for (std::int64_t i = from; i < end && in_vain < kMostInVain;)
-                    if (const T x = value(engine); seen.insert(x)) to[i++] = x, in_vain = 0;
-                    else if (++in_vain, task->should_stop()) return;
-            }))
-            return kFailed;
-        seen.free(task);
-        return in_vain < kMostInVain ? kOk : fail_call(task, call, kTooFew, size, range);
-    } else if constexpr (std::is_integral_v<T>) {
-        std::int64_t taken = 0;
-        Uniform<T> value(0, T(range - 1));
-        if (in_strips(task, 0, std::int64_t(range), call->loc, [&](std::int64_t from, std::int64_t end) {
-                for (std::int64_t i = from; i < end && taken < size; ++i)
-                    if (std::uint64_t(value(engine)) % (std::uint64_t(range) - std::uint64_t(i)) <
-                        std::uint64_t(size - taken))
-                        to[taken++] = T(i);
-            }))
-            return kFailed;
-        return shuffle(task, call, engine, to, size);
-    }
+    if constexpr (std::is_integral_v<T>)
+        if (std::uint64_t(range) <= kMostAsked) {
+            std::int64_t taken = 0;
+            Uniform<T> value(0, T(range - 1));
+            if (in_strips(task, 0, std::int64_t(range), call->loc, [&](std::int64_t from, std::int64_t end) {
+                    for (std::int64_t i = from; i < end && taken < size; ++i)
+                        if (std::uint64_t(value(engine)) % (std::uint64_t(range) - std::uint64_t(i)) <
+                            std::uint64_t(size - taken))
+                            to[taken++] = T(i);
+                }))
+                return kFailed;
+            return shuffle(task, call, engine, to, size);
+        }
+    Drawn<T> seen;
+    if (seen.make(task, call, size)) return kFailed;
+    Uniform<T> value(0, std::is_floating_point_v<T> ? range : T(range - 1));
+    std::int64_t in_vain = 0;  // draws since the last new number: few may lie below a small range
+    if (in_strips(task, 0, size, call->loc, [&](std::int64_t from, std::int64_t end) {
+            for (std::int64_t i = from; i < end && in_vain < kMostInVain;)
+                if (const T x = value(engine); seen.insert(x)) to[i++] = x, in_vain = 0;
+                else if (++in_vain, task->should_stop()) return;
+        }))
+        return kFailed;
+    seen.free(task);
+    return in_vain < kMostInVain ? kOk : fail_call(task, call, kTooFew, size, range);
 }
 
 template <class T>

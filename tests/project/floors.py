@@ -13,6 +13,7 @@ FLOORS = {
     "frontend/weld": (["weldir", "frontend/text", "frontend/weld", "runtime/abi/builders.def"], ["fmt", "re2"]),
     "frontend/daphne": (["weldir", "frontend/text", "frontend/weld", "frontend/daphne"], ["fmt", "re2", "fast_float", "nlohmann"]),
     "runtime": (["runtime", "weldir/support"], ["fmt", "oneapi", "tbb", "hwy", "xsimd", "re2", "fast_float", "nlohmann"]),
+    "runtime/parquet": (["runtime/abi", "runtime/parquet"], ["arrow", "parquet"]),
     "codegen": (["weldir", "codegen", "runtime/abi"], ["fmt", "llvm"]),
     "include/weld": (["weld"], []),
 }

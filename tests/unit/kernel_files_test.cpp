@@ -216,7 +216,8 @@ TEST_CASE("kernels write matrices and frames, and what describes them") {
           "\\\"\","
           "\"valueType\":\"str\"},{\"label\":\"c\",\"valueType\":\"f32\"}]}\n");
     const auto before = folder.size();
-    CHECK(write("{[1.0], 1L, 1L}", "x.mtx").ends_with("matrices are written to `.csv`, `.dbdf` and `.parquet`"));
+    CHECK(write("{[1.0], 1L, 1L}", "x.mtx")
+              .ends_with("matrices are written to `.csv`, `.dbdf` and `.parquet`"));
     CHECK(write("{[1.0], 1L, 1L}", "nowhere/x.csv").find("cannot write") == 0);
     CHECK(folder.size() == before);
 }
