@@ -158,7 +158,7 @@ class Generator {
         llvm::LLVMContext context;
         Part once{.cpu = options_.cpu, .level = 0}, loops{.cpu = options_.cpu, .level = options_.level};
         if (!once.make("once", context, why) || !loops.make("loops", context, why)) return false;
-        const codegen::Constants constants(module_);
+        const Constants constants(module_);
         codegen::Unit loop_unit(module_, constants, options_, *loops.module);
         codegen::Unit(module_, constants, options_, *once.module, &loop_unit).emit_program();
 

@@ -19,8 +19,6 @@ namespace weld::codegen {
 
 // ---- how a function is called
 
-/// Leaves of parameters that are passed one by one.
-static constexpr std::size_t kMostParams = 64;
 /// Leaves of a result that come back in registers.
 static constexpr std::size_t kMostResults = 2;
 /// In a long chain of functions one in so many looks where the stack ends.
@@ -57,7 +55,7 @@ Signature signature_of(const Unit& unit, const weld::Function& f) {
     std::vector<llvm::Type*> params, results;
     for (const Type* p : f.type->params()) unit.leaf_types(p, &params);
     unit.leaf_types(f.type->result(), &results);
-    s.params_in_memory = params.size() > kMostParams;
+    s.params_in_memory = has_params_in_memory(f.type);
     s.result_in_memory = results.size() > kMostResults ||
                          std::ranges::any_of(results, [](const llvm::Type* t) { return t->isVectorTy(); });
     if (s.params_in_memory) params = {unit.ptr};
@@ -377,8 +375,8 @@ llvm::Function* Unit::function_of(const weld::Function& f) {
     // A function that is called once or twice is compiled the quick way; so is one with far more parameters
     // than there are registers, since it would take minutes to optimise.
     const Signature signature = signature_of(*this, f);
-    const bool often = !signature.params_in_memory &&
-                       (f.summary.repeated || !is_quick(constants, f.lambda->as<Lambda>().body()));
+    const bool often =
+        !signature.params_in_memory && (f.summary.repeated || !is_quick(f.lambda->as<Lambda>().body()));
     Unit& home = often ? *this : *once;
     for (const Symbol* p : f.lambda->as<Lambda>().params()) params_.insert(p);
     known = home.function("function_", signature.type);

@@ -1,14 +1,8 @@
-// Long straight-line code, cut into functions of bounded size.
+// Straight-line code that is cut into segments (weldir/passes/segments.cpp).
 //
-// LLVM takes more than linear time for a long function: 10,000 lets in one cost seconds. So a block with many
-// nodes becomes functions `(task, frame) -> status`, each with a run of its lets; values that one run makes
-// and another needs go through the frame. Code outside of loops runs once, so these functions are compiled
-// the quick way; so are bodies of loops that are too large to be optimised. The elements of a long vector
-// literal are computed and stored by such functions as well.
-//
-// What has loops in place, such as an iterate, is worth optimising, and is cut out of straight-line code that
-// is not. The other way round, calls of many loops are cut out of a round of an iterate: they take LLVM long,
-// and gain nothing by it.
+// Each segment is a function `(task, frame) -> status` with a run of the lets of a block; values that one run
+// makes and another needs go through the frame. Elements of a vector literal are stored by such functions.
+#include <algorithm>
 #include <unordered_set>
 
 #include "codegen/captures.h"
@@ -17,54 +11,14 @@
 
 namespace weld::codegen {
 
-/// Nodes that one function takes.
-static constexpr std::size_t kSegment = 400;
 /// Bytes of a frame within a loop.
 static constexpr std::int64_t kMostInLoop = 256 << 10;
 
-static std::size_t weight(const Constants& constants, const Expr* e, std::size_t limit) {
-    if (constants.holds(e)) return 0;
-    std::size_t n = 1;
-    if (e->op == Op::For || e->op == Op::Sort) n += 20;  // what surrounds the function of the loop
-    for (const Expr* a : e->args()) {
-        if (n > limit) break;
-        if (a->op != Op::Lambda) n += weight(constants, a, limit);
-    }
-    return n;
-}
+static bool is_marked(const Expr* e) { return e->annotation(AttrKey::Segment); }
 
-/// Has loops in place, which are worth optimising.
-static bool has_iterate(const Expr* e) {
-    if (e->op == Op::Iterate || e->op == Op::Sort) return true;
-    for (const Expr* a : e->args())
-        if (a->op != Op::Lambda && has_iterate(a)) return true;
-    return false;
-}
-
-/// Calls loops, and has none in place.
-static bool calls_loops(const Expr* e) {
-    if (e->op == Op::Iterate || e->op == Op::Sort) return false;
-    bool calls = e->op == Op::For;
-    for (const Expr* a : e->args())
-        if (a->op != Op::Lambda) {
-            if (has_iterate(a)) return false;
-            calls |= calls_loops(a);
-        }
-    return calls;
-}
-
-/// Straight-line code of so many nodes is not optimised along with what is.
-static constexpr std::size_t kWorthApart = 60;
-
-static bool is_mixed(const Constants& constants, Block b) {
-    std::size_t straight = 0;
-    for (const Expr* part : b.node->args())
-        if (!has_iterate(part)) straight += weight(constants, part, kWorthApart);
-    return straight >= kWorthApart && has_iterate(b.node);
-}
-
-bool is_quick(const Constants& constants, const Expr* body) {
-    return !has_iterate(body) || (body->op == Op::Block && is_mixed(constants, body->as<Block>()));
+bool is_quick(const Expr* body) {
+    return !has_rounds_in_place(body) ||
+           (body->op == Op::Block && std::ranges::any_of(body->args(), is_marked));
 }
 
 namespace {
@@ -94,41 +48,14 @@ struct Frame {
 
 }  // namespace
 
-/// A little straight-line code between parts that are optimised stays with them. `in_rounds`: calls of loops
-/// alone are quick.
-static std::vector<bool> quick_parts(const Constants& constants, Parts parts, bool in_rounds) {
-    std::vector<bool> quick;
-    for (const Expr* part : parts) quick.push_back(in_rounds ? calls_loops(part) : !has_iterate(part));
-    /// Runs of parts of the one kind with little in them, beside others, become of the other kind.
-    const auto join = [&](bool kind, const auto& may_join) {
-        for (std::size_t from = 0, to; from < parts.size(); from = to) {
-            std::size_t n = 0;
-            bool may = quick[from] == kind;
-            for (to = from; to < parts.size() && quick[to] == quick[from]; ++to) {
-                n += weight(constants, parts[to], kWorthApart);
-                may = may && may_join(parts[to]);
-            }
-            const bool alone = from == 0 && to == parts.size();
-            if (may && !alone && n < kWorthApart)
-                std::fill(quick.begin() + std::ptrdiff_t(from), quick.begin() + std::ptrdiff_t(to), !kind);
-        }
-    };
-    if (in_rounds) join(false, [](const Expr* part) { return !has_iterate(part); });
-    join(true, [](const Expr*) { return true; });
-    return quick;
-}
-
-static std::vector<Segment> cut(const Constants& constants, Parts parts, bool in_rounds) {
-    const std::vector<bool> quick = quick_parts(constants, parts, in_rounds);
+/// Code before the first mark goes with it.
+static std::vector<Segment> cut(Parts parts) {
     std::vector<Segment> all;
-    std::size_t from = 0, n = 0;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        n += weight(constants, parts[i], kSegment);
-        const bool ends = i + 1 == parts.size() || quick[i + 1] != quick[i];
-        if (n < kSegment && !ends) continue;
-        all.push_back({from, i + 1, quick[i]});
-        from = i + 1;
-        n = 0;
+        if (!is_marked(parts[i])) continue;
+        const bool quick = parts[i]->annotation(AttrKey::Segment)->text == "quick";
+        if (!all.empty()) all.back().to = i;
+        all.push_back({all.empty() ? 0 : i, parts.size(), quick});
     }
     return all;
 }
@@ -145,11 +72,6 @@ static std::vector<const Symbol*> inputs(const Unit& unit, Parts parts, Names na
     return read;
 }
 
-/// The present place is in a round of an iterate, and is optimised; loops are called from there.
-static bool is_in_rounds(const Emitter& at) {
-    return at.loop_depth > 0 && !at.in_for && at.unit.once != &at.unit && at.lanes.lanes == 0;
-}
-
 namespace {
 
 /// Parts of straight-line code, cut into segments, and the frame that their functions share.
@@ -157,7 +79,7 @@ class Cutter {
   public:
     /// `names`: what the parts are bound to, if they are lets; `last`: what is read after all of them.
     Cutter(Emitter& e, Parts parts, Names names, const std::vector<const Symbol*>& last)
-        : e_(e), parts_(parts), names_(names), segments_(cut(e.unit.constants, parts, is_in_rounds(e))) {
+        : e_(e), parts_(parts), names_(names), segments_(cut(parts)) {
         for (const Segment& s : segments_) {
             needed_.push_back(inputs(e.unit, parts, names, s));
             for (const Symbol* x : needed_.back()) frame_.add(x);
@@ -218,36 +140,14 @@ class Cutter {
 
 }  // namespace
 
-static bool may_be_cut(const Emitter& at) {
-    const bool is_optimised = at.loop_depth > 0 && at.unit.once != &at.unit;
-    return !is_optimised && at.lanes.lanes == 0;
-}
-
-/// `e` is too long for one function, and may be cut at the present place.
-static bool is_cut(const Emitter& at, const Expr* e) {
-    return may_be_cut(at) && weight(at.unit.constants, e, 2 * kSegment) >= 2 * kSegment;
-}
-
-static bool is_cut(const Emitter& at, Block b) {
-    if (is_in_rounds(at)) {
-        std::size_t calls = 0;
-        for (const Expr* value : b.values())
-            if (calls_loops(value)) calls += weight(at.unit.constants, value, kSegment);
-        return calls >= kSegment;
-    }
-    if (b.size() >= 8 && is_cut(at, b.node)) return true;
-    const bool is_quick = at.unit.once == &at.unit;
-    return is_quick && may_be_cut(at) && is_mixed(at.unit.constants, b);
-}
-
 bool Emitter::emit_in_segments(Block b, Leaves* result) {
-    if (!is_cut(*this, b)) return false;
+    if (std::ranges::none_of(b.node->args(), is_marked)) return false;
     // a result that is worth optimising is one of the parts
     const Symbol whole{.name = "result", .type = b.node->type, .id = 0};
     std::vector<const Expr*> parts(b.values().begin(), b.values().end());
     std::vector<const Symbol*> bound(b.symbols().begin(), b.symbols().end()),
         last = captures(unit, b.result());
-    const bool with_result = result && has_iterate(b.result());
+    const bool with_result = result && has_rounds_in_place(b.result());
     if (with_result) {
         parts.push_back(b.result());
         bound.push_back(&whole);
@@ -267,7 +167,7 @@ bool Emitter::emit_in_segments(Block b, Leaves* result) {
 }
 
 llvm::Value* Emitter::vector_in_segments(MakeVec v) {
-    if (v.elems().size() < 8 || !is_cut(*this, v.node)) return nullptr;
+    if (std::ranges::none_of(v.elems(), is_marked)) return nullptr;
     Cutter cutter(*this, v.elems(), {}, {});
     if (!cutter.fits()) return nullptr;
     const Type* elem = v.node->type->elem();

@@ -5,8 +5,8 @@
 
 namespace weld::codegen {
 
-class Constants;
-/// `body`, outside of loops, is compiled the quick way: it runs once, or what is worth optimising is cut out.
-bool is_quick(const Constants& constants, const Expr* body);
+/// `body`, of a function that runs once, is compiled the quick way: it has no rounds in place, or it is cut
+/// into segments.
+bool is_quick(const Expr* body);
 
 }  // namespace weld::codegen

@@ -67,4 +67,27 @@ bool is_plain(const Type* t) {
     return bytes == size_of(t);
 }
 
+static std::size_t num_words(const Type* t) {
+    switch (t->kind) {
+        case TypeKind::Scalar:
+        case TypeKind::Simd:
+        case TypeKind::Dict: return 1;
+        case TypeKind::Vec: return 2;
+        case TypeKind::Struct: {
+            std::size_t n = 0;
+            for (const Type* f : t->args) n += num_words(f);
+            return n;
+        }
+        case TypeKind::Builder: return is_value(info(t)) ? num_words(t->elem()) : std::size_t(info(t).words);
+        case TypeKind::Function: break;
+    }
+    return 0;
+}
+
+bool has_params_in_memory(const Type* function) {
+    std::size_t n = 0;
+    for (const Type* p : function->params()) n += num_words(p);
+    return n > kMostParamsInRegisters;
+}
+
 }  // namespace weld

@@ -17,6 +17,9 @@ bool is_plain(const Type* type);
 /// Structs of lanes are put together in registers, as words as large as their alignment, if they are so many
 /// words at most: more are as fast one by one.
 constexpr std::int64_t kMostWordsInLanes = 4;
+/// Parameters of a function that are more scalars, pointers and lengths than this are passed in memory.
+constexpr std::size_t kMostParamsInRegisters = 64;
+bool has_params_in_memory(const Type* function);
 /// Offset of each field of a struct.
 std::vector<std::int64_t> offsets_of(std::span<const Type* const> fields);
 

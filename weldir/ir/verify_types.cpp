@@ -510,6 +510,9 @@ void annotations(Demands& d, const Expr* e) {
             case AttrKey::Optimize:
                 d.that(e->op == Op::For && a.text == "false", "a loop may be left as it is");
                 break;
+            case AttrKey::Segment:
+                d.that(a.text == "quick" || a.text == "optimized", "a segment is `quick` or `optimized`");
+                break;
             case AttrKey::Appends:
                 d.that(e->op == Op::For && std::ranges::equal(a.numbers, appends_per_iteration(e->as<For>())),
                        "each round appends so often as the loop says");

@@ -89,6 +89,13 @@ bool mentions(const Expr* e, const Symbol* s) {
     return std::any_of(e->args().begin(), e->args().end(), [&](const Expr* a) { return mentions(a, s); });
 }
 
+bool has_rounds_in_place(const Expr* e) {
+    if (!e->binds) return false;
+    if (e->op == Op::Iterate || e->op == Op::Sort) return true;
+    return std::ranges::any_of(e->args(),
+                               [](const Expr* a) { return a->op != Op::Lambda && has_rounds_in_place(a); });
+}
+
 bool has_loop(const Expr* e) {
     if (!e->binds) return false;
     if (e->op == Op::For || e->op == Op::Iterate || e->op == Op::Sort) return true;

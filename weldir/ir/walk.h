@@ -85,6 +85,8 @@ std::vector<const Symbol*> free_symbols(const Expr* e);
 bool mentions(const Expr* e, const Symbol* s);
 /// There is a For, an Iterate or a Sort in `e`.
 bool has_loop(const Expr* e);
+/// There is an Iterate or a Sort in `e` whose rounds run where it stands: in no loop.
+bool has_rounds_in_place(const Expr* e);
 
 /// Evaluating `e` may fail by itself (checks, asserts, division, user kernels), not counting memory. Looks
 /// inside.

@@ -187,9 +187,9 @@ class Runner {
     }
 
     /// What is read last, and what is known early, may change with every pass: what `reuse`, `collect`,
-    /// `prefetch` and `select-rounds` found holds until then. `weigh` changes neither.
+    /// `prefetch` and `select-rounds` found holds until then. `weigh` and `segments` change neither.
     void forget_found(const PassInfo& pass) {
-        if (pass.run_module == weigh) return;
+        if (pass.run_module == weigh || pass.run_module == segments) return;
         const bool collects = pass.run_module == collect;
         const bool moves = pass.run_module != reuse && !collects && pass.run_module != tail_calls &&
                            pass.run != select_rounds;

@@ -61,7 +61,8 @@ static constexpr Name kChooseMeans[] = {
     "tail-calls",         // late: others would bind the calls to names again
     "reuse",              // late: others move what is read
     "collect",            // after reuse, for what that does not free
-    "weigh",              // last: what there is, is weighed
+    "weigh",              // after all that changes loops: what there is, is weighed
+    "segments",           // last: cuts at what there is, and knows from weigh what is too large
 };
 
 static constexpr Stage kPipeline[] = {
