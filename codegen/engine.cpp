@@ -122,6 +122,7 @@ struct Task {
     void compile(const CodeOptions& options, std::string_view bitcode) {
         outcome.run(options, [&](std::string* why) {
             llvm::LLVMContext context;
+            context.setDiscardValueNames(true);
             Part part{.cpu = options.cpu, .level = level};
             return part.read(bitcode, functions, context, why) && part.optimize(options, why) &&
                    part.emit(&outcome.objects[0], why);
@@ -156,6 +157,7 @@ class Generator {
     /// What this thread does in any case.
     bool compile(std::string* why) {
         llvm::LLVMContext context;
+        context.setDiscardValueNames(!is_shown());  // of blocks: nobody else reads them
         Part once{.cpu = options_.cpu, .level = 0}, loops{.cpu = options_.cpu, .level = options_.level};
         if (!once.make("once", context, why) || !loops.make("loops", context, why)) return false;
         const Constants constants(module_);
@@ -172,12 +174,13 @@ class Generator {
         return once.emit(&own_.objects[0], why) && loops.emit(&own_.objects[1], why);
     }
 
+    bool is_shown() const { return options_.llvm_input_text || options_.llvm_text || options_.asm_text; }
+
     /// Decides what is compiled the quick way, and what by other threads, which begin at once. Gives the
     /// functions of `loops` that this thread is left with.
     FunctionSet hand_out(llvm::Module& once, llvm::Module& loops, const Functions& marked) {
         Functions optimised = defined_in(loops), quick;
-        const bool shown = options_.llvm_input_text || options_.llvm_text || options_.asm_text;
-        if (shown) return {optimised.begin(), optimised.end()};
+        if (is_shown()) return {optimised.begin(), optimised.end()};
         if (!marked.empty() && options_.level > 0 && instructions(optimised) > options_.most_optimised) {
             const FunctionSet now = codegen::reached(needed_by(once, loops)), late = codegen::reached(marked);
             for (llvm::Function* f : std::exchange(optimised, {}))
@@ -298,6 +301,7 @@ GenerateEnd optimize_loops(std::string_view bitcode, std::span<const std::string
         Outcome outcome{.objects = {{}}};
         outcome.run(options, [&](std::string* why) {
             llvm::LLVMContext context;
+            context.setDiscardValueNames(true);
             Part part{.cpu = options.cpu, .level = options.level};
             return part.read_loops(bitcode, functions, context, why) && part.optimize(options, why) &&
                    part.emit(&outcome.objects[0], why);
