@@ -5,6 +5,7 @@
 #include "frontend/daphne/check_types.h"
 #include "frontend/daphne/fold.h"
 #include "frontend/daphne/hints.h"
+#include "frontend/daphne/represent.h"
 
 namespace weld::daphne {
 
@@ -326,6 +327,8 @@ std::vector<Value*> Checker::call_builtin(const Node* n, const Builtin& builtin)
             return {error(n->start, "`{}` needs `{}` before `{}`", builtin.name, c.param(i - 1), c.param(i))};
     }
     if (!good || !builtin.rule(c)) return {nullptr};
+    if (c.node && c.results.size() == 1 && c.results[0]->type.is_matrix() && c.results[0]->sparsity < 0)
+        c.results[0]->sparsity = kept_sparsity(*c.node);
     if (!n->hint.empty() && !names_kernel(n->hint, operation_of(c)))
         return {error(n->hint_loc, "there is no kernel `{}` for `{}`", n->hint, builtin.name)};
     return c.results;

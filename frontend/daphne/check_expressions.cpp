@@ -5,6 +5,7 @@
 #include "frontend/daphne/check.h"
 #include "frontend/daphne/fold.h"
 #include "frontend/daphne/hints.h"
+#include "frontend/daphne/represent.h"
 
 namespace weld::daphne {
 
@@ -457,7 +458,9 @@ Value* Checker::operate(Operator op, Value* a, Value* b, Loc loc) {
     GraphNode* node = emit(GraphNode::Operator, loc, {a, b});
     node->op = op;
     const DataType data = is_matrix ? DataType::Matrix : DataType::Scalar;
-    return give(node, {.data = data, .value = result}, rows, columns);
+    Value* out = give(node, {.data = data, .value = result}, rows, columns);
+    if (is_matrix) out->sparsity = kept_sparsity(*node);
+    return out;
 }
 
 Value* Checker::conditional(const Node* n) {

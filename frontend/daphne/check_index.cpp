@@ -4,6 +4,7 @@
 
 #include "frontend/daphne/check.h"
 #include "frontend/daphne/lower.h"
+#include "frontend/daphne/represent.h"
 
 namespace weld::daphne {
 
@@ -177,7 +178,9 @@ Value* Checker::extract(const Node* n) {
         node->takes_columns = true;
     }
     region_->nodes.push_back(node);
-    return give(node, type, rows, columns);
+    Value* out = give(node, type, rows, columns);
+    out->sparsity = kept_sparsity(*node);
+    return out;
 }
 
 Value* Checker::filter(const Node* n) {
@@ -211,7 +214,9 @@ Value* Checker::filter(const Node* n) {
         dims[i] = graph_.fresh_dim();
     }
     region_->nodes.push_back(node);
-    return give(node, of->type, dims[0], dims[1]);
+    Value* out = give(node, of->type, dims[0], dims[1]);
+    out->sparsity = kept_sparsity(*node);
+    return out;
 }
 
 Value* Checker::insert(Value* into, const Target& t, Value* value) {

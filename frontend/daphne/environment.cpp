@@ -31,7 +31,7 @@ Layout layout_of_cell(ValueType v) {
 Layout layout_of(const Type& t) {
     switch (t.data) {
         case DataType::Scalar: return layout_of_cell(t.value);
-        case DataType::Matrix: return {kVector.size + 16, 8};
+        case DataType::Matrix: return {kVector.size * (t.is_sparse ? 3 : 1) + 16, 8};
         case DataType::Frame: return {kVector.size * std::int64_t(t.columns.size()) + 8, 8};
         case DataType::List: break;
     }

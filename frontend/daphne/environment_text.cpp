@@ -83,6 +83,7 @@ void walk(Text& text, auto& environment) {
         number(text, v.is_view);
         number(text, v.type.data);
         number(text, v.type.value);
+        number(text, v.type.is_sparse);
         list(text, v.type.columns, [&](auto& column) {
             text(column.label);
             number(text, column.value);

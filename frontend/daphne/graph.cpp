@@ -68,6 +68,7 @@ std::string str(const Value& v) {
                                name_of(v.type.columns[i].value));
     if (v.sparsity >= 0) out += fmt::format(" sparsity {}", v.sparsity);
     if (v.symmetric) out += " symmetric";
+    if (v.type.is_sparse) out += " csr";
     return out + '>';
 }
 

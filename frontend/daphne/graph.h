@@ -1,9 +1,9 @@
 // A script as a graph of values: matrices, frames and scalars with all that is known of them before the run,
 // and the operations that make them, effects among them, in the order in which they happen.
 //
-// `check` makes it from the surface tree; `print_graph` shows it (`--explain=properties`); `lower` makes a
-// Module of it. Control flow is nodes with regions: what a region reads from outside it reads directly, what
-// it changes are its parameters and results.
+// `check` makes it from the surface tree, `represent` says which matrices are stored sparsely; `print_graph`
+// shows it (`--explain=properties`); `lower` makes a Module of it. Control flow is nodes with regions: what a
+// region reads from outside it reads directly, what it changes are its parameters and results.
 #pragma once
 
 #include <cstdint>
@@ -128,13 +128,6 @@ class Graph {
     Region main;
     std::deque<GraphFunction> functions;
     bool selects_representation = false;  ///< `--select-matrix-repr`
-
-    /// Matrices of few cells that are not zero, as far as that is known, are sparse. (So far they are printed
-    /// and drawn at random as such, and stored like all others.)
-    bool is_sparse(const Value* v) const {
-        return selects_representation && v->type.is_matrix() && v->type.value != ValueType::Str &&
-               v->type.value != ValueType::Bool && v->sparsity >= 0 && v->sparsity < 0.25;
-    }
 
     Value* value(const Type& type);
     /// Another value of which the same is known.

@@ -33,7 +33,8 @@ std::string weld_name(const Type& t) {
     const std::string cell(weld_name(t.value));
     switch (t.data) {
         case DataType::Scalar: return cell;
-        case DataType::Matrix: return "{vec[" + cell + "],i64,i64}";
+        case DataType::Matrix:
+            return "{vec[" + cell + "],i64,i64" + (t.is_sparse ? ",vec[i64],vec[i64]}" : "}");
         case DataType::List: return "vec[{vec[" + cell + "],i64,i64}]";
         case DataType::Frame: break;
     }
@@ -107,13 +108,14 @@ const weld::Type* Lowering::weld_type(const daphne::Type& t) {
         }
         return nullptr;
     };
-    auto matrix = [&](ValueType v) {
-        const weld::Type* fields[] = {m_.types.vec(scalar(v)), m_.types.i64(), m_.types.i64()};
-        return m_.types.structure(fields);
+    auto matrix = [&](ValueType v, bool is_sparse) {
+        const weld::Type *i64 = m_.types.i64(), *places = m_.types.vec(i64);
+        const weld::Type* fields[] = {m_.types.vec(scalar(v)), i64, i64, places, places};
+        return m_.types.structure(std::span(fields).first(is_sparse ? 5 : 3));
     };
     if (t.is_scalar()) return scalar(t.value);
-    if (t.is_matrix()) return matrix(t.value);
-    if (t.is_list()) return m_.types.vec(matrix(t.value));
+    if (t.is_matrix()) return matrix(t.value, t.is_sparse);
+    if (t.is_list()) return m_.types.vec(matrix(t.value, false));
     std::vector<const weld::Type*> columns;
     for (const Column& c : t.columns) columns.push_back(m_.types.vec(scalar(c.value)));
     const weld::Type* fields[] = {m_.types.structure(columns), m_.types.i64()};
@@ -160,8 +162,12 @@ const Expr* Lowering::apply(std::string_view text, const std::vector<Named>& arg
     }
     function += "| ";
     function += text;
+    return apply(function, values, loc);
+}
+
+const Expr* Lowering::apply(std::string_view function, const std::vector<const Expr*>& args, Loc loc) {
     std::string error;
-    const Expr* e = prelude_.apply(function, values, loc, &error);
+    const Expr* e = prelude_.apply(std::string(function), args, loc, &error);
     if (!e) diagnostics_.error(loc, "internal error: {} of `{}`", error, function);
     return e;
 }
@@ -283,7 +289,11 @@ void Lowering::matrix(const GraphNode& n) {
         lets_->emplace_back(m_.symbol("fits", m_.types.boolean()),
                             assert_(m_, scalar_op(m_, Op::And, {fits, positive}), n.loc, var(m_, why)));
     }
-    bind(out, make_struct(m_, {var(m_, data), dims[0], dims[1]}, n.loc));
+    const Expr* made = make_struct(m_, {var(m_, data), dims[0], dims[1]}, n.loc);
+    if (out->type.is_sparse)
+        made = apply(fmt::format("|x: {{vec[{0}],i64,i64}}| sparse(x.$0, x.$1, x.$2, {0}(0))", cell(out)),
+                     {made}, n.loc);
+    bind(out, made);
 }
 
 void Lowering::frame(const GraphNode& n) {
@@ -332,6 +342,8 @@ void Lowering::convert(const GraphNode& n) {
     if (from.is_scalar())
         return define(out, fmt::format("{{[{}], 1L, 1L}}", conversion(from.value, to.value)), {{"a", in}},
                       n.loc);
+    if (from.is_sparse && !to.is_sparse && from.value == to.value)
+        return define(out, filled_in("{dense(x, rows, columns, T(0)), x.$1, x.$2}", in), {{"x", in}}, n.loc);
     if (from.is_matrix() && to.is_matrix())
         return elementwise(out, {in}, conversion(from.value, to.value), n.loc);
     if (to.is_scalar() && from.is_matrix()) {

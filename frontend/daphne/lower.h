@@ -1,10 +1,11 @@
 // From the graph to a Module.
 //
-// A scalar is a scalar of Weld, a string vec[i8]; a matrix is {cells by rows, rows, columns}, a frame {{cells
-// of each column}, rows}, a list a vector of matrices. Every value of the graph becomes a `let`, in order, so
-// effects keep theirs. What an operation does is written in Weld (prelude.weld and texts in lower_*.cpp) and
-// becomes nodes through Prelude::apply; numbers of rows and columns that are known stand in these texts as
-// literals.
+// A scalar is a scalar of Weld, a string vec[i8]; a matrix is {cells by rows, rows, columns}, a sparse one
+// {stored cells by rows, rows, columns, where each row begins and the last ends, the column of each cell}, a
+// frame {{cells of each column}, rows}, a list a vector of matrices. Every value of the graph becomes a
+// `let`, in order, so effects keep theirs. What an operation does is written in Weld (prelude.weld and texts
+// in lower_*.cpp) and becomes nodes through Prelude::apply; numbers of rows and columns that are known stand
+// in these texts as literals.
 #pragma once
 
 #include <string>
@@ -35,6 +36,9 @@ std::string filled_in(std::string_view text, const Value* x);
 /// The text for converting a cell `a`; what an operator does with cells `a`, `b` of `operand`.
 std::string conversion(ValueType from, ValueType to);
 std::string operator_code(Operator op, ValueType operand, ValueType result);
+
+/// A product of a matrix with its transposed one, which is symmetric in every bit.
+bool is_product_with_itself(const GraphNode& n);
 
 class Lowering {
   public:
@@ -79,6 +83,7 @@ class Lowering {
     using Lets = std::vector<std::pair<const Symbol*, const Expr*>>;
 
     const weld::Function* function(const GraphFunction& f);
+    const Expr* apply(std::string_view function, const std::vector<const Expr*>& args, Loc loc);
     const Expr* region(const Region& r, const std::vector<const Expr*>& params,
                        const std::vector<const Value*>& results, Loc loc);
     void nodes(const Region& r);

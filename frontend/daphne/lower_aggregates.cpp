@@ -1,5 +1,7 @@
 // Aggregates of all cells, of rows, of columns; running ones.
-#include "frontend/daphne/lower.h"
+#include "frontend/daphne/lower_aggregates.h"
+
+#include "frontend/daphne/lower_sparse.h"
 
 namespace weld::daphne {
 
@@ -23,10 +25,8 @@ static std::string place_of_extreme(std::string_view op, std::string_view walk, 
         walk, extreme(op, t), count, t.starts_with('f') ? fmt::format(" && {0} == {0}", first) : "");
 }
 
-/// What `kind` gives of the cells that `walk` (text after `for(`) goes through, of which there are `count`,
-/// the first one `first`.
-static std::string folded(std::string_view kind, std::string_view walk, std::string_view first,
-                          std::string_view count, std::string_view t) {
+std::string folded(std::string_view kind, std::string_view walk, std::string_view first,
+                   std::string_view count, std::string_view t) {
     const std::string sum = fmt::format("result(for({}, merger[{},+], |o, k, a| merge(o, a)))", walk, t);
     if (kind == "sum") return sum;
     if (kind == "min" || kind == "max")
@@ -42,14 +42,7 @@ static std::string folded(std::string_view kind, std::string_view walk, std::str
     return place_of_extreme(kind == "idxmin" ? "min" : "max", walk, first, count, t);
 }
 
-/// Where cells go when columns are aggregated, or groups of rows: how many places there are, that of cell
-/// `k`, and how many cells come to place `p`.
-struct Places {
-    std::string_view size, of_cell, count;
-};
-
-/// Lets that end with `cells`: what `kind` gives of the cells that go to each place.
-static std::string into_places(std::string_view kind, std::string_view t, const Places& places) {
+std::string into_places(std::string_view kind, std::string_view t, const Places& places) {
     auto merged = [&](std::string_view op, std::string_view start, std::string_view value) {
         return fmt::format(
             "result(for(x.$0, vecmerger[{0},{1}](filled({2}, {3})), |o, k, a| merge(o, {{{4}, {5}}})))", t,
@@ -100,6 +93,7 @@ void lower_aggregate(Lowering& l, const GraphNode& n) {
     const Value *x = n.args[0], *out = n.results[0];
     const std::string_view kind = n.builtin->code, t = cell(x);
     if (n.args.size() > 2) return aggregate_groups(l, n);
+    if (x->type.is_sparse) return lower_sparse_aggregate(l, n);
     const std::string rows = Lowering::rows("x", x), columns = Lowering::columns("x", x);
     const std::vector<Named> args = {{"x", x}};
     if (out->type.is_scalar())

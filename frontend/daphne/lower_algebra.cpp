@@ -1,14 +1,26 @@
 // Products, solvers, and other operations of matrices.
-#include "frontend/daphne/lower.h"
+#include "frontend/daphne/lower_sparse.h"
 
 namespace weld::daphne {
 
 using Named = Lowering::Named;
 
+/// Before it was made dense.
+static const Value* as_stored(const Value* v) {
+    return v->maker && v->maker->kind == GraphNode::Convert && v->maker->args[0]->type.is_sparse &&
+                   v->maker->args[0]->type.value == v->type.value
+               ? v->maker->args[0]
+               : v;
+}
 static bool is_transposed(const Value* v, const Value* of) {
+    v = as_stored(v), of = as_stored(of);
     return v->maker && v->maker->kind == GraphNode::Builtin &&
            (v->maker->builtin->name == "t" || v->maker->builtin->name == "transpose") &&
            are_same(v->maker->args[0], of);
+}
+
+bool is_product_with_itself(const GraphNode& n) {
+    return is_transposed(n.args[0], n.args[1]) || is_transposed(n.args[1], n.args[0]);
 }
 
 void Lowering::product(const GraphNode& n) {
@@ -16,8 +28,9 @@ void Lowering::product(const GraphNode& n) {
     const std::vector<Named> args = {{"x", x}, {"y", y}};
     if (!(x->columns == y->rows))
         demand("x.$2 == y.$1", args, "`@` needs as many columns on its left as rows on its right", n.loc);
+    if (x->type.is_sparse) return lower_sparse_product(*this, n);
     if (is_float(out->type.value)) {
-        if (is_transposed(x, y) || is_transposed(y, x))  // symmetric in every bit
+        if (is_product_with_itself(n))  // symmetric in every bit
             return define(out, fmt::format("cudf[weld_syrk,{}](y)", weld_name(out->type)), args, n.loc);
         return define(out, fmt::format("cudf[weld_matmul,{}](x, y)", weld_name(out->type)), args, n.loc);
     }
@@ -67,9 +80,30 @@ void lower_gemv(Lowering& l, const GraphNode& n) {
                        x),
              args, n.loc);
 }
+void lower_diag_matrix(Lowering& l, const GraphNode& n) {
+    const Value *x = n.args[0], *out = n.results[0];
+    if (!x->columns.is(1))
+        l.demand("x.$2 == 1L", {{"x", x}}, "`diagMatrix` takes a matrix of one column", n.loc);
+    l.define(out,
+             filled_in(
+                 out->type.is_sparse
+                     ? "let n = rows; {x.$0, n, n, counted(n + 1L), counted(n)}"
+                     : "let n = rows; {result(for(rangeiter(0L, n * n, 1L), appender, |out, k, _| merge(out, "
+                       "if(k / n == k % n, lookup(x.$0, k / n), T(0))))), n, n}",
+                 x),
+             {{"x", x}}, n.loc);
+}
 void lower_diag_vector(Lowering& l, const GraphNode& n) {
     const Value* x = n.args[0];
     l.demand("x.$1 == x.$2", {{"x", x}}, "`diagVector` takes a square matrix", n.loc);
+    if (x->type.is_sparse)
+        return l.define(
+            n.results[0],
+            filled_in("let n = rows; {result(for(rangeiter(0L, n, 1L), appender, |o, r, _| merge(o, "
+                      "result(for(rangeiter(lookup(x.$3, r), lookup(x.$3, r + 1L), 1L), merger[T,+], |s, k, "
+                      "at| if(lookup(x.$4, at) == r, merge(s, lookup(x.$0, at)), s)))))), n, 1L}",
+                      x),
+            {{"x", x}}, n.loc);
     l.define(n.results[0],
              filled_in("let n = rows; {result(for(rangeiter(0L, n, 1L), appender, |o, k, _| merge(o, "
                        "lookup(x.$0, k * n + k)))), n, 1L}",
@@ -80,6 +114,18 @@ void lower_triangle(Lowering& l, const GraphNode& n) {
     const Value* x = n.args[0];
     const std::vector<Named> args = {{"x", x}, {"diagonal", n.args[1]}, {"values", n.args[2]}};
     l.demand("x.$1 == x.$2", args, fmt::format("`{}` takes a square matrix", n.builtin->name), n.loc);
+    if (x->type.is_sparse)
+        return l.define(
+            n.results[0],
+            filled_in("let n = rows; ", x) +
+                stored_rows(
+                    {.count = "n",
+                     .columns = "n",
+                     .row = "r",
+                     .condition = fmt::format("r {} j || (diagonal && r == j)", n.builtin->code),
+                     .cell = fmt::format("(let a = lookup(x.$0, at); if(values || a == {0}(0), a, {0}(1)))",
+                                         cell(x))}),
+            args, n.loc);
     l.define(
         n.results[0],
         filled_in(
@@ -111,6 +157,13 @@ void lower_ctable(Lowering& l, const GraphNode& n) {
                     "o))), n, m}}",
                     shape, cell(w)),
         args, n.loc);
+}
+
+void lower_transpose(Lowering& l, const GraphNode& n) {
+    const Value* x = n.args[0];
+    if (x->type.is_sparse) return lower_sparse_transpose(l, n);
+    l.define(n.results[0], filled_in("{transposed(x.$0, rows, columns), columns, rows}", x), {{"x", x}},
+             n.loc);
 }
 
 void lower_matrix_code(Lowering& l, const GraphNode& n) {

@@ -40,6 +40,34 @@ static std::string with_types(std::string_view code, std::string_view t, std::st
     return out;
 }
 
+/// `what` of the stored cells of the one operand that is sparse; the others are scalars. Zero gives zero
+/// where they are known; else the run looks, and stores all cells if it doesn't.
+static std::string of_stored_cells(const Value* out, const std::vector<const Value*>& operands,
+                                   const std::string& what) {
+    std::string scalars, x, cell;
+    bool is_known = true;
+    const char* names[] = {"a", "b", "c"};
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        if (operands[i]->type.is_matrix()) {
+            x = fmt::format("x{}", i), cell = names[i];
+            continue;
+        }
+        scalars += fmt::format("let {} = x{}; ", names[i], i);
+        is_known &= operands[i]->constant.has_value();
+    }
+    const std::string_view t = weld_name(operands[0]->type.value), r = weld_name(out->type.value);
+    const auto cells = [&](std::string_view data) {
+        return fmt::format("result(for({}, appender, |out, k, {}| merge(out, {})))", data, cell, what);
+    };
+    const std::string stored = fmt::format("{{{}, n, m, {}.$3, {}.$4}}", cells(x + ".$0"), x, x);
+    if (is_known) return scalars + stored;
+    return scalars +
+           fmt::format(
+               "let keeps = if(len({0}.$0) == n * m, true, (let {1} = {2}(0); {3} == {4}(0))); if(keeps, "
+               "{5}, (let full = dense({0}, n, m, {2}(0)); let made = {6}; sparse(made, n, m, {4}(0))))",
+               x, cell, t, what, r, stored, cells("full"));
+}
+
 void Lowering::elementwise(const Value* out, const std::vector<const Value*>& operands, std::string_view code,
                            Loc loc, bool is_outer) {
     const std::string_view t = weld_name(operands[0]->type.value), r = weld_name(out->type.value);
@@ -64,6 +92,15 @@ void Lowering::elementwise(const Value* out, const std::vector<const Value*>& op
                            condition),
                {args[0]}, message, loc);
     else if (!condition.empty()) demand(fmt::format("let a = x0; {}", condition), {args[0]}, message, loc);
+
+    if (out->type.is_sparse) {
+        const Value* x = *std::ranges::find_if(operands, [](const Value* v) { return v->type.is_sparse; });
+        const std::string name = x == operands[0] ? "x0" : "x1";
+        return define(out,
+                      fmt::format("let n = {}; let m = {}; {}", rows(name, x), columns(name, x),
+                                  of_stored_cells(out, operands, what)),
+                      args, loc);
+    }
 
     // The shape of the result: of the operands that are not known to be repeated.
     enum Form { Whole, Single, Cell, Row, Column, Unknown };

@@ -10,6 +10,12 @@ void lower_fill(Lowering& l, const GraphNode& n) {
     if (!out->rows.known() || !out->columns.known())
         l.demand("r >= 0L && c >= 0L", {{"r", n.args[1]}, {"c", n.args[2]}},
                  "numbers of rows and columns are not negative", n.loc);
+    if (out->type.is_sparse)
+        return l.define(
+            out,
+            fmt::format("{{result(appender[{}]), r, c, filled(r + 1L, 0L), result(appender[i64])}}",
+                        cell(out)),
+            {{"r", n.args[1]}, {"c", n.args[2]}}, n.loc);
     l.define(out, "{filled(r * c, v), r, c}", {{"v", n.args[0]}, {"r", n.args[1]}, {"c", n.args[2]}}, n.loc);
 }
 
@@ -19,16 +25,19 @@ static std::string seed_of(const GraphNode& n, std::size_t i) {
 }
 void lower_random(Lowering& l, const GraphNode& n) {
     const Value* out = n.results[0];
-    l.define(out,
-             fmt::format("let s = {}; {{cudf[weld_random,vec[{}]](lo, hi, r, c, sparsity, s), r, c}}",
-                         seed_of(n, 5), cell(out)),
-             {{"r", n.args[0]},
-              {"c", n.args[1]},
-              {"lo", n.args[2]},
-              {"hi", n.args[3]},
-              {"sparsity", n.args[4]},
-              {"seed", n.args[5]}},
-             n.loc);
+    constexpr std::string_view numbers = "(lo, hi, r, c, sparsity, s)";
+    l.define(
+        out,
+        fmt::format("let s = {}; ", seed_of(n, 5)) +
+            (out->type.is_sparse ? fmt::format("cudf[weld_random_csr,{}]{}", weld_name(out->type), numbers)
+                                 : fmt::format("{{cudf[weld_random,vec[{}]]{}, r, c}}", cell(out), numbers)),
+        {{"r", n.args[0]},
+         {"c", n.args[1]},
+         {"lo", n.args[2]},
+         {"hi", n.args[3]},
+         {"sparsity", n.args[4]},
+         {"seed", n.args[5]}},
+        n.loc);
 }
 void lower_sample(Lowering& l, const GraphNode& n) {
     const Value* out = n.results[0];
@@ -84,9 +93,9 @@ void lower_type_of(Lowering& l, const GraphNode& n) {
     l.define(out,
              fmt::format("cudf[weld_concat,vec[i8]](\"{}(\", cudf[weld_to_text,vec[i8]]({}), \"x\", "
                          "cudf[weld_to_text,vec[i8]]({}), {})",
-                         !x->type.is_matrix()     ? "Frame"
-                         : l.graph().is_sparse(x) ? "CSRMatrix"
-                                                  : "DenseMatrix",
+                         !x->type.is_matrix() ? "Frame"
+                         : x->type.is_sparse  ? "CSRMatrix"
+                                              : "DenseMatrix",
                          Lowering::rows("x", x), columns, weld_string(tail)),
              {{"x", x}}, n.loc);
 }

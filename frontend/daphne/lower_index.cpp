@@ -1,5 +1,5 @@
 // Taking parts of matrices and frames, and changing parts of matrices.
-#include "frontend/daphne/lower.h"
+#include "frontend/daphne/lower_sparse.h"
 
 namespace weld::daphne {
 
@@ -99,6 +99,18 @@ void Lowering::extract(const GraphNode& n) {
     const Part c = part(n, n.columns, "column", columns("x", of), false);
     const std::string count_rows = size(out->rows, "rowcount"),
                       count_columns = size(out->columns, "columncount");
+    if (of->type.is_sparse) {
+        const bool all = n.columns.kind == Index::All;
+        return define(
+            out,
+            r.lets + c.lets +
+                stored_rows({.count = count_rows,
+                             .columns = count_columns,
+                             .row = row,
+                             .condition = all ? "" : "j >= columnfirst && j < columnfirst + columncount",
+                             .column = all ? "j" : "j - columnfirst"}),
+            args_of(n), n.loc);
+    }
     std::string data;
     if (n.rows.kind == Index::All && n.columns.kind == Index::All) data = "x.$0";
     else if (n.columns.kind == Index::All && !r.is_list)
@@ -137,6 +149,12 @@ void Lowering::filter(const GraphNode& n) {
             columns += fmt::format("{}taken(x.$0.${}, rowlist)", i ? ", " : "", i);
         return define(out, fmt::format("{}{{{{{}}}, rowcount}}", text, columns), args, n.loc);
     }
+    if (of->type.is_sparse)
+        return define(
+            out,
+            text +
+                stored_rows({.count = "rowcount", .columns = columns("x", of), .row = "lookup(rowlist, r)"}),
+            args, n.loc);
     text += positions(n.columns, "column", columns("x", of));
     define(out,
            fmt::format("{}let all = {}; {{result(for(rowlist, appender, |o, r, at| for(columnlist, o, |o2, "

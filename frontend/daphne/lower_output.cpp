@@ -18,12 +18,7 @@ void lower_print(Lowering& l, const GraphNode& n) {
     switch (x->type.data) {
         case DataType::Scalar: return l.act("cudf[weld_display,{}](x, line, err)", args, n.loc);
         case DataType::Matrix:
-            if (l.graph().is_sparse(x))
-                return l.act(
-                    fmt::format(
-                        "let s = sparse(x.$0, x.$1, x.$2, {}(0)); cudf[weld_display_csr,{{}}](s, x.$2, err)",
-                        cell(x)),
-                    args, n.loc);
+            if (x->type.is_sparse) return l.act("cudf[weld_display_csr,{}](x, err)", args, n.loc);
             return l.act("cudf[weld_display_matrix,{}](x, err)", args, n.loc);
         case DataType::List: return l.act("cudf[weld_display_list,{}](x, err)", args, n.loc);
         case DataType::Frame: break;
@@ -35,10 +30,13 @@ void lower_print(Lowering& l, const GraphNode& n) {
 static void read_file(Lowering& l, const GraphNode& n, std::string_view kernel, const std::string& shape) {
     std::vector<Named> args = {{"path", n.args[0]}};
     if (n.args.size() > 1) args.push_back({"description", n.args[1]});
-    l.define(n.results[0],
-             fmt::format("cudf[{},{}](path, {}{})", kernel, weld_name(n.results[0]->type), shape,
-                         n.args.size() > 1 ? ", description" : ""),
-             args, n.loc);
+    const Value* out = n.results[0];
+    Type type = out->type;
+    type.is_sparse = false;
+    const std::string read = fmt::format("cudf[{},{}](path, {}{})", kernel, weld_name(type), shape,
+                                         n.args.size() > 1 ? ", description" : "");
+    if (!out->type.is_sparse) return l.define(out, read, args, n.loc);
+    l.define(out, fmt::format("let x = {}; sparse(x.$0, x.$1, x.$2, {}(0))", read, cell(out)), args, n.loc);
 }
 void lower_read_matrix(Lowering& l, const GraphNode& n) {
     const Value* out = n.results[0];

@@ -1,5 +1,5 @@
 // Cells in another order or shape.
-#include "frontend/daphne/lower.h"
+#include "frontend/daphne/lower_sparse.h"
 
 namespace weld::daphne {
 
@@ -10,10 +10,16 @@ void lower_reshape(Lowering& l, const GraphNode& n) {
     const std::vector<Named> args = {{"x", x}, {"r", n.args[1]}, {"c", n.args[2]}};
     l.demand(filled_in("r >= 0L && c >= 0L && r * c == rows * columns", x), args,
              "a matrix keeps the number of its cells", n.loc);
+    if (x->type.is_sparse) return lower_sparse_reshape(l, n);
     l.define(n.results[0], "{x.$0, r, c}", args, n.loc);
 }
 void lower_reverse(Lowering& l, const GraphNode& n) {
     const Value* x = n.args[0];
+    if (x->type.is_sparse)
+        return l.define(n.results[0],
+                        filled_in("let n = rows; let m = columns; ", x) +
+                            stored_rows({.count = "n", .columns = "m", .row = "(n - 1L - r)"}),
+                        {{"x", x}}, n.loc);
     if (x->type.is_matrix())
         return l.define(
             n.results[0],

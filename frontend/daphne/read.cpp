@@ -5,6 +5,7 @@
 #include "frontend/daphne/check.h"
 #include "frontend/daphne/daphne.h"
 #include "frontend/daphne/lower.h"
+#include "frontend/daphne/represent.h"
 #include "frontend/daphne/script_arguments.h"
 #include "frontend/daphne/syntax.h"
 
@@ -91,6 +92,9 @@ bool read_daphne(Module& m, std::string name, std::string text, const ReadOption
     daphne::Checker(m, graph, inputs, diagnostics)
         .run(*script, path, before, options.after ? left.get() : nullptr);
     if (diagnostics.has_errors()) return false;
+    daphne::represent(graph);
+    for (std::size_t i = 0; i < left->variables.size(); ++i)
+        left->variables[i].type.is_sparse = graph.main.results[i]->type.is_sparse;
     if (options.properties_text) *options.properties_text = daphne::print_graph(graph);
     if (options.is_entry)
         for (daphne::LeftVariable& v : left->variables) v.is_wanted = true;

@@ -27,6 +27,7 @@ struct Type {
     ValueType value =
         ValueType::F64;           ///< of the cells; of a list, of the cells of its matrices; not of frames
     std::vector<Column> columns;  ///< of a frame
+    bool is_sparse = false;       ///< of a matrix: it is stored as the cells that are not zero
     friend bool operator==(const Type&, const Type&) = default;
 
     static Type scalar(ValueType v) { return {DataType::Scalar, v, {}}; }

@@ -1,6 +1,9 @@
 // Matrices, frames and their cells, as kernels of many cell types see them.
 //
-// A matrix is `{vec[C], i64, i64}`: cells by rows, the number of rows, that of columns. A frame is
+// A matrix is `{vec[C], i64, i64}`: cells by rows, the number of rows, that of columns. A sparse one is
+// `{vec[S], i64, i64, vec[i64], vec[i64]}`: the cells that are stored, the others are 0; the number of rows,
+// that of columns; where the cells of each row begin, and those of the last end; the columns of the cells. A
+// frame is
 // `{{vec[C1], vec[C2], ...}, i64}`: its columns and the number of rows. A cell is a scalar or a string, a
 // vec[i8].
 #pragma once
@@ -51,6 +54,29 @@ inline std::int32_t check_matrix(Task* task, const WeldCall* call, const Matrix&
     return right ? kOk
                  : fail_call(task, call, "a matrix of {} rows and {} columns cannot have {} elements", m.rows,
                              m.columns, m.cells.len);
+}
+
+struct Sparse {
+    WeldVec cells;
+    std::int64_t rows, columns;
+    WeldVec offsets, places;
+
+    std::int64_t offset(std::int64_t row) const {
+        return static_cast<const std::int64_t*>(offsets.data)[row];
+    }
+    std::int64_t place(std::int64_t k) const { return static_cast<const std::int64_t*>(places.data)[k]; }
+};
+
+/// The columns of each row ascend, and lie in the matrix; else the call fails. Status.
+inline std::int32_t check_sparse(Task* task, const WeldCall* call, const Sparse& m) {
+    bool right = m.rows >= 0 && m.columns >= 0 && m.offsets.len - 1 == m.rows &&
+                 m.places.len == m.cells.len && m.offset(0) == 0 && m.offset(m.rows) == m.cells.len;
+    for (std::int64_t i = 0; i < m.rows && right; ++i) {
+        right = m.offset(i) <= m.offset(i + 1) && m.offset(i + 1) <= m.cells.len;
+        for (std::int64_t k = m.offset(i); right && k < m.offset(i + 1); ++k)
+            right = m.place(k) >= (k > m.offset(i) ? m.place(k - 1) + 1 : 0) && m.place(k) < m.columns;
+    }
+    return right ? kOk : fail_call(task, call, "offsets or columns of a sparse matrix are wrong");
 }
 
 /// A frame whose columns have the type `columns`.

@@ -70,34 +70,13 @@ void put_matrix(const Matrix& m, const WeldType* cell, Writer& out) {
     });
 }
 
-/// The rows of a sparse matrix: offsets into `columns` and `values`.
-struct Sparse {
-    WeldVec offsets, columns, values;
-};
-
-/// The columns of each row ascend, and lie in the matrix. Status.
-std::int32_t check_sparse(Task* task, const WeldCall* call, const Sparse& m, std::int64_t num_columns) {
-    const auto* offsets = static_cast<const std::int64_t*>(m.offsets.data);
-    const auto* columns = static_cast<const std::int64_t*>(m.columns.data);
-    bool right = num_columns >= 0 && m.offsets.len > 0 && m.columns.len == m.values.len && offsets[0] == 0 &&
-                 offsets[m.offsets.len - 1] == m.values.len;
-    for (std::int64_t i = 0; i + 1 < m.offsets.len && right; ++i) {
-        right = offsets[i] <= offsets[i + 1] && offsets[i + 1] <= m.values.len;
-        for (std::int64_t k = offsets[i]; right && k < offsets[i + 1]; ++k)
-            right = columns[k] >= (k > offsets[i] ? columns[k - 1] + 1 : 0) && columns[k] < num_columns;
-    }
-    return right ? kOk : fail_call(task, call, "offsets or columns of a sparse matrix are wrong");
-}
-
-void put_sparse(const Sparse& m, std::int64_t num_columns, const WeldType* cell, Writer& out) {
-    put_header("CSRMatrix", m.offsets.len - 1, num_columns, cell, out);
+void put_sparse(const Sparse& m, const WeldType* cell, Writer& out) {
+    put_header("CSRMatrix", m.rows, m.columns, cell, out);
     with_cell(cell, [&]<class T>() {
-        const auto* columns = static_cast<const std::int64_t*>(m.columns.data);
-        const auto* values = static_cast<const T*>(m.values.data);
+        const auto* cells = static_cast<const T*>(m.cells.data);
         std::int64_t next = 0;
-        const auto* offsets = static_cast<const std::int64_t*>(m.offsets.data);
-        put_rows(m.offsets.len - 1, num_columns, out, [&](std::int64_t i, std::int64_t j) {
-            if (next < offsets[i + 1] && columns[next] == j) put(values[next++], out);
+        put_rows(m.rows, m.columns, out, [&](std::int64_t i, std::int64_t j) {
+            if (next < m.offset(i + 1) && m.place(next) == j) put(cells[next++], out);
             else out.put('0');
         });
     });
@@ -149,9 +128,8 @@ WELD_KERNEL_BODY(weld_kernel_display_matrix) {
 
 WELD_KERNEL_BODY(weld_kernel_display_csr) {
     const auto& m = argument<Sparse>(call, 0);
-    const auto columns = argument<std::int64_t>(call, 1);
-    if (check_sparse(task, call, m, columns)) return kFailed;
-    return print(task, call, [&](weld::Writer& out) { put_sparse(m, columns, call->types[0], out); });
+    if (check_sparse(task, call, m)) return kFailed;
+    return print(task, call, [&](weld::Writer& out) { put_sparse(m, call->types[0], out); });
 }
 
 WELD_KERNEL_BODY(weld_kernel_display_frame) {

@@ -116,10 +116,6 @@ std::int32_t random(Task* task, const WeldCall* call, WeldVec* to) {
                   [&](std::int64_t i) { cells[i] = 0; });
 }
 
-struct Sparse {
-    WeldVec offsets, columns, values;
-};
-
 /// How many of `size` cells each of `rows` rows has, into `counts`. Status.
 template <class Engine>
 std::int32_t share_out(Task* task, const WeldCall* call, Engine& engine, std::int64_t cells,
@@ -149,7 +145,7 @@ std::int32_t random_csr(Task* task, const WeldCall* call, Sparse* to) {
     auto* at = offsets ? allocate_array<std::int64_t>(task, cells, call->loc) : nullptr;
     T* values = at ? allocate_array<T>(task, cells, call->loc) : nullptr;
     if (!values) return kFailed;
-    *to = {{offsets, rows + 1}, {at, cells}, {values, cells}};
+    *to = {{values, cells}, rows, columns, {offsets, rows + 1}, {at, cells}};
     std::default_random_engine engine{std::uint64_t(argument<std::int64_t>(call, 5))};
     Uniform<T> value(argument<T>(call, 0), argument<T>(call, 1));
     offsets[0] = 0;

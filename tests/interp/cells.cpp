@@ -104,9 +104,11 @@ bool print_frame(std::ostream& out, const Type* type, const Value& frame, const 
 }
 
 /// By a table of all cells, in which missing ones are 0.
-bool print_sparse(std::ostream& out, const Type* type, const Value& m, std::int64_t columns) {
-    const Values &offsets = m.items()[0].items(), &at = m.items()[1].items(), &values = m.items()[2].items();
-    if (columns < 0 || offsets.empty() || as_i64(offsets[0]) != 0 || at.size() != values.size() ||
+bool print_sparse(std::ostream& out, const Type* type, const Value& m) {
+    const Values &offsets = m.items()[3].items(), &at = m.items()[4].items(), &values = m.items()[0].items();
+    const std::int64_t columns = as_i64(m.items()[2]);
+    if (columns < 0 || as_i64(m.items()[1]) + 1 != std::int64_t(offsets.size()) || offsets.empty() ||
+        as_i64(offsets[0]) != 0 || at.size() != values.size() ||
         as_i64(offsets.back()) != std::int64_t(at.size()))
         return false;
     const std::size_t rows = offsets.size() - 1;
@@ -119,12 +121,12 @@ bool print_sparse(std::ostream& out, const Type* type, const Value& m, std::int6
             const std::int64_t j = as_i64(at[k]);
             if (j <= last || j >= columns) return false;
             std::ostringstream cell;
-            put(cell, type->args[2]->elem(), values[k]);
+            put(cell, type->args[0]->elem(), values[k]);
             table[i][std::size_t(j)] = cell.str();
             last = j;
         }
     }
-    out << "CSRMatrix(" << rows << "x" << columns << ", " << type_name(type->args[2]->elem()) << ")\n";
+    out << "CSRMatrix(" << rows << "x" << columns << ", " << type_name(type->args[0]->elem()) << ")\n";
     for (const auto& row : table) {
         for (std::size_t j = 0; j < row.size(); ++j) out << (j ? " " : "") << row[j];
         out << '\n';
@@ -139,7 +141,7 @@ bool display(std::ostream& out, std::string_view name, const Type* type, const V
         return true;
     }
     if (name == "weld_display_frame") return print_frame(out, type, args[0], args[1]);
-    if (name == "weld_display_csr") return print_sparse(out, type, args[0], as_i64(args[1]));
+    if (name == "weld_display_csr") return print_sparse(out, type, args[0]);
     if (name == "weld_display_matrix") {
         const Cells m(type, args[0]);
         if (m.is_right()) m.print(out);
@@ -228,8 +230,8 @@ std::optional<Value> random_csr(T min, T max, std::int64_t rows, std::int64_t co
         for (std::size_t j : chosen) at.push_back(i64_value(std::int64_t(j)));
         offsets.push_back(i64_value(std::int64_t(at.size())));
     }
-    return list_value(
-        {list_value(std::move(offsets)), list_value(std::move(at)), list_value(std::move(values))});
+    return list_value({list_value(std::move(values)), i64_value(rows), i64_value(columns),
+                       list_value(std::move(offsets)), list_value(std::move(at))});
 }
 
 template <class T>

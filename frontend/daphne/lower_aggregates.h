@@ -1,0 +1,22 @@
+// What aggregates of dense and sparse matrices have in common: texts.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace weld::daphne {
+
+/// What `kind` gives of the cells that `walk` (text after `for(`) goes through, of which there are `count`,
+/// the first one `first`.
+std::string folded(std::string_view kind, std::string_view walk, std::string_view first,
+                   std::string_view count, std::string_view t);
+
+/// Where cells go when columns are aggregated, or groups of rows: how many places there are, that of cell
+/// `k`, and how many cells come to place `p`.
+struct Places {
+    std::string_view size, of_cell, count;
+};
+/// Lets that end with `cells`: what `kind` gives of the cells `x.$0` that go to each place.
+std::string into_places(std::string_view kind, std::string_view t, const Places& places);
+
+}  // namespace weld::daphne

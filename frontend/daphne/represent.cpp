@@ -1,0 +1,288 @@
+// Begins with all matrices sparse that can be, and takes back what cannot stay so until nothing changes: what
+// is made dense, what a branch, a loop or a call has to share with a dense one. Then converts, at one place:
+// where an operation has no use for a sparse argument (`use_of`), and where a sparse value goes on as a dense
+// one. A conversion stands before what needs it, so that branches that are not taken make no dense matrix;
+// what follows in the same region shares it.
+#include "frontend/daphne/represent.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "frontend/daphne/builtins.h"
+#include "frontend/daphne/fold.h"
+#include "frontend/daphne/lower.h"
+
+namespace weld::daphne {
+
+// ---- what operations do with sparse arguments
+
+static bool is_zero(const Constant& c) { return is_float(c.value) ? c.number == 0 : c.integer == 0; }
+
+/// `op` of zero and the scalar gives zero: surely, if the scalar is known, else for most of them (the run
+/// looks).
+static bool keeps_zero(Operator op, std::size_t sparse, const GraphNode& n) {
+    const Value* other = n.args[1 - sparse];
+    if (!other->type.is_scalar() || op == Operator::MatMul || n.is_outer) return false;
+    if (!other->constant) return op == Operator::Mul || (op == Operator::Div && sparse == 0);
+    const auto zero = convert(integer_constant(0), other->type.value);
+    const Constant& k = *other->constant;
+    const auto made = sparse == 0 ? fold(op, *zero, k, n.results[0]->type.value)
+                                  : fold(op, k, *zero, n.results[0]->type.value);
+    return made && is_zero(*made);
+}
+
+/// `min` and `max` with a known scalar, `mod` by one.
+static bool keeps_zero(std::string_view name, std::size_t sparse, const GraphNode& n) {
+    const auto& k = n.args[1 - sparse]->constant;
+    if (!k || n.args[1 - sparse]->type.is_matrix()) return false;
+    const bool negative = is_float(k->value) ? k->number < 0 : is_unsigned(k->value) ? false : k->integer < 0;
+    const bool is_number = !is_float(k->value) || k->number == k->number;
+    if (name == "mod") return keeps_zero(Operator::Mod, sparse, n);
+    return is_number && (is_zero(*k) || negative == (name == "max"));
+}
+
+static bool is_any_of(std::string_view name, std::initializer_list<std::string_view> names) {
+    return std::ranges::find(names, name) != names.end();
+}
+
+static SparseUse use_by_builtin(const GraphNode& n, std::size_t arg) {
+    const std::string_view name = n.builtin->name;
+    if (is_any_of(name, {"minus", "abs", "sign", "round", "floor", "ceil", "isNan", "sqrt", "sin", "tan",
+                         "asin", "atan", "sinh", "tanh", "relu"}))
+        return SparseUse::Keeps;
+    if (is_any_of(name, {"min", "max", "mod"}))
+        return keeps_zero(name, arg, n) ? SparseUse::Keeps : SparseUse::None;
+    if (arg > 0) return SparseUse::None;
+    if (is_any_of(name, {"t", "transpose", "reverse", "reshape", "lowerTri", "upperTri"}))
+        return SparseUse::Keeps;
+    if (is_any_of(name, {"print", "typeOf", "nrow", "ncol", "ncell", "sparsity", "diagVector"}))
+        return SparseUse::Reads;
+    if (is_any_of(name, {"sum", "aggMin", "aggMax", "mean", "var", "stddev", "count"}))
+        return n.args.size() > 2 ? SparseUse::None : SparseUse::Reads;  // of groups: none
+    return SparseUse::None;
+}
+
+SparseUse use_of(const GraphNode& n, std::size_t arg) {
+    const auto keeps = [&](bool so) { return so ? SparseUse::Keeps : SparseUse::None; };
+    switch (n.kind) {
+        case GraphNode::Convert: {
+            const Type& to = n.results[0]->type;
+            return keeps(to.is_matrix() && can_be_sparse(to.value));
+        }
+        case GraphNode::Operator:
+            if (n.args.size() == 1) return keeps(n.op == Operator::Minus);
+            if (n.op == Operator::MatMul)
+                return arg == 0 && !is_product_with_itself(n) ? SparseUse::Reads : SparseUse::None;
+            return keeps(keeps_zero(n.op, arg, n));
+        case GraphNode::Builtin: return use_by_builtin(n, arg);
+        case GraphNode::Extract: {
+            const auto is_list = [&](const GraphNode::Place& p) {
+                return p.kind == Index::One && n.args[std::size_t(p.first)]->type.is_matrix();
+            };
+            return keeps(arg == 0 && !is_list(n.columns));
+        }
+        case GraphNode::Filter: return keeps(arg == 0 && n.columns.kind == Index::All);
+        default: return SparseUse::None;
+    }
+}
+
+double kept_sparsity(const GraphNode& n) {
+    for (std::size_t i = 0; i < n.args.size(); ++i)
+        if (n.args[i] && n.args[i]->sparsity >= 0 && use_of(n, i) == SparseUse::Keeps)
+            return n.args[i]->sparsity;
+    return -1;
+}
+
+// ---- which matrices are sparse
+
+namespace {
+
+class Choice {
+  public:
+    explicit Choice(Graph& graph) : graph_(graph) {}
+
+    void run() {
+        begin(graph_.main, true);
+        for (const Value* v : graph_.main.params) fixed_.insert(v);
+        for (GraphFunction& f : graph_.functions) begin(f.body, true);
+        do {
+            changed_ = false;
+            walked_.clear();
+            region(graph_.main);
+        } while (changed_);
+        for (GraphFunction& f : graph_.functions)
+            if (!walked_.contains(&f)) begin(f.body, false);  // nobody calls it
+    }
+
+  private:
+    static void begin(Value* v, bool sparse) {
+        if (v) v->type.is_sparse = sparse && v->type.is_matrix() && can_be_sparse(v->type.value);
+    }
+    void begin(Region& r, bool sparse) {
+        if (&r != &graph_.main)
+            for (Value* v : r.params) begin(v, sparse);
+        for (GraphNode* n : r.nodes) {
+            for (Value* v : n->results) begin(v, sparse);
+            for (Region& inner : n->regions) begin(inner, sparse);
+        }
+    }
+
+    void may_be(Value* v, bool sparse) {
+        if (sparse || !v->type.is_sparse || fixed_.contains(v)) return;
+        v->type.is_sparse = false;
+        changed_ = true;
+    }
+    void may_be(Value* v, const Value* as) { may_be(v, as->type.is_sparse); }
+
+    void region(const Region& r) {
+        for (GraphNode* n : r.nodes) node(*n);
+    }
+
+    void node(GraphNode& n) {
+        switch (n.kind) {
+            case GraphNode::If:
+                for (const Region& r : n.regions) region(r);
+                for (const Region& r : n.regions)
+                    for (std::size_t i = 0; i < n.results.size(); ++i) may_be(n.results[i], r.results[i]);
+                return;
+            case GraphNode::Loop: return loop(n, 0);
+            case GraphNode::Repeat: return loop(n, 3);
+            case GraphNode::Call: {
+                const Region& body = n.function->body;
+                for (std::size_t i = 0; i < n.args.size(); ++i) may_be(body.params[i], n.args[i]);
+                if (walked_.insert(n.function).second) region(body);
+                for (std::size_t i = 0; i < n.results.size(); ++i) may_be(n.results[i], body.results[i]);
+                return;
+            }
+            default: {
+                bool sparse = is_made_sparse(n);
+                for (std::size_t i = 0; i < n.args.size(); ++i)
+                    sparse |= n.args[i] && n.args[i]->type.is_sparse && use_of(n, i) == SparseUse::Keeps;
+                for (Value* v : n.results) may_be(v, sparse);
+            }
+        }
+    }
+
+    /// The state of a loop is sparse if it begins and goes on so.
+    void loop(GraphNode& n, std::size_t first) {
+        const Region& body = n.regions.back();
+        const std::size_t shift = body.params.size() - n.results.size();  // the counter comes first
+        for (const Region& r : n.regions) region(r);
+        for (std::size_t i = 0; i < n.results.size(); ++i) {
+            Value* param = body.params[shift + i];
+            may_be(param, n.args[first + i]);
+            may_be(param, body.results[i]);
+            may_be(n.results[i], param);
+        }
+    }
+
+    /// Made of no matrix, with few cells that are not zero.
+    bool is_made_sparse(const GraphNode& n) const {
+        const bool makes = n.kind == GraphNode::Matrix ||
+                           (n.kind == GraphNode::Builtin &&
+                            is_any_of(n.builtin->name, {"fill", "rand", "diagMatrix", "readMatrix"}));
+        constexpr double most = 0.25;
+        const Value* v = n.results.empty() ? nullptr : n.results[0];
+        return graph_.selects_representation && makes && v->sparsity >= 0 && v->sparsity < most;
+    }
+
+    Graph& graph_;
+    bool changed_ = false;
+    std::unordered_set<const GraphFunction*> walked_;
+    std::unordered_set<const Value*> fixed_;
+};
+
+// ---- conversions
+
+class Conversion {
+  public:
+    explicit Conversion(Graph& graph) : graph_(graph) {}
+    void run() { region(graph_.main, {}, {}); }
+
+  private:
+    /// Of region `r`, whose results go on as `results`, as far as there are any, at `loc`.
+    void region(Region& r, const std::vector<Value*>& results, Loc loc) {
+        std::vector<GraphNode*> outer;
+        std::swap(nodes_, outer);
+        std::vector<const Value*> converted;
+        std::swap(converted_, converted);
+        for (GraphNode* n : r.nodes) {
+            node(*n);
+            nodes_.push_back(n);
+        }
+        for (std::size_t i = 0; i < results.size(); ++i) as(r.results[i], results[i], loc);
+        r.nodes = std::move(nodes_);
+        for (const Value* v : converted_) dense_.erase(v);
+        std::swap(converted_, converted);
+        std::swap(nodes_, outer);
+    }
+
+    void node(GraphNode& n) {
+        switch (n.kind) {
+            case GraphNode::If:
+                for (Region& r : n.regions) region(r, n.results, n.loc);
+                return;
+            case GraphNode::Loop: return loop(n, 0);
+            case GraphNode::Repeat: return loop(n, 3);
+            case GraphNode::Call: {
+                GraphFunction& f = const_cast<GraphFunction&>(*n.function);
+                for (std::size_t i = 0; i < n.args.size(); ++i) as(n.args[i], f.body.params[i], n.loc);
+                if (!walked_.insert(&f).second) return;
+                Conversion inside(graph_);
+                std::swap(inside.walked_, walked_);
+                inside.region(f.body, {}, n.loc);
+                std::swap(inside.walked_, walked_);
+                return;
+            }
+            default:
+                for (std::size_t i = 0; i < n.args.size(); ++i)
+                    if (n.args[i] && n.args[i]->type.is_sparse && use_of(n, i) == SparseUse::None)
+                        n.args[i] = dense(n.args[i], n.loc);
+        }
+    }
+
+    void loop(GraphNode& n, std::size_t first) {
+        Region& body = n.regions.back();
+        const std::vector<Value*> state(body.params.end() - std::ptrdiff_t(n.results.size()),
+                                        body.params.end());
+        for (std::size_t i = 0; i < state.size(); ++i) as(n.args[first + i], state[i], n.loc);
+        for (Region& r : n.regions) region(r, &r == &body ? state : std::vector<Value*>(), n.loc);
+    }
+
+    /// `v` goes on as `to`.
+    void as(Value*& v, const Value* to, Loc loc) {
+        if (v->type.is_sparse && !to->type.is_sparse) v = dense(v, loc);
+    }
+
+    Value* dense(Value* v, Loc loc) {
+        Value*& to = dense_[v];
+        if (to) return to;
+        converted_.push_back(v);
+        GraphNode* n = graph_.node(GraphNode::Convert, loc);
+        to = graph_.like(*v);
+        to->type.is_sparse = false;
+        to->maker = n;
+        n->args = {v};
+        n->results = {to};
+        nodes_.push_back(n);
+        return to;
+    }
+
+    Graph& graph_;
+    std::vector<GraphNode*> nodes_;  ///< of the region that is being walked
+    std::unordered_map<const Value*, Value*> dense_;
+    std::vector<const Value*> converted_;  ///< in that region
+    std::unordered_set<const GraphFunction*> walked_;
+};
+
+}  // namespace
+
+void represent(Graph& graph) {
+    const auto is_sparse = [](const Value* v) { return v->type.is_sparse; };
+    if (!graph.selects_representation && std::ranges::none_of(graph.main.params, is_sparse)) return;
+    Choice(graph).run();
+    Conversion(graph).run();
+}
+
+}  // namespace weld::daphne

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Operations on matrices that are mostly zeros give the same whether these are stored sparsely (`--select-matrix-repr`) or not:
+of all value types, of shapes without rows and columns, with one, with no cell that is stored.
+
+    sparse_test.py WELD_CLI [PART_OF_A_MATRIX]
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+TYPES = ["si64", "f64", "f32", "si8", "ui8", "si32", "ui32", "ui64"]
+# cells, rows, columns
+SHAPES = [([0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 2], 4, 5),
+          ([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 4], 5, 5),
+          ([0, 0, 0, 0, 0, 0], 2, 3), ([0, 0, 0, 0, 9], 1, 5), ([0, 0, 0, 0, 8], 5, 1)]
+EXPRESSIONS = """X; typeOf(X); t(X); transpose(t(X)); reverse(X); reshape(X, ncol(X), nrow(X)); nrow(X); ncell(X)
+    sum(X); sum(X, 0); sum(X, 1); aggMin(X); aggMax(X); aggMin(X, 0); aggMax(X, 0); aggMin(X, 1); aggMax(X, 1); mean(X)
+    mean(X, 0); mean(X, 1); var(X); var(X, 1); stddev(X); stddev(X, 0); idxMax(X, 0); idxMin(X, 1); cumSum(X); sparsity(X)
+    X[0, ]; X[-1:, ]; X[0:1, 0:1]; X[, -1]; X[0, 0]; X[ [0, -1, 0], ]; X[ [-1], 0]; X[, [0, 0] ]; X[[X[, 0] >= 0, ]]
+    X[[, fill(1, ncol(X), 1)]]; as.scalar(X[0, 0]); X[0:0, ]; t(X[0:0, ]); sum(X[0:0, ]); sum(X[, 0:0]); X[, 0:0]; X[0:0, ] * 2
+    X @ fill(as.T(2), ncol(X), 2); fill(as.T(2), 2, nrow(X)) @ X; t(X) @ X; X @ t(X); t(X) @ fill(as.T(1), nrow(X), 1)
+    X * 2; 3 * X; X / 2; X ^ 2; X % 2; X != 0; X > 3; X < 0; X == 0; 2 / (X + 1); X * zero; one * X; X / one; X + X; X * X; X - 1
+    min(X, 2); max(X, 2); max(X, 0); mod(X, 3); sqrt(X); abs(X); sin(X); exp(X); sign(X); round(X); isNan(X); X && 1; X || 0
+    as.f64(X); as.bool(X); as.si64(X); as.str(X); X ? 1 : 2; cbind(X, X); rbind(X, X); replace(X, as.T(0), as.T(1))
+    as.frame(X); createList(X, X); diagMatrix(X[, 0]); map(X, twice); times(X); times(X + 1); down(X, 2)""".replace("\n", ";").split(";")
+OF_SQUARES = ["upperTri(X, false, true)", "lowerTri(X, true, false)", "diagVector(X)", "isSymmetric(X)", "isSymmetric(X + t(X))"]
+CONTROL = """Y = X; for (i in 1:3) Y = Y * 2; print(Y);
+Y = X; for (i in 1:3) { Y = Y + Y; Z = Y[0, ]; } print(Y);
+Y = X; i = 0; while (i < 3) { Y = -Y; i = i + 1; if (i == 2) Y = abs(Y); } print(Y);
+Y = X; do Y = t(t(Y)) * 2; while (sum(Y) < 20 && ncell(Y[[Y[, 0] > 100, ]]) == 0 && sum(Y) != 0); print(Y);
+if (sum(X) > 5) Y = X; else Y = X + 1; print(Y);
+if (sum(X) > 5) Y = X * 2; else Y = -X; print(Y);
+print(sum(X) > 5 ? X : X + 1);
+Y = X; Y[0, 0] = [as.T(1)]; print(Y); print(X);"""
+HEAD = """def times(A) { return A * 3; }
+def twice(a) { return a + a; }
+def down(A, n: si64) -> matrix, si64 { if (n == 0) return A, 0; B, m = down(A * 2, n - 1); return B, m + 1; }
+"""
+WAYS = [["-O0"], ["-O2", "--threads", "4"]]
+
+
+def script(value, cells, rows, columns):
+    lines = ["X = as.%s([%s](%d, %d));" % (value, ", ".join(map(str, cells)), rows, columns),
+             "zero = as.%s(sum(X) - sum(X));" % value, "one = zero + as.%s(1);" % value]
+    for e in EXPRESSIONS + (OF_SQUARES if rows == columns else []):
+        if e.strip().startswith("down"):
+            lines.append("D, n = %s; print(D); print(n);" % e)
+        else:
+            lines.append("print(%s);" % e.strip())
+    text = HEAD.replace("-> matrix,", "-> matrix<%s>," % value) + "\n".join(lines) + "\n" + CONTROL
+    text = text.replace("as.T(", "as.%s(" % value)
+    if value.startswith("ui"):  # no negative numbers
+        text = text.replace("print(X - 1);", "").replace("Y = -Y;", "Y = Y * 1;").replace("Y = -X;", "Y = X * 3;")
+    return text
+
+
+def run(cli, text, options):
+    done = subprocess.run([cli, "--lang", "daphne", *options, "-e", text], capture_output=True, text=True, timeout=600)
+    return done.returncode, done.stdout, done.stderr
+
+
+def plain(result):
+    """What is not stored is 0, not -0."""
+    code, printed, said = result
+    return code, re.sub(r"-0\b(?!\.)", "0", printed).replace("CSRMatrix", "DenseMatrix"), said
+
+
+def reads_sparse(cli, folder):
+    """A file whose `.meta` says that few cells are not zero; one that doesn't."""
+    for name, more in ("few.csv", {"numNonZeros": 2}), ("any.csv", {}):
+        (folder / name).write_text("0,0,1.5,0,0\n0,0,0,0,-2\n")
+        (folder / (name + ".meta")).write_text(json.dumps({"numRows": 2, "numCols": 5, "valueType": "f64"} | more))
+        text = 'X = readMatrix("%s"); print(X); print(t(X) * 2.0);' % (folder / name)
+        kind = "CSR" if more else "Dense"
+        cells = "%sMatrix(2x5, double)\n0 0 1.5 0 0\n0 0 0 0 -2\n%sMatrix(5x2, double)\n0 0\n0 0\n3 0\n0 0\n0 -4\n" % (kind, kind)
+        found = run(cli, text, ["--select-matrix-repr"])
+        if found != (0, cells, "") or run(cli, text, []) != (0, cells.replace("CSR", "Dense"), ""):
+            print(name, *found)
+            return False
+    return True
+
+
+def main():
+    cli, part = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
+    with tempfile.TemporaryDirectory() as folder:
+        failures = 0 if reads_sparse(cli, pathlib.Path(folder)) else 1
+    cases = [(t, *s) for t in TYPES for s in SHAPES if t == "f64" or s == SHAPES[1]]
+    for i, case in enumerate(cases):
+        if part not in str(case):
+            continue
+        text = script(*case)
+        expected = run(cli, text, WAYS[i % 2])
+        found = run(cli, text, WAYS[1 - i % 2] + ["--select-matrix-repr"])
+        count = found[1].count("CSRMatrix")
+        if expected[0] == 0 and plain(found) == plain(expected) and count > 40:
+            continue
+        failures += 1
+        print(f"{case}: exit code {found[0]}, {count} sparse matrices\n{found[2]}{expected[2]}")
+        for mine, other in zip(plain(found)[1].split("\n"), plain(expected)[1].split("\n")):
+            if mine != other:
+                print("found", mine, "expected", other)
+    print(f"{len(cases)} scripts, {failures} failures")
+    return 1 if failures else 0
+
+
+sys.exit(main())
