@@ -199,6 +199,9 @@ const Case cases[] = {
     {"kernel.solve", 5000, false,
      "|n:i64| " WELD_SQUARE "len(cudf[weld_solve,vec[f64]]({v, n, n}, slice(v, 0L, n)))"},
     // results
+    {"kernel.eigen", 4000, false,
+     "|n:i64| " WELD_SQUARE "let s = cudf[weld_syrk,{vec[f64],i64,i64}]({v, n, n}); "
+     "len(cudf[weld_eigen,{vec[f64],vec[f64]}](s).$0)"},
     {"result.nested", 3e7, false, "|n:i64| " WELD_NESTED "v"},
 };
 

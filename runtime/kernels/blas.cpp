@@ -33,7 +33,10 @@ const Blas<T>* blas() {
         const bool good = library() && find(prefix + "gemm_", &all.gemm) &&
                           find(prefix + "gemv_", &all.gemv) && find(prefix + "trsm_", &all.trsm) &&
                           find(prefix + "getrf_", &all.getrf) && find(prefix + "laswp_", &all.laswp) &&
-                          find(prefix + "syevd_", &all.syevd);
+                          find(prefix + "symv_", &all.symv) && find(prefix + "syr2k_", &all.syr2k) &&
+                          find(prefix + "dot_", &all.dot) && find(prefix + "rot_", &all.rot) &&
+                          find(prefix + "larfg_", &all.larfg) && find(prefix + "steqr_", &all.steqr) &&
+                          find(prefix + "laed4_", &all.laed4);
         return good ? std::optional(all) : std::nullopt;
     }();
     return found ? &*found : nullptr;

@@ -24,9 +24,25 @@ struct Blas {
     /// Exchanges the rows `first` ... `last` (from 1) of `a` as `pivots` says.
     void (*laswp)(const int* n, T* a, const int* lda, const int* first, const int* last, const int* pivots,
                   const int* step);
-    /// Eigenvalues of the symmetric `a` to `w`, ascending; the vectors take the place of `a`, by columns.
-    void (*syevd)(const char* job, const char* uplo, const int* n, T* a, const int* lda, T* w, T* work,
-                  const int* work_size, int* int_work, const int* int_work_size, int* info);
+    /// y = alpha * a * x + beta * y for symmetric `a`, of which one triangle is read.
+    void (*symv)(const char* uplo, const int* n, const T* alpha, const T* a, const int* lda, const T* x,
+                 const int* incx, const T* beta, T* y, const int* incy);
+    /// One triangle of c = alpha * (a * transpose(b) + b * transpose(a)) + beta * c; `op` is "N".
+    void (*syr2k)(const char* uplo, const char* op, const int* n, const int* k, const T* alpha, const T* a,
+                  const int* lda, const T* b, const int* ldb, const T* beta, T* c, const int* ldc);
+    T (*dot)(const int* n, const T* x, const int* incx, const T* y, const int* incy);
+    /// x, y = c * x + s * y, c * y - s * x
+    void (*rot)(const int* n, T* x, const int* incx, T* y, const int* incy, const T* c, const T* s);
+    /// Finds tau and v, which begins with 1, so that 1 - tau * v * transpose(v) maps (alpha, x) to a multiple
+    /// of the first unit vector, which replaces alpha; the rest of v replaces x.
+    void (*larfg)(const int* n, T* alpha, T* x, const int* incx, T* tau);
+    /// Eigenvalues of a tridiagonal matrix, which replace its diagonal `d`, ascending, and vectors, `z`, if
+    /// `job` is "I". `e` is beside the diagonal, and is lost. `work` has room for 2 * n numbers.
+    void (*steqr)(const char* job, const int* n, T* d, T* e, T* z, const int* ldz, T* work, int* info);
+    /// The root `i` (from 1) of 1 + rho * sum(z[j]^2 / (d[j] - x)), and all d[j] - x, for ascending `d` and
+    /// `z` of length 1. (For n = 2, `delta` gets a vector instead.)
+    void (*laed4)(const int* n, const int* i, const T* d, const T* z, T* delta, const T* rho, T* root,
+                  int* info);
 };
 
 /// Null if there is no OpenBLAS. T: float, double.

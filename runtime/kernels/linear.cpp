@@ -7,42 +7,14 @@
 // BLAS has matrices by columns. A matrix by rows is its transpose by columns, so a product c = a * b is asked
 // for as transpose(c) = transpose(b) * transpose(a).
 #include <algorithm>
-#include <climits>
-#include <cmath>
-#include <cstring>
-#include <functional>
-#include <limits>
 #include <vector>
 
-#include "runtime/kernels/blas.h"
-#include "runtime/kernels/cells.h"
-#include "runtime/kernels/kernel.h"
+#include "runtime/kernels/dense.h"
 #include "runtime/memory.h"
-#include "runtime/parallel.h"
 
 namespace weld::runtime {
 
 namespace {
-
-std::int64_t blocks_of(std::int64_t n, std::int64_t each) { return (n + each - 1) / each; }
-
-std::int32_t check_shape(Task* task, const WeldCall* call, const Matrix& m) {
-    if (check_matrix(task, call, m)) return kFailed;
-    if (std::max(m.rows, m.columns) > INT_MAX)
-        return fail_call(task, call, "a matrix of {} rows and {} columns is too large for BLAS", m.rows,
-                         m.columns);
-    return kOk;
-}
-
-/// Calls `f` with OpenBLAS for the float that `F`, the first variable of the row, stands for.
-template <class Fn>
-std::int32_t with_blas(Task* task, const WeldCall* call, const Fn& f) {
-    const auto run = [&]<class T>(const Blas<T>* blas) -> std::int32_t {
-        return blas ? f(*blas)
-                    : fail_call(task, call, "`libopenblas.so.0` is not there; linear algebra needs it");
-    };
-    return call->types[0]->kind == kWeldF32 ? run(blas<float>()) : run(blas<double>());
-}
 
 template <class T>
 T* new_matrix(Task* task, const WeldCall* call, std::int64_t rows, std::int64_t columns, Matrix* to) {
@@ -54,12 +26,6 @@ T* new_matrix(Task* task, const WeldCall* call, std::int64_t rows, std::int64_t 
     T* elements = allocate_array<T>(task, size, call->loc);
     *to = {{elements, size}, rows, columns};
     return elements;
-}
-
-template <class T>
-std::int32_t zero(Task* task, std::int32_t loc, T* cells, std::int64_t n) {
-    return for_pieces(task, n, 1 << 20, loc,
-                      [&](std::int64_t lo, std::int64_t hi) { std::fill(cells + lo, cells + hi, T(0)); });
 }
 
 // ---- products
@@ -170,11 +136,6 @@ class Product {
     std::vector<Block> blocks_;
 };
 
-template <class T>
-const T* elements_of(const Matrix& m) {
-    return static_cast<const T*>(m.cells.data);
-}
-
 /// BLAS wants a stride of at least 1.
 std::int64_t stride_of(const Matrix& m) { return std::max<std::int64_t>(1, m.columns); }
 
@@ -234,21 +195,6 @@ std::int32_t gemv(const Blas<T>& blas, Task* task, const WeldCall* call, WeldVec
 }
 
 // ---- equations
-
-/// `to`[j * rows + i] = from[i * columns + j]: turns a matrix by rows into one by columns, and back.
-template <class T>
-std::int32_t turn(Task* task, std::int32_t loc, const T* from, std::int64_t rows, std::int64_t columns,
-                  T* to) {
-    constexpr std::int64_t tile = 32;
-    return run_parts(task, blocks_of(rows, tile), true, loc, [&](Task* t, int, std::int64_t part) {
-        const std::int64_t first = part * tile, last = std::min(rows, first + tile);
-        for (std::int64_t j0 = 0; j0 < columns && !t->should_stop(); j0 += tile)
-            for (std::int64_t i = first; i < last; ++i)
-                for (std::int64_t j = j0; j < std::min(columns, j0 + tile); ++j)
-                    to[j * rows + i] = from[i * columns + j];
-        return t->check_stop(loc);
-    });
-}
 
 /// a * x = b by LU factors with pivots: panels of some columns are factored one after the other, and all
 /// columns to the right of a panel are brought up to date in parallel. Matrices are by columns here.
@@ -364,88 +310,6 @@ std::int32_t check_equations(Task* task, const WeldCall* call, std::int64_t rows
     return kOk;
 }
 
-// ---- eigenvalues
-
-/// Finite and equal to its transpose. Status.
-/// Products that are symmetric but for the order of their sums may differ so much, relatively.
-template <class T>
-constexpr T kRounding = 1000 * std::numeric_limits<T>::epsilon();
-
-template <class T>
-std::int32_t check_symmetric(Task* task, const WeldCall* call, const Matrix& a) {
-    const T* cells = elements_of<T>(a);
-    const std::int64_t n = a.rows;
-    return run_parts(task, n, true, call->loc, [&](Task* t, int, std::int64_t i) -> std::int32_t {
-        for (std::int64_t j = 0; j <= i; ++j) {
-            if (!std::isfinite(cells[i * n + j]))
-                return fail_call(t, call, "eigenvalues need finite numbers, found {} at row {}, column {}",
-                                 cells[i * n + j], i, j);
-            const T here = cells[i * n + j], there = cells[j * n + i];
-            const T size = std::max(std::abs(here), std::sqrt(std::abs(cells[i * n + i] * cells[j * n + j])));
-            if (here != there && !(std::abs(here - there) <= kRounding<T> * size))
-                return fail_call(
-                    t, call,
-                    "eigenvalues need a symmetric matrix, but row {}, column {} is {} and row {}, "
-                    "column {} is {}",
-                    i, j, here, j, i, there);
-        }
-        return t->check_stop(call->loc);
-    });
-}
-
-/// Turns vectors round so that what comes first of their large components is positive: which sign LAPACK
-/// gives them depends on the machine.
-template <class T>
-std::int32_t choose_signs(Task* task, std::int32_t loc, T* vectors, std::int64_t n) {
-    return run_parts(task, n, true, loc, [&](Task* t, int, std::int64_t row) {
-        T* const v = vectors + row * n;
-        T largest = 0;
-        for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(v[i]));
-        const T* first = std::find_if(v, v + n, [&](T x) { return std::abs(x) > largest / 2; });
-        if (first < v + n && *first < 0) std::transform(v, v + n, v, std::negate<T>());
-        return t->check_stop(loc);
-    });
-}
-
-struct Eigen {
-    WeldVec values, vectors;
-};
-
-/// By LAPACK, in one call, which is not to be stopped.
-template <class T>
-std::int32_t eigen(const Blas<T>& blas, Task* task, const WeldCall* call, Eigen* to) {
-    const auto& a = argument<Matrix>(call, 0);
-    if (check_shape(task, call, a)) return kFailed;
-    if (a.rows != a.columns)
-        return fail_call(task, call, "eigenvalues need as many rows as columns, found {} x {}", a.rows,
-                         a.columns);
-    constexpr std::int64_t most = 32'000;  // the work space of LAPACK has less than 2^31 elements
-    if (a.rows > most)
-        return fail_call(task, call, "a matrix of {} rows and {} columns is too large for LAPACK", a.rows,
-                         a.columns);
-    if (check_symmetric<T>(task, call, a)) return kFailed;
-    const int n = int(a.rows), work_size = 1 + 6 * n + 2 * n * n, int_work_size = 3 + 5 * n;
-    T* values = allocate_array<T>(task, n, call->loc);
-    T* vectors = values ? allocate_array<T>(task, a.cells.len, call->loc) : nullptr;
-    T* by_columns = vectors ? allocate_array<T>(task, a.cells.len, call->loc) : nullptr;
-    T* work = by_columns ? allocate_array<T>(task, work_size, call->loc) : nullptr;
-    int* int_work = work ? allocate_array<int>(task, int_work_size, call->loc) : nullptr;
-    if (!int_work) return kFailed;
-    *to = {{values, n}, {vectors, a.cells.len}};
-    if (n == 0) return kOk;
-    if (copy_bytes(task, by_columns, a.cells.data, a.cells.len * std::int64_t(sizeof(T)), call->loc))
-        return kFailed;
-    int info = 0;
-    blas.syevd("V", "L", &n, by_columns, &n, values, work, &work_size, int_work, &int_work_size, &info);
-    if (info != 0) return fail_call(task, call, "the eigenvalues do not converge");
-    if (choose_signs(task, call->loc, by_columns, n) || turn(task, call->loc, by_columns, n, n, vectors))
-        return kFailed;
-    for (void* block :
-         {static_cast<void*>(by_columns), static_cast<void*>(work), static_cast<void*>(int_work)})
-        release(task, block);
-    return kOk;
-}
-
 }  // namespace
 
 }  // namespace weld::runtime
@@ -485,9 +349,4 @@ WELD_KERNEL_BODY(weld_kernel_solve_one) {
         *static_cast<WeldVec*>(result) = x.cells;
         return to ? solve(blas, task, call, {b, b.len, 1}, to) : kFailed;
     });
-}
-
-WELD_KERNEL_BODY(weld_kernel_eigen) {
-    return with_blas(task, call,
-                     [&](const auto& blas) { return eigen(blas, task, call, static_cast<Eigen*>(result)); });
 }

@@ -251,6 +251,9 @@ TEST_CASE("whatever goes on for long can be stopped") {
         {"|n: i64| " + vector + "lookup(sort(v, |x| sin(f64(x))), 5L)", 20'000'000},
         {"|n: i64| " + vector + "len(result(for(v, groupmerger[i64,i64], |b, i, x| merge(b, {x, i}))))",
          20'000'000},
+        {"|n: i64| let v = result(for(rangeiter(0L, n * n, 1L), appender[f64], |b, i, x| merge(b, "
+         "f64((x / n) * (x % n) % 1009L)))); len(cudf[weld_eigen,{vec[f64],vec[f64]}]({v, n, n}).$0)",
+         3000},
     };
     for (const auto& [text, n] : programs) {
         CAPTURE(text);
