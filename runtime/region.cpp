@@ -380,18 +380,27 @@ static void pay(Task* task) {
     task->owed = std::max<std::int64_t>(0, task->owed - std::max<std::int64_t>(0, allocated));
 }
 
+/// The region around takes what the innermost one holds. Returns how many bytes.
+static std::int64_t give_to_outer(Task* task) {
+    Region* r = task->region;
+    splice_pages(r, r->outer);
+    for (int i = 0; i < kLanes; ++i) {
+        Lane& lane = r->lanes[i];
+        set_room(&r->outer->lanes[i], lane.page, lane.cursor, lane.limit);
+        splice_holes(&lane, &r->outer->lanes[i]);
+    }
+    return bytes_held(task);
+}
+
 static void exit_innermost(Task* task) {
     pay(task);
     Region* r = task->region;
-    Region* outer = r->outer;
-    const std::int64_t held = bytes_held(task);
-    splice_pages(r, outer);
-    for (int i = 0; i < kLanes; ++i) {
-        Lane& lane = r->lanes[i];
-        set_room(&outer->lanes[i], lane.page, lane.cursor, lane.limit);
-        splice_holes(&lane, &outer->lanes[i]);
-    }
-    task->region = outer;
+    std::int64_t held = 0;
+    // Nothing of it is read after a failure. Where that comes from deep inside of recursion, handing all pages
+    // from region to region would take the square of the depth.
+    if (task->failed()) free_pages(&task->account(), r->pages);
+    else held = give_to_outer(task);
+    task->region = r->outer;
     task->debt = r->outer_debt + held;
     if (!r->pooled) return;
     --task->num_regions;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/entry.h"
+#include "runtime/given.h"
 #include "runtime/task.h"
 
 namespace weld::runtime {
@@ -63,19 +64,26 @@ constexpr auto callers = all_callers(std::make_index_sequence<kMostArguments + 1
 
 using namespace weld::runtime;
 
+static std::int32_t fail_given(Task* task, const WeldType* elem, const WeldVec& v, std::int32_t loc) {
+    const char* where = v.data || !elem->size ? v.len < 0 || v.len > Plausible(elem).most ? "" : ", not aligned" : " at NULL";
+    return task->fail(kWeldKernelError, loc,
+                      fmt::format("a user function gave a vector of length {}{}", v.len, where));
+}
+
 extern "C" std::int32_t weld_rt_check_given(WeldTask* t, const WeldType* type, const void* value,
                                             std::int32_t loc) {
+    const auto* at = static_cast<const char*>(value);
     if (type->kind == kWeldStruct) {
         for (std::uint32_t i = 0; i < type->num_args; ++i)
-            if (weld_rt_check_given(t, type->args[i], static_cast<const char*>(value) + type->offsets[i],
-                                    loc))
-                return kFailed;
+            if (weld_rt_check_given(t, type->args[i], at + type->offsets[i], loc)) return kFailed;
     } else if (type->kind == kWeldVec) {
+        const WeldType* elem = type->args[0];
         const auto& v = *static_cast<const WeldVec*>(value);
-        if (v.len < 0 || (v.len > 0 && !v.data && type->args[0]->size > 0))
-            return task_of(t)->fail(
-                kWeldKernelError, loc,
-                fmt::format("a user function gave a vector of length {}{}", v.len, v.data ? "" : " at NULL"));
+        if (v.len != 0 && !Plausible(elem)(v)) return fail_given(task_of(t), elem, v, loc);
+        if (!elem->holds_pointer) return kOk;
+        at = static_cast<const char*>(v.data);
+        for (std::int64_t i = 0; i < v.len; ++i, at += elem->size)
+            if (weld_rt_check_given(t, elem, at, loc)) return kFailed;
     }
     return kOk;
 }

@@ -8,11 +8,14 @@
 #include <fmt/format.h>
 
 #include "frontend/api/describe.h"
+#include "runtime/given.h"
 #include "runtime/hash_table.h"
 
 namespace weld {
 
 namespace {
+
+using runtime::Plausible;
 
 class Walk {
   public:
@@ -56,18 +59,6 @@ class Walk {
         return elem->kind == kWeldVec ? vectors(elem, v) : elements(elem, v);
     }
 
-    /// What vectors of `elem` have to be.
-    struct Plausible {
-        explicit Plausible(const WeldType* elem)
-            : unaligned(std::uintptr_t(elem->align) - 1),
-              most((std::int64_t(1) << 47) / std::max<std::int64_t>(1, elem->size)) {}
-        bool operator()(const WeldVec& v) const {
-            return v.len >= 0 && v.len <= most && v.data &&
-                   !(reinterpret_cast<std::uintptr_t>(v.data) & unaligned);
-        }
-        std::uintptr_t unaligned;
-        std::int64_t most;  ///< that have addresses
-    };
     static std::string why_not(const WeldType* elem, const WeldVec& v) {
         if (v.len < 0) return fmt::format("has the length {}", v.len);
         if (!v.data) return fmt::format("has no elements (NULL), but the length {}", v.len);

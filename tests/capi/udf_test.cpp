@@ -34,6 +34,37 @@ void test_letters(std::int64_t* n, Vec<char>* result) {
     static char letters[27] = "abcdefghijklmnopqrstuvwxyz";
     *result = {letters, *n};
 }
+/// Rows of which not all can be: which ones stands in the argument.
+struct TestRows {
+    std::int8_t a;
+    Vec<Vec<std::int64_t>> rows;
+};
+static std::int64_t ten[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+void test_rows(std::int64_t* which, Vec<Vec<std::int64_t>>* result) {
+    static Vec<std::int64_t> rows[] = {
+        {ten, 3},
+        {ten + 1, 2},
+        {ten, -1},
+        {nullptr, 5},
+        {reinterpret_cast<std::int64_t*>(reinterpret_cast<char*>(ten) + 1), 2},
+        {ten, std::int64_t(1) << 45},
+        {nullptr, 0}};
+    static Vec<std::int64_t> given[3];
+    for (int i = 0; i < 3; ++i) given[i] = rows[i];
+    given[2] = rows[*which];
+    *result = {given, 3};
+}
+void test_row_struct(std::int64_t* which, TestRows* result) {
+    result->a = 1;
+    test_rows(which, &result->rows);
+}
+void test_same(Vec<std::int64_t>* v, Vec<std::int64_t>* result) { *result = *v; }
+void test_without_last(Vec<std::int64_t>* v, Vec<std::int64_t>* result) { *result = {v->data, v->len - 1}; }
+void test_without_first(Vec<std::int64_t>* v, Vec<std::int64_t>* result) {
+    *result = {v->data + 1, v->len - 1};
+}
+/// Both fields are the argument.
+void test_twice(Vec<std::int64_t>* v, Vec<std::int64_t>* result) { result[0] = result[1] = *v; }
 }
 
 TEST_CASE("functions of the process") {
@@ -102,6 +133,67 @@ TEST_CASE("a vector of a length that cannot be is a failure") {
     std::string message;
     CHECK(failure(m, c, std::int64_t(-1), &message) == WELD_KERNEL_ERROR);
     CHECK(message.find("a user function gave a vector of length -1") != std::string::npos);
+}
+
+TEST_CASE("so it is inside of vectors and structs") {
+    const Module nested = compile("|k: i64| sum(map(cudf[test_rows,vec[vec[i64]]](k), |r| sum(r)))");
+    const Module field = compile("|k: i64| len(cudf[test_row_struct,{i8,vec[vec[i64]]}](k).$1)");
+    const Module in_loop = compile(
+        "|k: i64| map([0L, k, 1L], |k| len(lookup(cudf[test_rows,vec[vec[i64]]](k), 2L)))");
+    for (const char* threads : {"1", "4"}) {
+        const Context c = context({{"weld.threads", threads}});
+        CHECK(as<std::int64_t>(run(nested, c, std::int64_t(0))) == 3 + 3 + 3);
+        CHECK(as<std::int64_t>(run(nested, c, std::int64_t(6))) == 3 + 3);
+        CHECK(as<std::int64_t>(run(field, c, std::int64_t(1))) == 3);
+        CHECK(json(run(in_loop, c, std::int64_t(6))) == "[3, 0, 2]");
+        const char* const why[] = {"-1", "5 at NULL", "2, not aligned", "35184372088832"};
+        for (std::int64_t k = 2; k < 6; ++k)
+            for (const Module* m : {&nested, &field, &in_loop}) {
+                std::string message;
+                CHECK(failure(*m, c, k, &message) == WELD_KERNEL_ERROR);
+                const std::string text = std::string("a user function gave a vector of length ") + why[k - 2];
+                CHECK_MESSAGE(message.find(text) != std::string::npos, message);
+            }
+        CHECK(weld_context_memory_usage(c.get()) == 0);
+    }
+}
+
+TEST_CASE("results that lie in an argument, or in one another, are changed nowhere else") {
+    const std::string macros =
+        "macro copied(v) = result(for(v, appender[i64], |b, i, x| merge(b, x + 0L)));"
+        "macro set(v, k, x) = result(merge(vecsetter[i64](v), {k, x}));"
+        "macro add(v, k, x) = result(merge(vecmerger[i64,+](v), {k, x}));";
+    const struct {
+        const char *text, *result;
+    } programs[] = {
+        {"let b = cudf[test_same,vec[i64]](a); {set(b, 0L, 9L), add(a, 1L, 5L), a, b}",
+         "[[9, 2, 3], [1, 7, 3], [1, 2, 3], [1, 2, 3]]"},
+        {"let p = cudf[test_twice,{vec[i64],vec[i64]}](a); "
+         "let u = add(p.$0, 2L, 4L); {u, set(u, 0L, 9L), p.$1}",
+         "[[1, 2, 7], [9, 2, 7], [1, 2, 3]]"},
+        {"let x = cudf[test_without_last,vec[i64]](a); let y = cudf[test_without_first,vec[i64]](a); "
+         "{result(for(x, vecmerger[i64,+](y), |m, i, e| merge(m, {1L - i, e}))), set(x, 1L, 9L), map(zip(x, "
+         "y), |e| "
+         "e.$0 - 10L * e.$1)}",
+         "[[4, 4], [1, 9], [-19, -28]]"},
+        {"let b = cudf[test_same,vec[i64]](a); let r = iterate({a, b, 0L}, |s| "
+         "{{set(s.$1, s.$2, 9L), s.$0, s.$2 + 1L}, s.$2 < 2L}); {r.$0, r.$1, b}",
+         "[[9, 2, 9], [1, 9, 3], [1, 2, 3]]"},
+        {"let b = cudf[test_same,vec[i64]](a); let s = sort(b, |x| 0L - x); {s, set(s, 0L, 9L), a}",
+         "[[3, 2, 1], [9, 2, 1], [1, 2, 3]]"},
+        {"map([0L, 1L], |k| let b = cudf[test_same,vec[i64]](a); {add(b, k, 9L), a})",
+         "[[[10, 2, 3], [1, 2, 3]], [[1, 11, 3], [1, 2, 3]]]"},
+    };
+    for (const char* level : {"0", "1", "2", "3"})
+        for (const char* threads : {"1", "4"})
+            for (const auto& [text, expected] : programs)
+                for (const char* begin : {"|v: vec[i64]| let a = copied(v); ", "|v: vec[i64]| let a = v; "}) {
+                    CAPTURE(text);
+                    const Module m = compile(macros + begin + text, {{"weld.optimization.level", level}});
+                    std::vector<std::int64_t> v = {1, 2, 3};
+                    CHECK(json(run(m, context({{"weld.threads", threads}}), vec(v))) == expected);
+                    CHECK(v == std::vector<std::int64_t>{1, 2, 3});
+                }
 }
 
 static std::string noted;

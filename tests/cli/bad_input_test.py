@@ -162,6 +162,35 @@ class BadInput(unittest.TestCase):
         self.program([1], "macro f(g) = g(g); f(f)")
         self.program([1], "let f = |g| g(g); f(f)")
 
+    def test_endless_recursion(self):
+        for text in ("def f(n: i64): i64 = 1L + f(n); f(1L)",
+                     "def f(n: i64): i64 = 1L + g(n); def g(n: i64): i64 = 2L * f(n - 1L); f(1L)",
+                     "def f(x: i64): i64 = result(for([x, x], merger[i64,+], |b, i, y| merge(b, g(y)))); "
+                     "def g(x: i64): i64 = 1L + f(x); f(1L)",
+                     "def f(b: appender[i64]): appender[i64] = (let c = f(b); merge(c, 1L)); result(f(appender[i64]))",
+                     "def f(x: i64): i64 = lookup(sort([x, 2L], |y| f(y)), 0L); f(1L)",
+                     "def f(x: i64): i64 = iterate(x, |s| {f(s), s > 0L}); f(1L)"):
+            for level in ("-O0", "-O1", "-O2"):
+                with self.subTest(text=text, level=level):
+                    self.assertIn("recursion is too deep", self.program([3], text, level))
+        self.assertEqual(self.program([0], "def f(n: i64): i64 = 1L / g(n); def g(n: i64): i64 = f(n); 5"), "5\n")
+
+    def test_ten_thousand_arguments(self):
+        n = 10_000
+        names = ["x%d" % i for i in range(n)]
+        parameters = ", ".join(x + ": i64" for x in names)
+        numbers = ", ".join("%dL" % i for i in range(n))
+        read = ", ".join("lookup(v, 0L)" for _ in range(n))
+        sum_of_all = "%d\n" % (n * (n - 1) // 2)
+        self.assertEqual(self.program([0], "def f(%s): i64 = %s; f(%s)" % (parameters, " + ".join(names), numbers)), sum_of_all)
+        self.assertEqual(self.program([0], "let f = |%s| %s; f(%s)" % (", ".join(names), " + ".join(names), numbers)), sum_of_all)
+        for call in ("%s", "1L + %s"):
+            text = "def f(%s): i64 = if(x0 == 0L, x9999, %s); |v: vec[i64]| f(%s)" % (
+                parameters, call % ("f(x0 - 1L, %s)" % ", ".join(names[1:])), read)
+            self.assertEqual(self.program([0], text, "[3]"), "3\n" if call == "%s" else "6\n")
+        self.assertIn("takes 10000 arguments, found 10001", self.program([1], "def f(%s): i64 = x0; f(%s, 1L)" % (parameters, numbers)))
+        self.assertIn("at most 127", self.program([1, 3], "cudf[abs,i64](%s)" % numbers))
+
     def test_arguments_of_wrong_types(self):
         types = {"i64": "5", "i8": "100", "f64": "1.5", "bool": "true", "vec[i64]": "[1, 2]", "vec[i8]": '"text"',
                  "{i64,bool}": "{1, true}", "vec[{f64,vec[i8]}]": '[{1.5, "a"}]', "vec[vec[bool]]": "[[true], []]"}

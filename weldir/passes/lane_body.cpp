@@ -357,9 +357,11 @@ void LaneBody::scan_loop(For f, bool certain) {
 /// their state is lanes, which vectors cannot be.
 void LaneBody::scan_iterate(Iterate it, bool certain) {
     const Step& step = step_of(it);
+    ok_ &= certain && !step.fields.empty();
+    if (!ok_) return;
     const bool apart = varies(step.again);
     const Type* state = it.node->type;
-    ok_ &= certain && !step.fields.empty() && !(apart && (state->holds_builder || state->holds_pointer));
+    ok_ &= !(apart && (state->holds_builder || state->holds_pointer));
     if (!ok_) return;
     iterates_ = true;
     scan(it.init(), certain);
