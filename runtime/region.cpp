@@ -396,8 +396,8 @@ static void exit_innermost(Task* task) {
     pay(task);
     Region* r = task->region;
     std::int64_t held = 0;
-    // Nothing of it is read after a failure. Where that comes from deep inside of recursion, handing all pages
-    // from region to region would take the square of the depth.
+    // Nothing of it is read after a failure. Where that comes from deep inside of recursion, handing all
+    // pages from region to region would take the square of the depth.
     if (task->failed()) free_pages(&task->account(), r->pages);
     else held = give_to_outer(task);
     task->region = r->outer;

@@ -65,7 +65,8 @@ constexpr auto callers = all_callers(std::make_index_sequence<kMostArguments + 1
 using namespace weld::runtime;
 
 static std::int32_t fail_given(Task* task, const WeldType* elem, const WeldVec& v, std::int32_t loc) {
-    const char* where = v.data || !elem->size ? v.len < 0 || v.len > Plausible(elem).most ? "" : ", not aligned" : " at NULL";
+    const char* where =
+        v.data || !elem->size ? v.len < 0 || v.len > Plausible(elem).most ? "" : ", not aligned" : " at NULL";
     return task->fail(kWeldKernelError, loc,
                       fmt::format("a user function gave a vector of length {}{}", v.len, where));
 }

@@ -170,9 +170,9 @@ class BadInput(unittest.TestCase):
                      "def f(b: appender[i64]): appender[i64] = (let c = f(b); merge(c, 1L)); result(f(appender[i64]))",
                      "def f(x: i64): i64 = lookup(sort([x, 2L], |y| f(y)), 0L); f(1L)",
                      "def f(x: i64): i64 = iterate(x, |s| {f(s), s > 0L}); f(1L)"):
-            for level in ("-O0", "-O1", "-O2"):
+            for level in ("-O0", "-O1", "-O2") if "for(" in text else ("-O2",):
                 with self.subTest(text=text, level=level):
-                    self.assertIn("recursion is too deep", self.program([3], text, level))
+                    self.assertIn("recursion is too deep", self.expect([3], level, self.path("p.weld", text.encode())))
         self.assertEqual(self.program([0], "def f(n: i64): i64 = 1L / g(n); def g(n: i64): i64 = f(n); 5"), "5\n")
 
     def test_ten_thousand_arguments(self):
