@@ -19,6 +19,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/PatternMatch.h>
+#include <llvm/IR/ValueMap.h>
 #include <llvm/Transforms/Utils/Local.h>
 
 namespace weld::codegen {
@@ -162,7 +163,7 @@ class Simplifier {
     const llvm::DataLayout& layout_;
     const llvm::TargetLowering& target_;
     llvm::DenseMap<llvm::Constant*, llvm::GlobalVariable*>& constants_;
-    llvm::DenseMap<llvm::Value*, llvm::AllocaInst*> rooms_;
+    llvm::ValueMap<llvm::Value*, llvm::AllocaInst*> rooms_;  // follows values that are replaced
 };
 
 }  // namespace
