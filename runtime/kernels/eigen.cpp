@@ -84,7 +84,7 @@ class Reduction {
 
   private:
     static constexpr std::int64_t kColumns = 256, kRows = 64;  // of a block that is multiplied with a vector
-    static constexpr std::int64_t kWhole = 640;                 // rows that aren't worth parts
+    static constexpr std::int64_t kWhole = 640;                // rows that aren't worth parts
     static constexpr std::int64_t kTile = 256;
 
     T* at(std::int64_t row, std::int64_t column) const { return a_ + column * n_ + row; }
