@@ -27,17 +27,17 @@ EXPRESSIONS = """X; typeOf(X); t(X); transpose(t(X)); reverse(X); reshape(X, nco
     as.f64(X); as.bool(X); as.si64(X); as.str(X); X ? 1 : 2; cbind(X, X); rbind(X, X); replace(X, as.T(0), as.T(1))
     as.frame(X); createList(X, X); diagMatrix(X[, 0]); map(X, twice); times(X); times(X + 1); down(X, 2)""".replace("\n", ";").split(";")
 OF_SQUARES = ["upperTri(X, false, true)", "lowerTri(X, true, false)", "diagVector(X)", "isSymmetric(X)", "isSymmetric(X + t(X))"]
-CONTROL = """Y = X; for (i in 1:3) Y = Y * 2; print(Y);
+CONTROL = """Y = X; for (i in 1:3) Y = Y * as.T(2); print(Y);
 Y = X; for (i in 1:3) { Y = Y + Y; Z = Y[0, ]; } print(Y);
 Y = X; i = 0; while (i < 3) { Y = -Y; i = i + 1; if (i == 2) Y = abs(Y); } print(Y);
-Y = X; do Y = t(t(Y)) * 2; while (sum(Y) < 20 && ncell(Y[[Y[, 0] > 100, ]]) == 0 && sum(Y) != 0); print(Y);
-if (sum(X) > 5) Y = X; else Y = X + 1; print(Y);
-if (sum(X) > 5) Y = X * 2; else Y = -X; print(Y);
-print(sum(X) > 5 ? X : X + 1);
+Y = X; do Y = t(t(Y)) * as.T(2); while (sum(Y) < 20 && ncell(Y[[Y[, 0] > 100, ]]) == 0 && sum(Y) != 0); print(Y);
+if (sum(X) > 5) Y = X; else Y = X + as.T(1); print(Y);
+if (sum(X) > 5) Y = X * as.T(2); else Y = -X; print(Y);
+print(sum(X) > 5 ? X : X + as.T(1));
 Y = X; Y[0, 0] = [as.T(1)]; print(Y); print(X);"""
 HEAD = """def times(A) { return A * 3; }
 def twice(a) { return a + a; }
-def down(A, n: si64) -> matrix, si64 { if (n == 0) return A, 0; B, m = down(A * 2, n - 1); return B, m + 1; }
+def down(A, n: si64) -> matrix, si64 { if (n == 0) return A, 0; B, m = down(A * as.T(2), n - 1); return B, m + 1; }
 """
 WAYS = [["-O0"], ["-O2", "--threads", "4"]]
 
@@ -51,10 +51,9 @@ def script(value, cells, rows, columns):
         else:
             lines.append("print(%s);" % e.strip())
     text = HEAD.replace("-> matrix,", "-> matrix<%s>," % value) + "\n".join(lines) + "\n" + CONTROL
-    text = text.replace("as.T(", "as.%s(" % value)
     if value.startswith("ui"):  # no negative numbers
-        text = text.replace("print(X - 1);", "").replace("Y = -Y;", "Y = Y * 1;").replace("Y = -X;", "Y = X * 3;")
-    return text
+        text = text.replace("print(X - 1);", "").replace("Y = -Y;", "Y = Y * as.T(1);").replace("Y = -X;", "Y = X * as.T(3);")
+    return text.replace("as.T(", "as.%s(" % value)
 
 
 def run(cli, text, options):
