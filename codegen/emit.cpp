@@ -3,7 +3,6 @@
 
 #include "codegen/builders/code.h"
 #include "codegen/builders/tables.h"
-#include "codegen/heap.h"
 #include "codegen/segments.h"
 #include "weldir/ir/builder.h"
 #include "weldir/ir/merges.h"
@@ -42,12 +41,6 @@ llvm::Type* Unit::lower(Scalar s) const {
 }
 
 llvm::Type* Unit::memory(Scalar s) const { return s == Scalar::Bool ? i8 : lower(s); }
-
-const Type* new_type(const Module& m, const std::function<const Type*(Types&)>& make) {
-    const Type* made = nullptr;
-    Heap::outside([&] { made = make(const_cast<Module&>(m).types); });
-    return made;
-}
 
 const Type* kept_merges(const Type* t) {
     return t->is_builder() && info(t).keeps_merges ? t->takes : nullptr;
@@ -530,7 +523,7 @@ void Emitter::collect_but(std::span<const Symbol* const> symbols) {
         types.push_back(s->type);
         all.append(at->second);
     }
-    collect_check(new_type(m, [&](Types& t) { return t.structure(types); }), [&] { return all; });
+    collect_check(unit.new_types.structure(types), [&] { return all; });
 }
 
 }  // namespace weld::codegen

@@ -72,6 +72,11 @@ class Unit {
     Leaves constant(const Expr* e);                                             ///< of what `constants` holds
     llvm::Constant* data(const Expr* v);  ///< the elements of such a vector
 
+    /// Types that the program need not have, made of its own ones: not the same pointers as where it has
+    /// them.
+    Arena arena;
+    Types new_types{arena};
+
     /// Outlined loop bodies by For node, so that a loop which is emitted in place twice has one of them.
     std::unordered_map<const Expr*, llvm::Function*> loop_functions;
     /// Those that no other loop calls, by WeldLoop::number: they may be compiled the quick way at first.
@@ -252,8 +257,6 @@ class Emitter {
     llvm::BasicBlock* fail_exit_ = nullptr;
 };
 
-/// A type that the program need not have had: `make` makes it of the program's types, which keep it.
-const Type* new_type(const Module& m, const std::function<const Type*(Types&)>& make);
 /// The elements of the array that is the state of a builder which keeps what is merged; null for other types.
 const Type* kept_merges(const Type* t);
 

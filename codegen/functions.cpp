@@ -70,15 +70,15 @@ Signature signature_of(const Unit& unit, const weld::Function& f) {
     return s;
 }
 
-const Type* params_of(const Module& m, const weld::Function& f) {
-    return new_type(m, [&](Types& types) { return types.structure(f.type->params()); });
+const Type* params_of(Unit& unit, const weld::Function& f) {
+    return unit.new_types.structure(f.type->params());
 }
 
 /// Calls `callee` with `args`, the leaves of its parameters in the form that they have outside of loops.
 llvm::CallInst* call_leaves(Emitter& e, llvm::Function* callee, const Signature& s, const weld::Function& f,
                             const Leaves& args, llvm::Value* room) {
     Leaves all = {e.task};
-    if (s.params_in_memory) all.push_back(e.spill(params_of(e.m, f), args));
+    if (s.params_in_memory) all.push_back(e.spill(params_of(e.unit, f), args));
     else all.append(args);
     if (s.result_in_memory) all.push_back(room);
     llvm::CallInst* call = e.ir.CreateCall(callee, all);
@@ -111,7 +111,7 @@ void give_back(Emitter& e, const Signature& s, const Type* type, const Leaves& r
 }
 
 Leaves args_of(Emitter& e, const Signature& s, const weld::Function& f) {
-    if (s.params_in_memory) return e.load(params_of(e.m, f), e.fn->getArg(1));
+    if (s.params_in_memory) return e.load(params_of(e.unit, f), e.fn->getArg(1));
     Leaves all;
     const unsigned end = unsigned(e.fn->arg_size()) - s.result_in_memory;
     for (unsigned i = 1; i < end; ++i) all.push_back(e.fn->getArg(i));
@@ -253,7 +253,7 @@ class FunctionEmitter {
         f->addFnAttr(llvm::Attribute::Cold);
         f->addFnAttr(llvm::Attribute::NoInline);
         Emitter d(u, f, f->getArg(0));
-        const Type *params = params_of(u.m, f_), *type = f_.type->result();
+        const Type *params = params_of(u, f_), *type = f_.type->result();
         llvm::Value* args =
             signature_.params_in_memory ? f->getArg(1) : d.spill(params, args_of(d, signature_, f_));
         llvm::Value* room = signature_.result_in_memory ? f->getArg(unsigned(f->arg_size()) - 1)
@@ -269,7 +269,7 @@ class FunctionEmitter {
         llvm::Function* f = u.function("through_memory_", {u.ptr, u.ptr, u.ptr});
         f->addFnAttr(llvm::Attribute::Cold);
         Emitter t(u, f, f->getArg(0));
-        const Leaves args = t.load(params_of(u.m, f_), f->getArg(1));
+        const Leaves args = t.load(params_of(u, f_), f->getArg(1));
         const Type* type = f_.type->result();
         const Leaves result = result_of(t, call_leaves(t, e_.fn, signature_, f_, args, f->getArg(2)),
                                         signature_, type, f->getArg(2));
@@ -335,13 +335,13 @@ class FunctionEmitter {
         const Leaves args = emit_args(e_, call);
         const weld::Function& callee = call.function();
         if (&callee == &f_) {
-            if (region_) e_.collect_check(params_of(e_.m, f_), [&] { return args; });
+            if (region_) e_.collect_check(params_of(e_.unit, f_), [&] { return args; });
             for (std::size_t k = 0; k < args.size(); ++k)
                 params_[k]->addIncoming(args[k], e_.ir.GetInsertBlock());
             e_.ir.CreateBr(begin_);
             return;
         }
-        end_region(params_of(e_.m, callee), args);
+        end_region(params_of(e_.unit, callee), args);
         emit_gives(e_, call);
         const Signature s = signature_of(e_.unit, callee);
         llvm::Value* room = s.result_in_memory ? e_.fn->getArg(unsigned(e_.fn->arg_size()) - 1) : nullptr;

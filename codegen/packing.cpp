@@ -232,7 +232,7 @@ llvm::Value* permuted(Emitter& e, llvm::Value* v, std::int64_t bytes, llvm::Valu
 
 bool store_all(Emitter& e, const Type* elem, const Leaves& v, std::uint32_t n, llvm::Value* to) {
     if (elem->is_scalar()) {
-        e.store(new_type(e.m, [&](Types& types) { return types.simd(elem->scalar, n); }), v, to);
+        e.store(e.unit.new_types.simd(elem->scalar, n), v, to);
         return true;
     }
     const Words words(e, elem, v);

@@ -156,11 +156,11 @@ std::int64_t loop_number(const llvm::Function& f) {
 
 /// Calls `found` with the functions that `user` refers to, by way of constants and data too.
 template <class Found>
-static void each_reference(const llvm::User& user, std::unordered_set<const llvm::Value*>& seen,
+static void each_reference(llvm::User& user, std::unordered_set<const llvm::Value*>& seen,
                            const Found& found) {
-    for (const llvm::Value* v : user.operand_values()) {
+    for (llvm::Value* v : user.operand_values()) {
         if (!llvm::isa<llvm::Constant>(v) || !seen.insert(v).second) continue;
-        if (const auto* f = llvm::dyn_cast<llvm::Function>(v)) found(*const_cast<llvm::Function*>(f));
+        if (auto* f = llvm::dyn_cast<llvm::Function>(v)) found(*f);
         else each_reference(*llvm::cast<llvm::User>(v), seen, found);
     }
 }
@@ -175,8 +175,8 @@ static bool reach(const Functions& roots, FunctionSet& all, const Begin& begin) 
         llvm::Function* f = open.back();
         open.pop_back();
         if (!begin(*f)) return false;
-        for (const llvm::BasicBlock& block : *f)
-            for (const llvm::Instruction& i : block)
+        for (llvm::BasicBlock& block : *f)
+            for (llvm::Instruction& i : block)
                 each_reference(i, seen, [&](llvm::Function& g) {
                     if (!g.isDeclaration() && loop_number(g) < 0 && all.insert(&g).second) open.push_back(&g);
                 });
