@@ -17,6 +17,7 @@
 #include "weldir/ir/layout.h"
 #include "weldir/ir/merges.h"
 #include "weldir/ir/walk.h"
+#include "weldir/passes/cheap.h"
 #include "weldir/passes/cost.h"
 
 namespace weld {
@@ -24,34 +25,14 @@ namespace weld {
 namespace {
 
 constexpr std::int64_t kWorthABranch = 4'000;  // picoseconds
-constexpr int kMostNodes = 16;                 // of what is written in any case
+constexpr std::uint32_t kMostNodes = 16;       // of what is written in any case
 constexpr std::int64_t kMostBytes = 64;
 
-/// A few operations on scalars that cannot fail.
-bool is_cheap(const Expr* e, int& budget) {
-    if (--budget < 0) return false;
-    switch (e->op) {
-        case Op::Var:
-        case Op::Literal: return true;
-        case Op::GetField:
-        case Op::MakeStruct:
-        case Op::Cast:
-        case Op::Select: break;
-        case Op::Div:
-        case Op::Rem: return false;
-        default:
-            if (!is_scalar_op(e->op) || is_math(e->op) || !e->arg(0)->type->is_scalar()) return false;
-    }
-    for (const Expr* a : e->args())
-        if (!is_cheap(a, budget)) return false;
-    return true;
-}
-
-bool appends_always(If choice) {
+bool appends_always(Facts& facts, If choice) {
     if (choice.node->says(AttrKey::Predicate, false)) return false;
     const Merge append = conditional_append(choice);
-    int budget = kMostNodes;
-    return append && size_of(append.value()->type) <= kMostBytes && is_cheap(append.value(), budget);
+    return append && size_of(append.value()->type) <= kMostBytes && is_cheap(facts, append.value()) &&
+           facts.traits(append.value()).size <= kMostNodes;
 }
 
 bool is_worth_a_branch(const Expr* e) { return picoseconds(e) >= kWorthABranch && is_movable(e); }
@@ -69,9 +50,10 @@ bool asks_first(const Expr* e) {
 }  // namespace
 
 const Expr* choose_branches(Module& m, const Expr* lambda) {
+    Facts facts(m, lambda);
     return rewrite(m, lambda, [&](const Expr* e) -> const Expr* {
         if (const If choice = e->as<If>();
-            choice && !e->annotation(AttrKey::Always) && appends_always(choice))
+            choice && !e->annotation(AttrKey::Always) && appends_always(facts, choice))
             return annotate(m, e, AttrKey::Always, "true");
         if (!e->annotation(AttrKey::Branch) && asks_first(e)) return annotate(m, e, AttrKey::Branch, "true");
         return nullptr;

@@ -82,17 +82,17 @@ class Body {
 
     bool is_early(const Expr* key, const Type* type) const {
         std::vector<const Symbol*> read;
-        return is_hashed_at_once(type) && is_cheap(key, &read);
+        return is_hashed_at_once(type) && follows(key, &read);
     }
 
-    /// With the lets that it reads.
-    bool is_cheap(const Expr* e, std::vector<const Symbol*>* read) const {
+    /// `e`, with the lets that it reads, follows from the element in a few operations.
+    bool follows(const Expr* e, std::vector<const Symbol*>* read) const {
         if (size_of_tree(e) + 4 * read->size() > kLargestKey || !is_straight_line(e)) return false;
         for (const Symbol* s : free_symbols(e)) {
             const auto at = bound_.find(s);
             if (s == loop_.builder_param()) return false;
             if (at == bound_.end() || std::ranges::find(*read, s) != read->end()) continue;
-            if (!is_cheap(at->second, read)) return false;
+            if (!follows(at->second, read)) return false;
             read->push_back(s);
         }
         return true;
