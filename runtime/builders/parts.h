@@ -36,11 +36,13 @@ inline std::int64_t table_chunks(const CutQuestion& question, std::int64_t work_
 
 struct BuilderParts {
     Cut (*cut)(const WeldType* type, const void* state, CutQuestion* question);
-    /// Makes the neutral state `piece` for a loop that began with `whole`. Status.
-    std::int32_t (*start)(Task* task, const WeldType* type, const void* whole, void* piece, std::int32_t loc);
+    /// Makes the neutral state `piece` for a loop that began with `whole`. Status. Null where `cut` is always
+    /// `Whole`, and so is `combine`.
+    std::int32_t (*start)(Task* task, const WeldType* type, const void* whole, void* piece,
+                          std::int32_t loc) = nullptr;
     /// Merges the pieces into `whole` in their order. They lose their meaning. Status.
     std::int32_t (*combine)(Task* task, const WeldType* type, void* whole, std::span<void* const> pieces,
-                            std::int32_t loc);
+                            std::int32_t loc) = nullptr;
     /// Combining pieces gives the same bits as merging into one state throughout.
     bool (*seamless)(const WeldType* type);
     /// Marks what a state refers to; null if it is a value.

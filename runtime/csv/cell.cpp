@@ -12,7 +12,7 @@
 
 #include <fast_float/fast_float.h>
 
-#include "runtime/kernels/cells.h"
+#include "runtime/cell_types.h"
 
 namespace weld::runtime {
 
@@ -91,20 +91,12 @@ bool read_integer(std::string_view text, void* to) {
 
 bool read_cell(std::string_view text, WeldKind type, void* to) {
     const std::string_view cell = trimmed(text);
-    switch (type) {
-        case kWeldBool: return read_bool(cell, to);
-        case kWeldI8: return read_integer<std::int8_t>(cell, to);
-        case kWeldI16: return read_integer<std::int16_t>(cell, to);
-        case kWeldI32: return read_integer<std::int32_t>(cell, to);
-        case kWeldI64: return read_integer<std::int64_t>(cell, to);
-        case kWeldU8: return read_integer<std::uint8_t>(cell, to);
-        case kWeldU16: return read_integer<std::uint16_t>(cell, to);
-        case kWeldU32: return read_integer<std::uint32_t>(cell, to);
-        case kWeldU64: return read_integer<std::uint64_t>(cell, to);
-        case kWeldF32: return read_float<float>(cell, to);
-        case kWeldF64: return read_float<double>(cell, to);
-        default: return false;
-    }
+    return with_cell(type, [&]<class T>() {
+        if constexpr (std::is_same_v<T, Bool>) return read_bool(cell, to);
+        else if constexpr (std::is_floating_point_v<T>) return read_float<T>(cell, to);
+        else if constexpr (std::is_integral_v<T>) return read_integer<T>(cell, to);
+        else return false;
+    });
 }
 
 // ---- what a field begins with
@@ -167,19 +159,10 @@ static const char* quick(const char* at, const char* end, void* to) {
 }
 
 QuickNumber* quick_number(WeldKind type) {
-    switch (type) {
-        case kWeldI8: return quick<std::int8_t>;
-        case kWeldI16: return quick<std::int16_t>;
-        case kWeldI32: return quick<std::int32_t>;
-        case kWeldI64: return quick<std::int64_t>;
-        case kWeldU8: return quick<std::uint8_t>;
-        case kWeldU16: return quick<std::uint16_t>;
-        case kWeldU32: return quick<std::uint32_t>;
-        case kWeldU64: return quick<std::uint64_t>;
-        case kWeldF32: return quick<float>;
-        case kWeldF64: return quick<double>;
-        default: return nullptr;
-    }
+    return with_cell(type, []<class T>() -> QuickNumber* {
+        if constexpr (std::is_arithmetic_v<T>) return quick<T>;
+        else return nullptr;
+    });
 }
 
 }  // namespace weld::runtime

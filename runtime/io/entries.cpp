@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
+#include "runtime/cell_types.h"
 #include "runtime/hash_table.h"
 
 namespace weld {
@@ -43,17 +45,6 @@ static int compare_fields(const WeldType* type, const void* a, const void* b) {
 
 int compare_keys(const WeldType* type, const void* a, const void* b) {
     switch (type->kind) {
-        case kWeldBool: return compare_scalars<std::uint8_t>(a, b);
-        case kWeldI8: return compare_scalars<std::int8_t>(a, b);
-        case kWeldI16: return compare_scalars<std::int16_t>(a, b);
-        case kWeldI32: return compare_scalars<std::int32_t>(a, b);
-        case kWeldI64: return compare_scalars<std::int64_t>(a, b);
-        case kWeldU8: return compare_scalars<std::uint8_t>(a, b);
-        case kWeldU16: return compare_scalars<std::uint16_t>(a, b);
-        case kWeldU32: return compare_scalars<std::uint32_t>(a, b);
-        case kWeldU64: return compare_scalars<std::uint64_t>(a, b);
-        case kWeldF32: return compare_scalars<float>(a, b);
-        case kWeldF64: return compare_scalars<double>(a, b);
         case kWeldVec: {
             const auto *x = static_cast<const WeldVec*>(a), *y = static_cast<const WeldVec*>(b);
             return compare_elements(type->args[0], x->data, x->len, y->data, y->len);
@@ -63,8 +54,13 @@ int compare_keys(const WeldType* type, const void* a, const void* b) {
             return compare_elements(type->args[0], a, lanes, b, lanes);
         }
         case kWeldStruct: return compare_fields(type, a, b);
-        default: return 0;  // not a key
+        default: break;
     }
+    return runtime::with_cell(WeldKind(type->kind), [&]<class T>() {
+        if constexpr (std::is_arithmetic_v<T>) return compare_scalars<T>(a, b);
+        else if constexpr (std::is_same_v<T, runtime::Bool>) return compare_scalars<std::uint8_t>(a, b);
+        else return 0;  // not a key
+    });
 }
 
 DictEntries entries_of(const WeldDict* dict) {
