@@ -304,21 +304,19 @@ static std::optional<RunReport> run_all(const WeldModule& m, const std::shared_p
         return std::nullopt;
     }
     Stages stages(context, m.program);
-    while (stages.run(options)) {
-        if (!stages.goes_on()) return stages.take_report();
+    const StagesEnd end = stages.run(options, [&] {
         CompileOptions rest = *m.rest_options;
         rest.before = stages.left();
         CompileReport report;
-        auto program = compile(m.text, rest, &report);
-        if (!program) {
+        std::shared_ptr<const Program> program = compile(m.text, rest, &report);
+        if (program) log(LogLevel::Warn, report.diagnostics);
+        else
             fail(error, report.out_of_memory ? WELD_OUT_OF_MEMORY : WELD_COMPILE_ERROR, report.diagnostics,
                  report.first_error);
-            return std::nullopt;
-        }
-        log(LogLevel::Warn, report.diagnostics);
-        stages.go_on(std::move(program));
-    }
-    fail_run(stages.program(), stages.report().failure, error);
+        return program;
+    });
+    if (end == StagesEnd::Good) return stages.take_report();
+    if (end == StagesEnd::Failed) fail_run(stages.program(), stages.report().failure, error);
     return std::nullopt;
 }
 

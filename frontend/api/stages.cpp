@@ -3,7 +3,7 @@
 
 namespace weld {
 
-bool Stages::run(const runtime::RunOptions& options) {
+bool Stages::run_one(const runtime::RunOptions& options) {
     const void* args = values_.result ? values_.result->outcome.value() : nullptr;
     RunReport report = context_->run(program_, args, options);
     left_ = report.result && program_->after() ? program_->after()->with(report.result->outcome.value())
@@ -12,6 +12,15 @@ bool Stages::run(const runtime::RunOptions& options) {
     return values_.result != nullptr;
 }
 
-void Stages::go_on(std::shared_ptr<const Program> rest) { program_ = std::move(rest); }
+StagesEnd Stages::run(const runtime::RunOptions& options,
+                      const std::function<std::shared_ptr<const Program>()>& rest) {
+    while (run_one(options)) {
+        if (!left_ || !left_->goes_on()) return StagesEnd::Good;
+        std::shared_ptr<const Program> next = rest();
+        if (!next) return StagesEnd::Stopped;
+        program_ = std::move(next);
+    }
+    return StagesEnd::Failed;
+}
 
 }  // namespace weld

@@ -1,21 +1,27 @@
 // Programs in parts (Program::after): one after the other, each beginning with what the one before has left.
 //
 //     Stages stages(context, program);
-//     while (stages.run(options) && stages.goes_on()) {
-//         options.before = stages.left();
-//         program = compile(text, options, &report);
-//         if (!program) return complain(report.diagnostics);
-//         stages.go_on(program);
-//     }
-//     if (!stages.report().result) return complain(stages.program().describe(stages.report().failure));
+//     const StagesEnd end = stages.run(options, [&] {
+//         rest.before = stages.left();
+//         return compile(text, rest, &report);
+//     });
+//     if (end == StagesEnd::Failed) complain(stages.program().describe(stages.report().failure));
+//     if (end == StagesEnd::Stopped) complain(report.diagnostics);
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 
 #include "frontend/api/context.h"
 
 namespace weld {
+
+enum class StagesEnd {
+    Good,
+    Failed,   ///< the program that ran last
+    Stopped,  ///< there was no program for the rest
+};
 
 /// One run of a program that may be in parts.
 class Stages {
@@ -24,11 +30,10 @@ class Stages {
     Stages(std::shared_ptr<Context> context, std::shared_ptr<const Program> first, RunReport given = {})
         : context_(std::move(context)), program_(std::move(first)), values_(std::move(given)) {}
 
-    /// False if it fails.
-    bool run(const runtime::RunOptions& options);
-    /// The text does not end where the program does.
-    bool goes_on() const { return left_ && left_->goes_on(); }
-    void go_on(std::shared_ptr<const Program> rest);
+    /// Runs the program, and what it goes on in: `rest` compiles that from what is `left`; if it gives null,
+    /// nothing else is run.
+    StagesEnd run(const runtime::RunOptions& options,
+                  const std::function<std::shared_ptr<const Program>()>& rest);
 
     const Program& program() const { return *program_; }
     /// What the program has left; null if it leaves nothing.
@@ -38,6 +43,8 @@ class Stages {
     RunReport take_report() { return std::move(values_); }
 
   private:
+    bool run_one(const runtime::RunOptions& options);
+
     std::shared_ptr<Context> context_;
     std::shared_ptr<const Program> program_;
     RunReport values_;

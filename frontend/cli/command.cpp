@@ -354,19 +354,26 @@ class Command {
             left_.context = std::make_shared<Context>(
                 RunSettings{.threads = settings_.threads, .memory_limit = settings_.compile.memory_limit});
         Stages stages(left_.context, program_, std::move(left_.values));
-        for (;;) {
-            const double start = wall_ms(), start_cpu = process_ms();
-            const bool good = stages.run(options);
+        double start = 0, start_cpu = 0;
+        const auto begin = [&] { start = wall_ms(), start_cpu = process_ms(); };
+        const auto note_times = [&] {
             run_times_.cpu_ms.push_back(process_ms() - start_cpu);
             run_times_.run_ms.push_back(wall_ms() - start);
-            if (Interruptible::interrupted()) return interrupted();
-            if (!good) return fail(program_->describe(stages.report().failure));
-            if (!stages.left()) return kRan;  // the end of a script
+        };
+        begin();
+        const StagesEnd end = stages.run(options, [&]() -> std::shared_ptr<const Program> {
+            note_times();
             left_.names = stages.left();
-            if (!stages.goes_on()) break;
-            if (compile_program()) return kFailed;  // the script has begun
-            stages.go_on(program_);
-        }
+            if (Interruptible::interrupted() || compile_program()) return nullptr;
+            begin();
+            return program_;
+        });
+        if (end != StagesEnd::Stopped) note_times();
+        if (Interruptible::interrupted()) return interrupted();
+        if (end == StagesEnd::Stopped) return kFailed;  // the script has begun
+        if (end == StagesEnd::Failed) return fail(program_->describe(stages.report().failure));
+        if (!stages.left()) return kRan;  // the end of a script
+        left_.names = stages.left();
         left_.values = stages.take_report();
         settings_.left = std::move(left_);
         return kRan;
