@@ -117,7 +117,7 @@ struct TailRound {
 
 /// How one datum of a loop is read at iteration i: position start + i * stride of a vector, or that number
 /// itself. For nditer i is taken apart by the shape, and each part has a stride.
-struct Walk {
+struct Datum {
     Iter iter;  ///< false for a plain vector
     const Type* yields = nullptr;
     Leaves vec;                     ///< {data, len}; empty for a range

@@ -40,15 +40,15 @@ static bool is_literal(const Expr* e, std::uint64_t bits) {
 
 /// Evaluates start, end and stride, fails if they are wrong, and gives the number of iterations. `before`:
 /// how many elements the datum before has, or null.
-static llvm::Value* bounded_count(Emitter& e, Walk& w, llvm::Value* len, llvm::Value* before) {
+static llvm::Value* bounded_count(Emitter& e, Datum& d, llvm::Value* len, llvm::Value* before) {
     auto& ir = e.ir;
-    llvm::Value* start = e.emit1(w.iter.start());
-    llvm::Value* end = e.emit1(w.iter.end());
-    llvm::Value* stride = e.emit1(w.iter.stride());
-    const bool unit_stride = is_literal(w.iter.stride(), 1);
-    if (!is_literal(w.iter.start(), 0)) w.start = start;
-    if (!unit_stride) w.stride = stride;
-    if (!len && !w.start && unit_stride && end == before) return end;
+    llvm::Value* start = e.emit1(d.iter.start());
+    llvm::Value* end = e.emit1(d.iter.end());
+    llvm::Value* stride = e.emit1(d.iter.stride());
+    const bool unit_stride = is_literal(d.iter.stride(), 1);
+    if (!is_literal(d.iter.start(), 0)) d.start = start;
+    if (!unit_stride) d.stride = stride;
+    if (!len && !d.start && unit_stride && end == before) return end;
     llvm::Value* wrong = ir.CreateICmpSGT(start, end);
     if (len)
         wrong =
@@ -66,7 +66,7 @@ static llvm::Value* bounded_count(Emitter& e, Walk& w, llvm::Value* len, llvm::V
     ir.CreateCondBr(wrong, fails, on);
     ir.SetInsertPoint(fails);
     e.call("weld_rt_fail_bounds",
-           {e.task, e.at(w.iter.node->loc), start, end, stride, len ? len : e.c64(-1)});
+           {e.task, e.at(d.iter.node->loc), start, end, stride, len ? len : e.c64(-1)});
     ir.CreateBr(e.fail_exit());
     ir.SetInsertPoint(on);
     return count;
@@ -80,32 +80,32 @@ static llvm::Value* spilled(Emitter& e, const Leaves& vec) {
 }
 
 /// The same for nditer, whose end and stride are evaluated and say nothing.
-static llvm::Value* nd_count(Emitter& e, Walk& w) {
-    w.start = e.emit1(w.iter.start());
-    e.emit1(w.iter.end());
-    e.emit1(w.iter.stride());
-    w.nd_shape = e.emit(w.iter.nd_shape());
-    w.nd_strides = e.emit(w.iter.nd_strides());
+static llvm::Value* nd_count(Emitter& e, Datum& d) {
+    d.start = e.emit1(d.iter.start());
+    e.emit1(d.iter.end());
+    e.emit1(d.iter.stride());
+    d.nd_shape = e.emit(d.iter.nd_shape());
+    d.nd_strides = e.emit(d.iter.nd_strides());
     llvm::Value* rounds =
-        e.call("weld_rt_nd_rounds", {e.task, spilled(e, w.nd_shape), spilled(e, w.nd_strides), w.start,
-                                     w.vec[1], e.at(w.iter.node->loc)});
+        e.call("weld_rt_nd_rounds", {e.task, spilled(e, d.nd_shape), spilled(e, d.nd_strides), d.start,
+                                     d.vec[1], e.at(d.iter.node->loc)});
     e.leave_if(e.ir.CreateICmpSLT(rounds, e.c64(0)));
     return rounds;
 }
 
 /// Evaluates a datum; gives how many elements it has.
-static llvm::Value* begin_walk(Emitter& e, const Expr* data, Walk& w, llvm::Value* before) {
-    w.iter = data->as<Iter>();
-    w.yields = data->type->elem();
-    if (!w.iter) {
-        w.vec = e.emit(data);
-        return w.vec[1];
+static llvm::Value* evaluate_datum(Emitter& e, const Expr* data, Datum& d, llvm::Value* before) {
+    d.iter = data->as<Iter>();
+    d.yields = data->type->elem();
+    if (!d.iter) {
+        d.vec = e.emit(data);
+        return d.vec[1];
     }
-    const IterShape shape = w.iter.shape();
-    if (!shape.range) w.vec = e.emit(w.iter.data());
-    if (!shape.bounded) return w.vec[1];
-    if (shape.nd) return nd_count(e, w);
-    return bounded_count(e, w, shape.range ? nullptr : w.vec[1], before);
+    const IterShape shape = d.iter.shape();
+    if (!shape.range) d.vec = e.emit(d.iter.data());
+    if (!shape.bounded) return d.vec[1];
+    if (shape.nd) return nd_count(e, d);
+    return bounded_count(e, d, shape.range ? nullptr : d.vec[1], before);
 }
 
 static void for_each_builder(const Emitter& e, const Type* t, int& leaf, int& number,
@@ -152,14 +152,14 @@ LoopPlan make_plan(Emitter& e, For f, For rest) {
     plan.by_elements = bool(rest);
     llvm::Value* elements = nullptr;
     for (const Expr* data : f.data()) {
-        Walk& w = plan.walks.emplace_back();
-        llvm::Value* n = begin_walk(e, data, w, elements);
+        Datum& d = plan.data.emplace_back();
+        llvm::Value* n = evaluate_datum(e, data, d, elements);
         if (elements && n != elements)
             e.fail_if(e.ir.CreateICmpNE(n, elements), kWeldMismatchedZipSize, f.node->loc, elements, n);
         elements = n;
     }
     plan.count = elements;
-    if (Iter it = plan.walks[0].iter; it && it.shape().kind != IterKind::Scalar) {
+    if (Iter it = plan.data[0].iter; it && it.shape().kind != IterKind::Scalar) {
         llvm::Value* width = e.c64(it.lanes());
         llvm::Value* steps = e.ir.CreateUDiv(elements, width);
         if (it.shape().kind == IterKind::Simd) {
@@ -192,12 +192,12 @@ LoopPlan make_plan(Emitter& e, For f, For rest) {
 
 Leaves leaves_of(const LoopPlan& plan) {
     Leaves all;
-    for (const Walk& w : plan.walks) {
-        all.append(w.vec);
-        if (w.start) all.push_back(w.start);
-        if (w.stride) all.push_back(w.stride);
-        all.append(w.nd_shape);
-        all.append(w.nd_strides);
+    for (const Datum& d : plan.data) {
+        all.append(d.vec);
+        if (d.start) all.push_back(d.start);
+        if (d.stride) all.push_back(d.stride);
+        all.append(d.nd_shape);
+        all.append(d.nd_strides);
     }
     if (plan.base) all.push_back(plan.base);
     if (plan.tiled) all.push_back(plan.tiled);
@@ -210,12 +210,12 @@ LoopPlan moved(const LoopPlan& plan, const Leaves& values) {
     there.given.assign(plan.given.size(), nullptr);  // room has been made
     std::size_t at = 0;
     const auto take = [&](llvm::Value*& v) { v = values[at++]; };
-    for (Walk& w : there.walks) {
-        for (llvm::Value*& v : w.vec) take(v);
-        if (w.start) take(w.start);
-        if (w.stride) take(w.stride);
-        for (llvm::Value*& v : w.nd_shape) take(v);
-        for (llvm::Value*& v : w.nd_strides) take(v);
+    for (Datum& d : there.data) {
+        for (llvm::Value*& v : d.vec) take(v);
+        if (d.start) take(d.start);
+        if (d.stride) take(d.stride);
+        for (llvm::Value*& v : d.nd_shape) take(v);
+        for (llvm::Value*& v : d.nd_strides) take(v);
     }
     if (there.base) take(there.base);
     if (there.tiled) take(there.tiled);
@@ -231,39 +231,39 @@ static llvm::Value* lane_numbers(Emitter& e, std::uint32_t n) {
     return llvm::ConstantVector::get(k);
 }
 
-llvm::Value* position(Emitter& e, const LoopPlan& plan, const Walk& w, llvm::Value* i) {
+llvm::Value* position(Emitter& e, const LoopPlan& plan, const Datum& d, llvm::Value* i) {
     auto& ir = e.ir;
     llvm::Value* at = plan.step == 1 ? i : ir.CreateMul(i, e.c64(plan.step), "", true, true);
     if (plan.base) at = ir.CreateAdd(at, plan.base, "", true, true);
-    if (!w.nd_shape.empty())
-        at = e.call("weld_rt_nd_offset", {spilled(e, w.nd_shape), spilled(e, w.nd_strides), at});
+    if (!d.nd_shape.empty())
+        at = e.call("weld_rt_nd_offset", {spilled(e, d.nd_shape), spilled(e, d.nd_strides), at});
     // Places are not negative, but the numbers of a range may be, and may lie farther apart than an i64.
-    const bool is_place = !w.vec.empty() && w.nd_shape.empty(), is_far = w.vec.empty() && w.start && w.stride;
-    if (w.stride) at = ir.CreateMul(at, w.stride, "", !is_far, !is_far);
-    if (w.start) at = ir.CreateAdd(at, w.start, "", is_place, !is_far);
+    const bool is_place = !d.vec.empty() && d.nd_shape.empty(), is_far = d.vec.empty() && d.start && d.stride;
+    if (d.stride) at = ir.CreateMul(at, d.stride, "", !is_far, !is_far);
+    if (d.start) at = ir.CreateAdd(at, d.start, "", is_place, !is_far);
     return at;
 }
 
-Leaves read(Emitter& e, const LoopPlan& plan, const Walk& w, llvm::Value* i) {
+Leaves read(Emitter& e, const LoopPlan& plan, const Datum& d, llvm::Value* i) {
     auto& ir = e.ir;
-    llvm::Value* at = position(e, plan, w, i);
-    const bool simd = w.yields->is_simd();
+    llvm::Value* at = position(e, plan, d, i);
+    const bool simd = d.yields->is_simd();
     llvm::Value* lane_offsets = nullptr;
-    if (simd && (w.vec.empty() || w.stride)) {
-        lane_offsets = lane_numbers(e, w.yields->lanes);
-        if (w.stride)
-            lane_offsets = ir.CreateMul(lane_offsets, ir.CreateVectorSplat(w.yields->lanes, w.stride));
+    if (simd && (d.vec.empty() || d.stride)) {
+        lane_offsets = lane_numbers(e, d.yields->lanes);
+        if (d.stride)
+            lane_offsets = ir.CreateMul(lane_offsets, ir.CreateVectorSplat(d.yields->lanes, d.stride));
     }
-    if (w.vec.empty())
-        return {simd ? ir.CreateAdd(ir.CreateVectorSplat(w.yields->lanes, at), lane_offsets) : at};
-    const Type* elem = w.iter ? w.iter.data()->type->elem() : w.yields;
-    if (!lane_offsets && simd && e.tail.mask) return {e.load_tail(w.yields, e.element(w.vec[0], elem, at))};
-    if (!lane_offsets) return e.load(w.yields, e.element(w.vec[0], elem, at));
+    if (d.vec.empty())
+        return {simd ? ir.CreateAdd(ir.CreateVectorSplat(d.yields->lanes, at), lane_offsets) : at};
+    const Type* elem = d.iter ? d.iter.data()->type->elem() : d.yields;
+    if (!lane_offsets && simd && e.tail.mask) return {e.load_tail(d.yields, e.element(d.vec[0], elem, at))};
+    if (!lane_offsets) return e.load(d.yields, e.element(d.vec[0], elem, at));
     llvm::Value* lanes =
-        llvm::PoisonValue::get(llvm::FixedVectorType::get(e.unit.lower(elem->scalar), w.yields->lanes));
-    for (std::uint64_t k = 0; k < w.yields->lanes; ++k) {
+        llvm::PoisonValue::get(llvm::FixedVectorType::get(e.unit.lower(elem->scalar), d.yields->lanes));
+    for (std::uint64_t k = 0; k < d.yields->lanes; ++k) {
         llvm::Value* index = ir.CreateAdd(at, ir.CreateExtractElement(lane_offsets, k));
-        lanes = ir.CreateInsertElement(lanes, e.load(elem, e.element(w.vec[0], elem, index))[0], k);
+        lanes = ir.CreateInsertElement(lanes, e.load(elem, e.element(d.vec[0], elem, index))[0], k);
     }
     return {lanes};
 }

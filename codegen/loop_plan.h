@@ -20,7 +20,7 @@ std::int64_t strip_of(const Expr* e);
 /// One loop as it stands in one function: its data, evaluated, and how many iterations there are.
 struct LoopPlan {
     For f;
-    std::vector<Walk> walks;
+    std::vector<Datum> data;
     llvm::Value* count = nullptr;  ///< iterations; a simd iteration takes `step` elements
     std::int64_t step = 1;
     bool by_elements = false;      ///< `count` is of elements: the last round of lanes may be partial
@@ -45,10 +45,10 @@ Leaves leaves_of(const LoopPlan& plan);
 /// The same plan in a callee, where its values are `values` (in the order of leaves_of).
 LoopPlan moved(const LoopPlan& plan, const Leaves& values);
 
-/// Which element, or number of a range, `w` is at in iteration `i`.
-llvm::Value* position(Emitter& e, const LoopPlan& plan, const Walk& w, llvm::Value* i);
-/// The element of `w` at iteration `i`.
-Leaves read(Emitter& e, const LoopPlan& plan, const Walk& w, llvm::Value* i);
+/// Which element, or number of a range, `d` is at in iteration `i`.
+llvm::Value* position(Emitter& e, const LoopPlan& plan, const Datum& d, llvm::Value* i);
+/// The element of `d` at iteration `i`.
+Leaves read(Emitter& e, const LoopPlan& plan, const Datum& d, llvm::Value* i);
 
 /// Calls `fn(builder type, first leaf, number of the builder)` for each builder in the state of a loop.
 void for_each_builder(const Emitter& e, const Type* state,

@@ -23,7 +23,7 @@ static void lay_over(const Emitter& e, const LoopPlan& plan, const Expr* start, 
             lay_over(e, plan, start->arg(i), state + e.field_offset(start->type, i));
     const Annotation* over = start->op == Op::NewBuilder ? start->annotation(AttrKey::Over) : nullptr;
     if (!over) return;
-    const Leaves& vec = plan.walks[std::size_t(over->number)].vec;
+    const Leaves& vec = plan.data[std::size_t(over->number)].vec;
     state[0] = vec[0];
     state[2] = vec[1];
 }

@@ -247,10 +247,10 @@ class RangeEmitter {
     void fetch_elements(llvm::Value* i) {
         const Annotation* distance = plan_.f.node->annotation(AttrKey::Stream);
         if (!distance) return;
-        for (const Walk& w : plan_.walks) {
-            if (w.vec.empty() || w.stride || !w.nd_shape.empty()) continue;
-            const Type* elem = w.iter ? w.iter.data()->type->elem() : w.yields;
-            e_.prefetch(e_.address(e_.element(w.vec[0], elem, position(e_, plan_, w, i)), distance->number));
+        for (const Datum& d : plan_.data) {
+            if (d.vec.empty() || d.stride || !d.nd_shape.empty()) continue;
+            const Type* elem = d.iter ? d.iter.data()->type->elem() : d.yields;
+            e_.prefetch(e_.address(e_.element(d.vec[0], elem, position(e_, plan_, d, i)), distance->number));
         }
     }
 
@@ -259,7 +259,7 @@ class RangeEmitter {
         if (plan_.step != 1 && !e_.tail.mask) fetch_elements(i);
         e_.names[plan_.f.index_param()] = {i};
         Leaves elem;
-        for (const Walk& w : plan_.walks) elem.append(read(e_, plan_, w, i));
+        for (const Datum& d : plan_.data) elem.append(read(e_, plan_, d, i));
         e_.names[plan_.f.elem_param()] = elem;
     }
 
@@ -273,11 +273,11 @@ class RangeEmitter {
     void fetch_rows(llvm::Value* i, llvm::Value* last) {
         const Annotation* distance = plan_.f.node->annotation(AttrKey::Prefetch);
         if (!distance) return;
-        for (const Walk& w : plan_.walks) {
-            if (!w.yields->is_vec() || w.vec.empty() || !w.nd_shape.empty()) continue;
+        for (const Datum& d : plan_.data) {
+            if (!d.yields->is_vec() || d.vec.empty() || !d.nd_shape.empty()) continue;
             llvm::Value* there = e_.ir.CreateAdd(i, e_.c64(distance->number), "", true, true);
             llvm::Value* row =
-                read(e_, plan_, w, e_.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, there, last))[0];
+                read(e_, plan_, d, e_.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, there, last))[0];
             e_.fetch_row(row);
         }
     }
