@@ -17,17 +17,17 @@
 
 #include <dlfcn.h>
 
+#include "codegen/code_module.h"
 #include "codegen/emit.h"
 #include "codegen/heap.h"
-#include "codegen/part.h"
 #include "weldir/support/deep_stack.h"
 
 namespace weld {
 
+using codegen::CodeModule;
 using codegen::Functions;
 using codegen::FunctionSet;
 using codegen::give_out;
-using codegen::Part;
 
 namespace {
 
@@ -123,7 +123,7 @@ struct Task {
         outcome.run(options, [&](std::string* why) {
             llvm::LLVMContext context;
             context.setDiscardValueNames(true);
-            Part part{.cpu = options.cpu, .level = level};
+            CodeModule part{.cpu = options.cpu, .level = level};
             return part.read(bitcode, functions, context, why) && part.optimize(options, why) &&
                    part.emit(&outcome.objects[0], why);
         });
@@ -158,7 +158,7 @@ class Generator {
     bool compile(std::string* why) {
         llvm::LLVMContext context;
         context.setDiscardValueNames(!is_shown());  // of blocks: nobody else reads them
-        Part once{.cpu = options_.cpu, .level = 0}, loops{.cpu = options_.cpu, .level = options_.level};
+        CodeModule once{.cpu = options_.cpu, .level = 0}, loops{.cpu = options_.cpu, .level = options_.level};
         if (!once.make("once", context, why) || !loops.make("loops", context, why)) return false;
         const Constants constants(module_);
         codegen::Unit loop_unit(module_, constants, options_, *loops.module);
@@ -302,7 +302,7 @@ GenerateEnd optimize_loops(std::string_view bitcode, std::span<const std::string
         outcome.run(options, [&](std::string* why) {
             llvm::LLVMContext context;
             context.setDiscardValueNames(true);
-            Part part{.cpu = options.cpu, .level = options.level};
+            CodeModule part{.cpu = options.cpu, .level = options.level};
             return part.read_loops(bitcode, functions, context, why) && part.optimize(options, why) &&
                    part.emit(&outcome.objects[0], why);
         });

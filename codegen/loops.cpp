@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "codegen/captures.h"
+#include "codegen/code_module.h"
 #include "codegen/emit.h"
 #include "codegen/loop_plan.h"
-#include "codegen/part.h"
 #include "codegen/rounds.h"
 #include "weldir/ir/call_graph.h"
 #include "weldir/ir/facts.h"

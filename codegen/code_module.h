@@ -17,7 +17,7 @@
 namespace weld::codegen {
 
 /// An LLVM module and the machine that it is compiled for.
-struct Part {
+struct CodeModule {
     Cpu cpu = Cpu::Native;
     int level = 0;
     std::unique_ptr<llvm::TargetMachine> machine;

@@ -1,5 +1,5 @@
 // LLVM modules: made, read, optimised, emitted.
-#include "codegen/part.h"
+#include "codegen/code_module.h"
 
 #include <llvm/ADT/SmallString.h>
 #include <llvm/Bitcode/BitcodeReader.h>
@@ -23,12 +23,12 @@ void give_out(std::string* to, std::string_view text) {
 
 // ---- making code
 
-bool Part::make_machine(std::string* error) {
+bool CodeModule::make_machine(std::string* error) {
     machine = machine_for(cpu, level, error);
     return machine != nullptr;
 }
 
-bool Part::make(const char* name, llvm::LLVMContext& context, std::string* error) {
+bool CodeModule::make(const char* name, llvm::LLVMContext& context, std::string* error) {
     if (!make_machine(error)) return false;
     module = std::make_unique<llvm::Module>(name, context);
     module->setDataLayout(machine->createDataLayout());
@@ -54,7 +54,7 @@ static std::string assembly_of(llvm::Module& module, llvm::TargetMachine& machin
     return text.str().str();
 }
 
-bool Part::optimize(const CodeOptions& options, std::string* error) {
+bool CodeModule::optimize(const CodeOptions& options, std::string* error) {
     llvm::raw_string_ostream broken(*error);
     if (options.verify && llvm::verifyModule(*module, &broken)) return false;
     print_to(options.llvm_input_text, *module);
@@ -64,7 +64,7 @@ bool Part::optimize(const CodeOptions& options, std::string* error) {
     return true;
 }
 
-bool Part::emit(std::string* object, std::string* error) {
+bool CodeModule::emit(std::string* object, std::string* error) {
     const auto defines = [](const llvm::GlobalValue& g) {
         return !g.isDeclaration() && !g.hasLocalLinkage();
     };
@@ -104,7 +104,7 @@ void keep_only(llvm::Module& module, const FunctionSet& kept) {
     drop_unread(module);
 }
 
-bool Part::parse(std::string_view bitcode, llvm::LLVMContext& context, std::string* error) {
+bool CodeModule::parse(std::string_view bitcode, llvm::LLVMContext& context, std::string* error) {
     auto lazy = llvm::getLazyBitcodeModule(llvm::MemoryBufferRef(bitcode, "loops"), context);
     if (!lazy) {
         *error = llvm::toString(lazy.takeError());
@@ -121,7 +121,7 @@ static bool has_read(llvm::Function& f, std::string* error) {
     return false;
 }
 
-bool Part::finish_reading(const FunctionSet& wanted, std::string* error) {
+bool CodeModule::finish_reading(const FunctionSet& wanted, std::string* error) {
     for (llvm::GlobalVariable& g : module->globals())
         if (!g.hasLocalLinkage()) g.setInitializer(nullptr);
     keep_only(*module, wanted);
@@ -132,8 +132,8 @@ bool Part::finish_reading(const FunctionSet& wanted, std::string* error) {
     return true;
 }
 
-bool Part::read(std::string_view bitcode, std::span<const std::string> functions, llvm::LLVMContext& context,
-                std::string* error) {
+bool CodeModule::read(std::string_view bitcode, std::span<const std::string> functions,
+                      llvm::LLVMContext& context, std::string* error) {
     if (!parse(bitcode, context, error)) return false;
     FunctionSet wanted;
     for (const std::string& name : functions) {
@@ -190,8 +190,8 @@ FunctionSet reached(const Functions& roots) {
     return all;
 }
 
-bool Part::read_loops(std::string_view bitcode, std::span<const std::string> functions,
-                      llvm::LLVMContext& context, std::string* error) {
+bool CodeModule::read_loops(std::string_view bitcode, std::span<const std::string> functions,
+                            llvm::LLVMContext& context, std::string* error) {
     if (!parse(bitcode, context, error)) return false;
     Functions roots;
     for (const std::string& name : functions) roots.push_back(module->getFunction(name));
