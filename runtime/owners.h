@@ -15,7 +15,7 @@ class PageHeap;
 
 /// What is known of an address. Nothing known: neither `value` nor `owner`.
 struct Owner {
-    const void* value = nullptr;  ///< Blocks::belong_to
+    const void* value = nullptr;  ///< RunMemory::belong_to
     std::shared_ptr<const void> owner;
     const char* begin = nullptr;  ///< the same is known of all addresses in [begin, end)
     const char* end = nullptr;

@@ -36,7 +36,7 @@ struct alignas(64) Page {
     bool mapped;         ///< a mapping of its own
     std::uint8_t lane;   ///< of the region, for small blocks
     std::uint32_t age;   ///< when it was last used, for pages that wait to be used again
-    const void* value;   ///< that it belongs to, if it has no owner and this was told (Blocks::belong_to)
+    const void* value;   ///< that it belongs to, if it has no owner and this was told (RunMemory::belong_to)
 
     std::int64_t words() const { return bytes / kUnit / 64; }
     std::uint64_t* starts() { return reinterpret_cast<std::uint64_t*>(this + 1); }

@@ -70,26 +70,26 @@ std::int32_t Task::fail_memory(std::int32_t loc, Shortage why) noexcept {
 
 // ---- what is left behind ----------------------------------------------------------------------------------
 
-void Blocks::swap(Blocks& other) noexcept {
+void RunMemory::swap(RunMemory& other) noexcept {
     std::swap(account_, other.account_);
     std::swap(pages_, other.pages_);
     std::swap(bytes_, other.bytes_);
     std::swap(region_, other.region_);
 }
 
-void Blocks::belong_to(const void* value) {
+void RunMemory::belong_to(const void* value) {
     for (Page* page = pages_; page; page = page->next) page->value = value;
 }
 
-Blocks::~Blocks() {
+RunMemory::~RunMemory() {
     if (account_) free_pages(account_.get(), pages_);
 }
 
-class BlocksAccess {
+class RunMemoryAccess {
   public:
     /// Moves the memory of a task that has ended well to `blocks`.
-    static void take(Task* task, bool goes_on, Blocks* blocks) {
-        Blocks taken;
+    static void take(Task* task, bool goes_on, RunMemory* blocks) {
+        RunMemory taken;
         Region region;
         rest_region(task, &region);
         taken.account_ = task->run->account;
@@ -99,7 +99,7 @@ class BlocksAccess {
         *blocks = std::move(taken);
     }
     /// The other way round.
-    static void give(Blocks&& blocks, Task* task) {
+    static void give(RunMemory&& blocks, Task* task) {
         if (blocks.region_) resume_region(task, blocks.region_.get());
         blocks.pages_ = nullptr;
         blocks.bytes_ = 0;
@@ -110,7 +110,7 @@ class BlocksAccess {
 static bool is_builder(const WeldType* t) { return t->kind >= kWeldFirstBuilder; }
 
 bool execute(EntryFn entry, const void* args, void* result, const WeldType* result_type,
-             const RunOptions& options, Blocks* blocks, Failure* failure) {
+             const RunOptions& options, RunMemory* blocks, Failure* failure) {
     WeldRun run;
     run.account = options.account ? options.account : std::make_shared<MemoryAccount>();
     run.threads = std::max(1, options.threads);
@@ -124,7 +124,7 @@ bool execute(EntryFn entry, const void* args, void* result, const WeldType* resu
     {
         Task task(&run, options.stop ? options.stop : &run.stop);
         if (options.adopted)
-            for (Blocks& adopted : *options.adopted) BlocksAccess::give(std::move(adopted), &task);
+            for (RunMemory& adopted : *options.adopted) RunMemoryAccess::give(std::move(adopted), &task);
         good = entry(&task, args, result) == kOk;
         if (good) {
             while (task.region->outer) exit_region(&task, task.region);
@@ -135,7 +135,7 @@ bool execute(EntryFn entry, const void* args, void* result, const WeldType* resu
         } else if (!task.failed()) {
             task.fail(kWeldUnknown, 0, "the program failed");
         }
-        if (good) BlocksAccess::take(&task, goes_on, blocks);
+        if (good) RunMemoryAccess::take(&task, goes_on, blocks);
         *failure = std::move(task.failure);
     }
     run.account->end_of_run();

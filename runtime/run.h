@@ -21,15 +21,15 @@ struct Failure {
 };
 
 /// Memory that a finished run left behind: what its result points into. Freed with the object.
-class Blocks {
+class RunMemory {
   public:
-    Blocks() = default;
-    Blocks(Blocks&& other) noexcept { swap(other); }
-    Blocks& operator=(Blocks&& other) noexcept {
+    RunMemory() = default;
+    RunMemory(RunMemory&& other) noexcept { swap(other); }
+    RunMemory& operator=(RunMemory&& other) noexcept {
         swap(other);
         return *this;
     }
-    ~Blocks();
+    ~RunMemory();
 
     /// Says whose it is: Owners then finds `value` by an address in it.
     void belong_to(const void* value);
@@ -38,8 +38,8 @@ class Blocks {
     std::int64_t bytes() const { return bytes_; }
 
   private:
-    friend class BlocksAccess;
-    void swap(Blocks& other) noexcept;
+    friend class RunMemoryAccess;
+    void swap(RunMemory& other) noexcept;
 
     std::shared_ptr<MemoryAccount> account_;
     Page* pages_ = nullptr;
@@ -80,7 +80,7 @@ struct RunOptions {
     std::atomic<std::int32_t>* stop = nullptr;  ///< set kCancelled in it to cancel the run
     /// Memory of the same account, of results that hold builders: the run takes it over and goes on in it.
     /// Afterwards or some runs later, what the result does not reach is freed.
-    std::vector<Blocks>* adopted = nullptr;
+    std::vector<RunMemory>* adopted = nullptr;
     Outside* outside = nullptr;        ///< if not null, and no builder is in the result
     LoopProgress* progress = nullptr;  ///< kept up to date if not null
     WeldTiers* tiers = nullptr;        ///< of the program; null: its loops have the code that they have
@@ -96,7 +96,7 @@ using EntryFn = std::int32_t (*)(WeldTask* task, const void* args, void* result)
 /// the arguments'. False: all memory is freed and `failure` says why. Types that a dictionary in the result
 /// was made with must live as long as it.
 bool execute(EntryFn entry, const void* args, void* result, const WeldType* result_type,
-             const RunOptions& options, Blocks* blocks, Failure* failure);
+             const RunOptions& options, RunMemory* blocks, Failure* failure);
 
 /// The address of a function of runtime/abi/entry.def or kernels.def, by name; null if there is none.
 void* entry_address(std::string_view name);

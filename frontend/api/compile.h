@@ -96,15 +96,15 @@ class RunOutcome {
     void* value() { return value_.get(); }
     /// Bytes that are counted for it.
     std::int64_t bytes() const { return blocks_.bytes(); }
-    /// Says whose its memory is: see runtime::Blocks.
+    /// Says whose its memory is: see runtime::RunMemory.
     void belong_to(const void* value) { blocks_.belong_to(value); }
     /// Hands the memory on: to a later run that goes on with the builders in it.
-    runtime::Blocks take_blocks() { return std::move(blocks_); }
+    runtime::RunMemory take_blocks() { return std::move(blocks_); }
 
   private:
     friend class Program;
     std::shared_ptr<const Program> program_;  // literals and type descriptions that the value may point to
-    runtime::Blocks blocks_;
+    runtime::RunMemory blocks_;
     std::shared_ptr<void> value_;
     runtime::Failure failure_;
 };

@@ -57,7 +57,7 @@ class Context : public std::enable_shared_from_this<Context> {
   private:
     /// What a run takes over with the builders among its arguments.
     struct Taken {
-        std::vector<runtime::Blocks> memory;
+        std::vector<runtime::RunMemory> memory;
         Holds shares;                                     ///< in memory that it could not take over
         Holds holds;                                      ///< what that memory, and the other, may point to
         std::vector<std::shared_ptr<RunResult>> sources;  ///< of builders, until the lock is let go

@@ -67,7 +67,7 @@ bool ArgumentMemory::read(int fd, std::string_view* bytes, std::string* error, s
 
 void ArgumentMemory::run(runtime::EntryFn entry, const void* args, const WeldType* type, void* result) {
     runtime::Failure failure;
-    runtime::Blocks blocks;
+    runtime::RunMemory blocks;
     if (!runtime::execute(entry, args, result, type, options, &blocks, &failure)) throw failure;
     blocks_.push_back(std::move(blocks));
 }

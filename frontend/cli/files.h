@@ -40,7 +40,7 @@ class ArgumentMemory {
     void run(runtime::EntryFn entry, const void* args, const WeldType* type, void* result);
 
   private:
-    std::vector<runtime::Blocks> blocks_;
+    std::vector<runtime::RunMemory> blocks_;
     std::vector<MappedFile> files_;
 };
 

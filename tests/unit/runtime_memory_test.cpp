@@ -352,7 +352,7 @@ TEST_CASE("a run leaves the memory of its result, a failed one nothing") {
     auto account = std::make_shared<MemoryAccount>();
     const RunOptions options{.account = account};
     WeldVec result{};
-    Blocks blocks;
+    RunMemory blocks;
     Failure failure;
     auto good = [](WeldTask* t, const void*, void* out) -> std::int32_t {
         for (int i = 0; i < 10'000; ++i) numbers(static_cast<Task*>(t), 30, i);
@@ -371,16 +371,16 @@ TEST_CASE("a run leaves the memory of its result, a failed one nothing") {
         weld_rt_fail_at(t, kWeldDivisionByZero, 18, 0, 0);
         return 1;
     };
-    Blocks none;
+    RunMemory none;
     CHECK_FALSE(execute(bad, nullptr, &result, &vec_i64, options, &none, &failure));
     CHECK(failure.code == kWeldArrayOutOfBounds);
     CHECK(failure.loc == 17);
     CHECK(failure.message == "index 7 is out of bounds for a vector of length 3");
     CHECK(none.bytes() == 0);
     CHECK(blocks.bytes() == account->used());
-    Blocks moved = std::move(blocks);
+    RunMemory moved = std::move(blocks);
     CHECK(moved.bytes() == account->used());
-    moved = Blocks();
+    moved = RunMemory();
     CHECK(moved.bytes() == 0);
 }
 
@@ -391,7 +391,7 @@ TEST_CASE("threads share an account") {
         threads.emplace_back([&] {
             for (int round = 0; round < 20; ++round) {
                 WeldVec result{};
-                Blocks blocks;
+                RunMemory blocks;
                 Failure failure;
                 auto entry = [](WeldTask* t, const void*, void* out) -> std::int32_t {
                     for (int i = 0; i < 3000; ++i) numbers(static_cast<Task*>(t), 1 + i, i);

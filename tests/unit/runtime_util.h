@@ -88,7 +88,7 @@ class Types {
 struct Ran {
     bool good = false;
     Failure failure;
-    Blocks blocks;
+    RunMemory blocks;
     std::shared_ptr<MemoryAccount> account;
 };
 
