@@ -17,14 +17,14 @@
 
 namespace weld::runtime {
 
-Block Tracer::mark(const void* p, bool* fresh) {
+Allocation Tracer::mark(const void* p, bool* fresh) {
     if (!(last_ && p >= last_->begin && p < last_->end)) {
         Page* page = account_.find(p);
         if (!page) return {};
         last_ = page;
     }
     Page* page = last_;
-    const Block block = find_block(page, p);
+    const Allocation block = find_allocation(page, p);
     if (!block.page || !owns(region_, page, p)) return block;
     const std::int64_t unit = page->unit_of(block.begin);
     if (fresh) *fresh = page->single ? !page->marked : !test_bit(page->marks(), unit);
@@ -40,7 +40,7 @@ void Tracer::run(const WeldType* elem, const char* begin, const char* end) {
 
 /// `work` looks at what lies in `block`.
 template <class Work>
-void Tracer::inside(const Block& block, const Work& work) {
+void Tracer::inside(const Allocation& block, const Work& work) {
     const bool before = std::exchange(in_own_, is_own(block));
     work();
     in_own_ = before;
@@ -62,7 +62,7 @@ void Tracer::unseen(const WeldType* elem, Seen* seen, const char* begin, const c
 void Tracer::elements(const WeldType* elem, const void* data, std::int64_t count) {
     if (count <= 0 || !elem->size) return;
     bool fresh = false;
-    const Block block = mark(data, &fresh);
+    const Allocation block = mark(data, &fresh);
     if (outside_ && !is_own(block)) outside_->reach(data, elem->holds_pointer, in_own_);
     if (!block.page || !elem->holds_pointer) return;
     const char* begin = static_cast<const char*>(data);
@@ -119,7 +119,7 @@ void Tracer::dict(const WeldType* t, const WeldDict* d) {
     const WeldType* key = t->args[0];
     const WeldType* value = t->args[1];
     bool fresh = false;
-    const Block block = mark(d, &fresh);
+    const Allocation block = mark(d, &fresh);
     const bool owned = is_own(block);
     if (outside_ && !owned) outside_->reach(d, true, in_own_);
     if (owned ? !fresh : !seen_.try_emplace(d).second) return;  // several values share it

@@ -171,13 +171,13 @@ T* allocate_array(Task* task, std::int64_t count, std::int32_t loc) {
 /// Frees a block of any region of this task that nothing points to any more; does nothing to other memory.
 void release(Task* task, void* block);
 
-/// A block, as `find_block` sees it.
-struct Block {
+/// A block, as `find_allocation` sees it.
+struct Allocation {
     Page* page = nullptr;
     char* begin = nullptr;
 };
 /// The block that `p` points into; page is null if it is none.
-Block find_block(Page* page, const void* p);
+Allocation find_allocation(Page* page, const void* p);
 
 /// `p` in `page` belongs to `region`.
 inline bool owns(const Region* region, const Page* page, const void* p) {

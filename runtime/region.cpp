@@ -247,7 +247,7 @@ void* allocate_array(Task* task, std::int64_t count, std::int64_t size, std::int
     return bytes ? allocate(task, bytes, loc) : nothing;
 }
 
-Block find_block(Page* page, const void* p) {
+Allocation find_allocation(Page* page, const void* p) {
     if (page->single) return {page, page->begin};
     const std::int64_t unit = page->unit_of(p), start = last_bit(page->starts(), unit);
     if (start < 0 || (start < unit && next_bit(page->ends(), start, unit) < unit)) return {};

@@ -23,7 +23,7 @@ class Tracer {
 
     /// The block that `p` points into; its page is null if it is none of ours. If it is the region's it is
     /// marked, which is `fresh` the first time.
-    Block mark(const void* p, bool* fresh = nullptr);
+    Allocation mark(const void* p, bool* fresh = nullptr);
     void elements(const WeldType* elem, const void* data, std::int64_t count);
     void array(const WeldType* elem, const WeldAppender* a);
     void dict(const WeldType* t, const WeldDict* d);
@@ -49,11 +49,13 @@ class Tracer {
         const char* end;
     };
 
-    bool is_own(const Block& block) const { return block.page && owns(region_, block.page, block.begin); }
+    bool is_own(const Allocation& block) const {
+        return block.page && owns(region_, block.page, block.begin);
+    }
     void unseen(const WeldType* elem, Seen* seen, const char* begin, const char* end);
     void run(const WeldType* elem, const char* begin, const char* end);
     template <class Work>
-    void inside(const Block& block, const Work& work);
+    void inside(const Allocation& block, const Work& work);
     void partitions(const Partitions* p);
     void own_type(const WeldType* t);
 

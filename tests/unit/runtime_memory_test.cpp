@@ -68,7 +68,7 @@ TEST_CASE("blocks are aligned, apart and findable") {
             auto [p, size] = blocks[std::size_t(i)];
             for (std::int64_t k : {std::int64_t(0), size / 2, size - 1}) {
                 CHECK((p[k] & 255) == (i & 255));
-                const Block b = find_block(f.account().find(p + k), p + k);
+                const Allocation b = find_allocation(f.account().find(p + k), p + k);
                 CHECK(b.begin == p);
             }
         }
