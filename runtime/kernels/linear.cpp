@@ -55,18 +55,18 @@ class Product {
     std::int32_t compute(Task* task, std::int32_t loc) {
         if (m_ == 0 || n_ == 0) return kOk;
         if (k_ == 0) return zero(task, loc, c_, m_ * n_);
-        list_blocks();
+        list_tiles();
         // Few blocks of long sums: these are cut, too, and the pieces added up in order.
-        const auto blocks = std::int64_t(blocks_.size());
+        const auto blocks = std::int64_t(tiles_.size());
         const std::int64_t slices =
             std::clamp<std::int64_t>(std::min(kMostParts / blocks, k_ / kSlice), 1, kMostParts);
         std::vector<T*> sums(std::size_t(blocks * (slices - 1)));
         for (std::size_t i = 0; i < sums.size(); ++i) {
-            sums[i] = allocate_array<T>(task, kBlock * kBlock, loc);
+            sums[i] = allocate_array<T>(task, kTile * kTile, loc);
             if (!sums[i]) return kFailed;
         }
         const auto part = [&](Task* t, int, std::int64_t number) -> std::int32_t {
-            const Block& block = blocks_[std::size_t(number / slices)];
+            const Tile& block = tiles_[std::size_t(number / slices)];
             const std::int64_t slice = number % slices;
             T* to = slice ? sums[std::size_t(number / slices * (slices - 1) + slice - 1)] : at(block);
             const std::int64_t stride = slice ? block.columns : n_;
@@ -75,8 +75,8 @@ class Product {
         if (run_parts(task, blocks * slices, true, loc, part)) return kFailed;
         const auto add = [&](Task*, int, std::int64_t b) -> std::int32_t {
             for (std::int64_t s = 0; s < slices - 1; ++s)
-                add_to(blocks_[std::size_t(b)], sums[std::size_t(b * (slices - 1) + s)]);
-            if (is_symmetric_) mirror(blocks_[std::size_t(b)]);
+                add_to(tiles_[std::size_t(b)], sums[std::size_t(b * (slices - 1) + s)]);
+            if (is_symmetric_) mirror(tiles_[std::size_t(b)]);
             return kOk;
         };
         if ((slices > 1 || is_symmetric_) && run_parts(task, blocks, true, loc, add)) return kFailed;
@@ -85,24 +85,24 @@ class Product {
     }
 
   private:
-    struct Block {
+    struct Tile {
         std::int64_t row, column, rows, columns;
     };
-    static constexpr std::int64_t kBlock = 384;    // rows and columns of a block of the result
+    static constexpr std::int64_t kTile = 384;     // rows and columns of a block of the result
     static constexpr std::int64_t kDepth = 2048;   // terms that one call adds up: 2 * 384 * 384 * 2048 flops
     static constexpr std::int64_t kSlice = 16384;  // terms that are worth a part of their own
     static constexpr std::int64_t kMostParts = 64;
 
-    void list_blocks() {
-        for (std::int64_t i = 0; i < m_; i += kBlock)
-            for (std::int64_t j = 0; j < (is_symmetric_ ? i + 1 : n_); j += kBlock)
-                blocks_.push_back({i, j, std::min(kBlock, m_ - i), std::min(kBlock, n_ - j)});
+    void list_tiles() {
+        for (std::int64_t i = 0; i < m_; i += kTile)
+            for (std::int64_t j = 0; j < (is_symmetric_ ? i + 1 : n_); j += kTile)
+                tiles_.push_back({i, j, std::min(kTile, m_ - i), std::min(kTile, n_ - j)});
     }
 
-    T* at(const Block& b) const { return c_ + b.row * n_ + b.column; }
+    T* at(const Tile& b) const { return c_ + b.row * n_ + b.column; }
 
     /// The block of c, of the terms from `begin` to `end`.
-    std::int32_t sum(Task* task, std::int32_t loc, const Block& b, T* to, std::int64_t stride,
+    std::int32_t sum(Task* task, std::int32_t loc, const Tile& b, T* to, std::int64_t stride,
                      std::int64_t begin, std::int64_t end) const {
         const int rows = int(b.rows), columns = int(b.columns), lda = int(a_.stride), ldb = int(b_.stride),
                   ldc = int(stride);
@@ -117,12 +117,12 @@ class Product {
         return kOk;
     }
 
-    void add_to(const Block& b, const T* sums) const {
+    void add_to(const Tile& b, const T* sums) const {
         for (std::int64_t i = 0; i < b.rows; ++i)
             for (std::int64_t j = 0; j < b.columns; ++j) at(b)[i * n_ + j] += sums[i * b.columns + j];
     }
 
-    void mirror(const Block& b) const {
+    void mirror(const Tile& b) const {
         for (std::int64_t i = b.row; i < b.row + b.rows; ++i)
             for (std::int64_t j = b.column; j < std::min(i, b.column + b.columns); ++j)
                 c_[j * n_ + i] = c_[i * n_ + j];
@@ -133,7 +133,7 @@ class Product {
     T* const c_;
     const std::int64_t m_, n_, k_;
     const bool is_symmetric_;
-    std::vector<Block> blocks_;
+    std::vector<Tile> tiles_;
 };
 
 /// BLAS wants a stride of at least 1.
