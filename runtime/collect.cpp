@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/builders/parts.h"
+#include "runtime/builders/pieces.h"
 #include "runtime/describe.h"
 #include "runtime/hash_table.h"
 #include "runtime/partitions.h"
@@ -87,7 +87,7 @@ void Tracer::value(const WeldType* t, const void* at) {
             for (std::uint32_t i = 0; i < t->num_args; ++i)
                 value(t->args[i], static_cast<const char*>(at) + t->offsets[i]);
             return;
-        default: return parts_of(t).reach(*this, t, at);
+        default: return pieces_of(t).reach(*this, t, at);
     }
 }
 

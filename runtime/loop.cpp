@@ -1,14 +1,14 @@
 // Loops: [0, n) is cut into chunks, each runs the body on a state of its own, and the states become one.
 //
-// Chunks depend on n and the loop's cost, and on how the builders of its state may be cut (builders/parts.h):
-// so does every result. A loop with little to do is one chunk and is called at once. A serial loop goes
-// through the same chunks, but hands one state on where that gives the same bits.
+// Chunks depend on n and the loop's cost, and on how the builders of its state may be cut
+// (builders/pieces.h): so does every result. A loop with little to do is one chunk and is called at once. A
+// serial loop goes through the same chunks, but hands one state on where that gives the same bits.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <vector>
 
-#include "runtime/builders/parts.h"
+#include "runtime/builders/pieces.h"
 #include "runtime/entry.h"
 #include "runtime/parallel.h"
 
@@ -90,7 +90,7 @@ std::int32_t run_at_once(Task* task, const WeldLoop* loop, const void* captures,
 /// A builder in the state of a loop.
 struct Part {
     const WeldType* type;
-    const BuilderParts* builder;
+    const BuilderPieces* builder;
     std::int64_t offset;
     std::int64_t appends;  // Cut::Placed: per iteration
     Cut cut;
@@ -174,7 +174,7 @@ void ChunkedLoop::plan() {
     const std::int64_t* appends = loop_->appends;
     bool whole = false;
     each_builder(loop_->state, 0, [&](const WeldType* type, std::int64_t offset) {
-        Part part{type, &parts_of(type), offset, 0, Cut::Chunk, false};
+        Part part{type, &pieces_of(type), offset, 0, Cut::Chunk, false};
         part.cut = part.builder->cut(type, state_ + offset, &question);
         if (keeps_merges(type) && appends && (part.appends = *appends++) >= 0) part.cut = Cut::Placed;
         whole |= part.cut == Cut::Whole;

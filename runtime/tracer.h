@@ -19,7 +19,7 @@ class Tracer {
 
     void value(const WeldType* t, const void* at);
 
-    // ---- parts of values, for builders (BuilderParts::reach)
+    // ---- parts of values, for builders (BuilderPieces::reach)
 
     /// The block that `p` points into; its page is null if it is none of ours. If it is the region's it is
     /// marked, which is `fresh` the first time.

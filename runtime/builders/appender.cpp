@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "runtime/builders/parts.h"
+#include "runtime/builders/pieces.h"
 #include "runtime/entry.h"
 #include "runtime/parallel.h"
 
@@ -61,14 +61,14 @@ static void reach_group(Tracer& tracer, const WeldType* type, const void* state)
     tracer.array(type->args[0], rows);
 }
 
-const BuilderParts kAppenderParts{
+const BuilderPieces kAppenderPieces{
     .cut = cut, .start = start, .combine = combine, .seamless = seamless, .reach = reach, .kept = kept};
-const BuilderParts kGroupMergerParts{.cut = cut,
-                                     .start = start_group,
-                                     .combine = combine,
-                                     .seamless = seamless,
-                                     .reach = reach_group,
-                                     .kept = kept_group};
+const BuilderPieces kGroupMergerPieces{.cut = cut,
+                                       .start = start_group,
+                                       .combine = combine,
+                                       .seamless = seamless,
+                                       .reach = reach_group,
+                                       .kept = kept_group};
 
 /// Bytes of `count` elements and as many as have room behind them in huge pages that are begun; 0 if there
 /// are none.

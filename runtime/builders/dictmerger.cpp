@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/builders/parts.h"
+#include "runtime/builders/pieces.h"
 #include "runtime/entry.h"
 #include "runtime/hash_table.h"
 #include "runtime/merge.h"
@@ -55,12 +55,12 @@ static void reach(Tracer& tracer, const WeldType* type, const void* state) {
     tracer.dict(type, *static_cast<WeldDict* const*>(state));
 }
 
-const BuilderParts kDictMergerParts{.cut = cut,
-                                    .start = start,
-                                    .combine = combine,
-                                    .seamless = seamless,
-                                    .reach = reach,
-                                    .should_combine = should_combine};
+const BuilderPieces kDictMergerPieces{.cut = cut,
+                                      .start = start,
+                                      .combine = combine,
+                                      .seamless = seamless,
+                                      .reach = reach,
+                                      .should_combine = should_combine};
 
 template <KeyKind K>
 static std::int32_t merge(Task* task, WeldDict* d, const void* key, const void* value, std::int32_t op,

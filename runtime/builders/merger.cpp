@@ -1,6 +1,6 @@
 // merger[T,op]: one value. Pieces are neutral values, one per chunk, because floats must be added in their
 // order.
-#include "runtime/builders/parts.h"
+#include "runtime/builders/pieces.h"
 #include "runtime/merge.h"
 
 namespace weld::runtime {
@@ -20,6 +20,6 @@ static std::int32_t combine(Task*, const WeldType* type, void* whole, std::span<
 
 static bool seamless(const WeldType* type) { return merges_exactly(type->args[0], WeldMergeOp(type->op)); }
 
-const BuilderParts kMergerParts{cut, start, combine, seamless};
+const BuilderPieces kMergerPieces{cut, start, combine, seamless};
 
 }  // namespace weld::runtime

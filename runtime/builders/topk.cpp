@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/builders/parts.h"
+#include "runtime/builders/pieces.h"
 #include "runtime/entry.h"
 #include "runtime/order.h"
 #include "runtime/parallel.h"
@@ -106,7 +106,7 @@ static void reach(Tracer& tracer, const WeldType* type, const void* state) {
     tracer.array(type->args[0], &k->elements);
 }
 
-const BuilderParts kTopKParts{
+const BuilderPieces kTopKPieces{
     .cut = cut, .start = start, .combine = combine, .seamless = seamless, .reach = reach};
 
 }  // namespace weld::runtime

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/builders/parts.h"
+#include "runtime/builders/pieces.h"
 #include "runtime/merge.h"
 #include "runtime/parallel.h"
 
@@ -92,7 +92,7 @@ static void reach(Tracer& tracer, const WeldType* type, const void* state) {
     tracer.elements(type->args[0], v->data, v->len);
 }
 
-const BuilderParts kVecMergerParts{
+const BuilderPieces kVecMergerPieces{
     .cut = cut, .start = start, .combine = combine, .seamless = seamless, .reach = reach};
 
 }  // namespace weld::runtime

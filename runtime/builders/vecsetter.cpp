@@ -1,6 +1,6 @@
 // vecsetter[T]: a vector whose elements are replaced, by the last merge of each. Whether an element was
 // merged to is known nowhere, so there are no pieces: such loops run serially.
-#include "runtime/builders/parts.h"
+#include "runtime/builders/pieces.h"
 
 namespace weld::runtime {
 
@@ -13,6 +13,6 @@ static void reach(Tracer& tracer, const WeldType* type, const void* state) {
     tracer.elements(type->args[0], v->data, v->len);
 }
 
-const BuilderParts kVecSetterParts{.cut = cut, .seamless = seamless, .reach = reach};
+const BuilderPieces kVecSetterPieces{.cut = cut, .seamless = seamless, .reach = reach};
 
 }  // namespace weld::runtime

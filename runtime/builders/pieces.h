@@ -34,7 +34,7 @@ inline std::int64_t table_chunks(const CutQuestion& question, std::int64_t work_
     return std::clamp<std::int64_t>(question.work / work_of_each, 1, std::min(question.chunks, kFewChunks));
 }
 
-struct BuilderParts {
+struct BuilderPieces {
     Cut (*cut)(const WeldType* type, const void* state, CutQuestion* question);
     /// Makes the neutral state `piece` for a loop that began with `whole`. Status. Null where `cut` is always
     /// `Whole`, and so is `combine`.
@@ -53,20 +53,20 @@ struct BuilderParts {
     bool (*should_combine)(const Task* task, const void* whole, std::span<void* const> pieces) = nullptr;
 };
 
-#define WELD_BUILDER(name, ...) extern const BuilderParts k##name##Parts;
+#define WELD_BUILDER(name, ...) extern const BuilderPieces k##name##Pieces;
 #include "runtime/abi/builders.def"
 
-inline const BuilderParts& parts_of(const WeldType* builder) {
-    static constexpr const BuilderParts* all[] = {
-#define WELD_BUILDER(name, ...) &k##name##Parts,
+inline const BuilderPieces& pieces_of(const WeldType* builder) {
+    static constexpr const BuilderPieces* all[] = {
+#define WELD_BUILDER(name, ...) &k##name##Pieces,
 #include "runtime/abi/builders.def"
     };
     return *all[builder->kind - kWeldFirstBuilder];
 }
 
-inline bool keeps_merges(const WeldType* builder) { return parts_of(builder).kept; }
+inline bool keeps_merges(const WeldType* builder) { return pieces_of(builder).kept; }
 inline WeldAppender* kept_merges(const WeldType* builder, void* state) {
-    return parts_of(builder).kept(state);
+    return pieces_of(builder).kept(state);
 }
 
 }  // namespace weld::runtime
