@@ -88,9 +88,9 @@ std::int32_t run_at_once(Task* task, const WeldLoop* loop, const void* captures,
 }
 
 /// A builder in the state of a loop.
-struct Part {
+struct LoopBuilder {
     const WeldType* type;
-    const BuilderPieces* builder;
+    const BuilderPieces* pieces;
     std::int64_t offset;
     std::int64_t appends;  // Cut::Placed: per iteration
     Cut cut;
@@ -139,17 +139,17 @@ class ChunkedLoop {
     std::int32_t start_worker(Task* t, int worker);
     std::int32_t run_chunk(Task* t, char* state, std::int64_t chunk);
     std::int32_t start_pieces(Task* t, char* state, std::int64_t chunk);
-    std::int32_t make_room(Task* t, Part& part, WeldAppender* piece);
+    std::int32_t make_room(Task* t, LoopBuilder& b, WeldAppender* piece);
     void note_sizes(char* state);
-    std::int32_t check_placed(const Part& part);
+    std::int32_t check_placed(const LoopBuilder& b);
     std::int32_t combine();
-    std::int32_t combine_up_to(Part& part, std::int64_t chunk);
-    std::int32_t combine_part(const Part& part, char* states, std::int64_t count, const char* except);
+    std::int32_t combine_up_to(LoopBuilder& b, std::int64_t chunk);
+    std::int32_t combine_builder(const LoopBuilder& b, char* states, std::int64_t count, const char* except);
 
     char* worker_state(int worker) const { return worker_states_ + worker * stride_; }
     char* piece(std::int64_t chunk) const { return pieces_ + chunk * stride_; }
-    void copy(const Part& part, char* to, const char* from) const {
-        std::memcpy(to + part.offset, from + part.offset, std::size_t(part.type->size));
+    void copy(const LoopBuilder& b, char* to, const char* from) const {
+        std::memcpy(to + b.offset, from + b.offset, std::size_t(b.type->size));
     }
 
     Task* task_;
@@ -159,7 +159,7 @@ class ChunkedLoop {
     std::int64_t n_;
     std::int64_t chunk_size_ = 0;
     std::int64_t chunks_ = 0;
-    std::vector<Part> parts_;
+    std::vector<LoopBuilder> builders_;
     bool serial_ = false;
     std::int64_t stride_ = 0;
     char* pieces_ = nullptr;
@@ -174,15 +174,15 @@ void ChunkedLoop::plan() {
     const std::int64_t* appends = loop_->appends;
     bool whole = false;
     each_builder(loop_->state, 0, [&](const WeldType* type, std::int64_t offset) {
-        Part part{type, &pieces_of(type), offset, 0, Cut::Chunk, false};
-        part.cut = part.builder->cut(type, state_ + offset, &question);
-        if (keeps_merges(type) && appends && (part.appends = *appends++) >= 0) part.cut = Cut::Placed;
-        whole |= part.cut == Cut::Whole;
-        parts_.push_back(part);
+        LoopBuilder b{type, &pieces_of(type), offset, 0, Cut::Chunk, false};
+        b.cut = b.pieces->cut(type, state_ + offset, &question);
+        if (keeps_merges(type) && appends && (b.appends = *appends++) >= 0) b.cut = Cut::Placed;
+        whole |= b.cut == Cut::Whole;
+        builders_.push_back(b);
     });
     serial_ = whole || !loop_->parallel || task_->run->threads == 1;
-    for (Part& part : parts_) {
-        part.handed_on = serial_ && (part.cut != Cut::Chunk || part.builder->seamless(part.type));
+    for (LoopBuilder& b : builders_) {
+        b.handed_on = serial_ && (b.cut != Cut::Chunk || b.pieces->seamless(b.type));
     }
     const std::int64_t multiple = std::max<std::int64_t>(1, loop_->multiple);
     chunk_size_ = (n_ + question.chunks - 1) / question.chunks;
@@ -193,21 +193,19 @@ void ChunkedLoop::plan() {
 
 /// Gives a chunk new states for what is combined by chunk, and its place in what is placed.
 std::int32_t ChunkedLoop::start_pieces(Task* t, char* state, std::int64_t chunk) {
-    for (Part& part : parts_) {
-        if (part.handed_on) continue;
-        if (part.cut == Cut::Chunk) {
-            if (part.builder->start(t, part.type, state_ + part.offset, state + part.offset, loop_->loc))
+    for (LoopBuilder& b : builders_) {
+        if (b.handed_on) continue;
+        if (b.cut == Cut::Chunk) {
+            if (b.pieces->start(t, b.type, state_ + b.offset, state + b.offset, loop_->loc)) return kFailed;
+            if (b.is_piece_of_vector() && make_room(t, b, kept_merges(b.type, state + b.offset)))
                 return kFailed;
-            if (part.is_piece_of_vector() && make_room(t, part, kept_merges(part.type, state + part.offset)))
-                return kFailed;
-        } else if (part.cut == Cut::Placed) {
-            const WeldAppender* all = kept_merges(part.type, state_ + part.offset);
-            const std::int64_t first = all->size + chunk * chunk_size_ * part.appends;
-            const std::int64_t count = std::min(chunk_size_, n_ - chunk * chunk_size_) * part.appends;
-            char* data = static_cast<char*>(all->data) + first * part.type->args[0]->size;
-            if (part.builder->start(t, part.type, state_ + part.offset, state + part.offset, loop_->loc))
-                return kFailed;
-            *kept_merges(part.type, state + part.offset) = {data, 0, count};
+        } else if (b.cut == Cut::Placed) {
+            const WeldAppender* all = kept_merges(b.type, state_ + b.offset);
+            const std::int64_t first = all->size + chunk * chunk_size_ * b.appends;
+            const std::int64_t count = std::min(chunk_size_, n_ - chunk * chunk_size_) * b.appends;
+            char* data = static_cast<char*>(all->data) + first * b.type->args[0]->size;
+            if (b.pieces->start(t, b.type, state_ + b.offset, state + b.offset, loop_->loc)) return kFailed;
+            *kept_merges(b.type, state + b.offset) = {data, 0, count};
         }
     }
     return kOk;
@@ -215,17 +213,16 @@ std::int32_t ChunkedLoop::start_pieces(Task* t, char* state, std::int64_t chunk)
 
 /// Room for as much as another chunk needed and a little more, so that the piece neither grows by copying nor
 /// is half empty in the end.
-std::int32_t ChunkedLoop::make_room(Task* t, Part& part, WeldAppender* piece) {
-    const std::int64_t filled = std::atomic_ref(part.filled).load();
-    const std::int64_t room = filled + filled / 16 + kRound, size = part.type->args[0]->size;
+std::int32_t ChunkedLoop::make_room(Task* t, LoopBuilder& b, WeldAppender* piece) {
+    const std::int64_t filled = std::atomic_ref(b.filled).load();
+    const std::int64_t room = filled + filled / 16 + kRound, size = b.type->args[0]->size;
     if (filled < kRound || !has_room(t, times(room, size))) return kOk;
     return weld_rt_appender_grow(t, piece, room, size, loop_->loc);
 }
 
 void ChunkedLoop::note_sizes(char* state) {
-    for (Part& part : parts_)
-        if (part.is_piece_of_vector())
-            std::atomic_ref(part.filled) = kept_merges(part.type, state + part.offset)->size;
+    for (LoopBuilder& b : builders_)
+        if (b.is_piece_of_vector()) std::atomic_ref(b.filled) = kept_merges(b.type, state + b.offset)->size;
 }
 
 /// Whether a chunk that ends should be collected. Not each one if the last ones held next to no garbage.
@@ -258,14 +255,14 @@ std::int32_t ChunkedLoop::run_serial(Watched& watched) {
     std::int32_t status = kOk;
     for (std::int64_t chunk = 0; chunk < chunks_ && !status; ++chunk) {
         char* const mine = piece(chunk);
-        for (const Part& part : parts_)
-            if (part.handed_on) copy(part, mine, state_);
+        for (const LoopBuilder& b : builders_)
+            if (b.handed_on) copy(b, mine, state_);
         status = task_->check_stop(loop_->loc);
         if (!status) status = run_chunk(task_, mine, chunk);
         watched.chunk_done();
-        for (Part& part : parts_) {
-            if (part.handed_on) copy(part, state_, mine);
-            else if (!status) status = combine_up_to(part, chunk + 1);
+        for (LoopBuilder& b : builders_) {
+            if (b.handed_on) copy(b, state_, mine);
+            else if (!status) status = combine_up_to(b, chunk + 1);
         }
     }
     release(task_, pieces_);
@@ -281,11 +278,10 @@ std::int32_t ChunkedLoop::start_worker(Task* t, int worker) {
     int nobody = -1;
     const bool holds = holder_.compare_exchange_strong(nobody, worker);
     char* mine = worker_state(worker);
-    for (const Part& part : parts_) {
-        if (part.cut != Cut::Worker) continue;
-        if (holds) copy(part, mine, state_);
-        else if (part.builder->start(t, part.type, state_ + part.offset, mine + part.offset, loop_->loc))
-            return kFailed;
+    for (const LoopBuilder& b : builders_) {
+        if (b.cut != Cut::Worker) continue;
+        if (holds) copy(b, mine, state_);
+        else if (b.pieces->start(t, b.type, state_ + b.offset, mine + b.offset, loop_->loc)) return kFailed;
     }
     return kOk;
 }
@@ -293,60 +289,60 @@ std::int32_t ChunkedLoop::start_worker(Task* t, int worker) {
 std::int32_t ChunkedLoop::run_part(Task* t, int worker, std::int64_t chunk) {
     if (!started_[std::size_t(worker)] && start_worker(t, worker)) return kFailed;
     char* mine = worker_state(worker);
-    for (const Part& part : parts_)
-        if (part.cut == Cut::Worker) copy(part, piece(chunk), mine);
+    for (const LoopBuilder& b : builders_)
+        if (b.cut == Cut::Worker) copy(b, piece(chunk), mine);
     const std::int32_t status = run_chunk(t, piece(chunk), chunk);
-    for (const Part& part : parts_)
-        if (part.cut == Cut::Worker) copy(part, mine, piece(chunk));
+    for (const LoopBuilder& b : builders_)
+        if (b.cut == Cut::Worker) copy(b, mine, piece(chunk));
     return status;
 }
 
 /// Combines the pieces of a serial loop before `chunk`, once that is worth it.
-std::int32_t ChunkedLoop::combine_up_to(Part& part, std::int64_t chunk) {
+std::int32_t ChunkedLoop::combine_up_to(LoopBuilder& b, std::int64_t chunk) {
     std::vector<void*> waiting;
-    for (std::int64_t i = part.combined; i < chunk; ++i) waiting.push_back(piece(i) + part.offset);
-    char* const whole = state_ + part.offset;
-    const auto now = part.builder->should_combine;
+    for (std::int64_t i = b.combined; i < chunk; ++i) waiting.push_back(piece(i) + b.offset);
+    char* const whole = state_ + b.offset;
+    const auto now = b.pieces->should_combine;
     if (now && chunk < chunks_ && !now(task_, whole, waiting)) return kOk;
-    part.combined = chunk;
-    return part.builder->combine(task_, part.type, whole, waiting, loop_->loc);
+    b.combined = chunk;
+    return b.pieces->combine(task_, b.type, whole, waiting, loop_->loc);
 }
 
 /// Combines `count` states, `except` one, into the loop's.
-std::int32_t ChunkedLoop::combine_part(const Part& part, char* states, std::int64_t count,
-                                       const char* except) {
+std::int32_t ChunkedLoop::combine_builder(const LoopBuilder& b, char* states, std::int64_t count,
+                                          const char* except) {
     std::vector<void*> all;
     for (std::int64_t i = 0; i < count; ++i) {
         char* state = states + i * stride_;
         if (state == except || (states == worker_states_ && !started_[std::size_t(i)])) continue;
-        all.push_back(state + part.offset);
+        all.push_back(state + b.offset);
     }
-    return part.builder->combine(task_, part.type, state_ + part.offset, all, loop_->loc);
+    return b.pieces->combine(task_, b.type, state_ + b.offset, all, loop_->loc);
 }
 
 /// The chunks have written to the vector itself: what is left is to say how long it is.
-std::int32_t ChunkedLoop::check_placed(const Part& part) {
+std::int32_t ChunkedLoop::check_placed(const LoopBuilder& b) {
     for (std::int64_t chunk = 0; chunk < chunks_; ++chunk) {
-        const WeldAppender* a = kept_merges(part.type, piece(chunk) + part.offset);
+        const WeldAppender* a = kept_merges(b.type, piece(chunk) + b.offset);
         if (a->size != a->capacity)
             return task_->fail(kWeldUnknown, loop_->loc,
                                "a loop appended another number of elements than was expected");
     }
-    kept_merges(part.type, state_ + part.offset)->size += n_ * part.appends;
+    kept_merges(b.type, state_ + b.offset)->size += n_ * b.appends;
     return kOk;
 }
 
 std::int32_t ChunkedLoop::combine() {
     const char* holder = worker_state(holder_.load());
-    for (const Part& part : parts_) {
+    for (const LoopBuilder& b : builders_) {
         std::int32_t status = kOk;
-        switch (part.cut) {
+        switch (b.cut) {
             case Cut::Worker:
-                copy(part, state_, holder);
-                status = combine_part(part, worker_states_, std::int64_t(started_.size()), holder);
+                copy(b, state_, holder);
+                status = combine_builder(b, worker_states_, std::int64_t(started_.size()), holder);
                 break;
-            case Cut::Chunk: status = combine_part(part, pieces_, chunks_, nullptr); break;
-            case Cut::Placed: status = check_placed(part); break;
+            case Cut::Chunk: status = combine_builder(b, pieces_, chunks_, nullptr); break;
+            case Cut::Placed: status = check_placed(b); break;
             case Cut::Whole: break;
         }
         if (status) return status;
