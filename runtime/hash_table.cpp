@@ -202,7 +202,7 @@ void merge_fields(const WeldDict* d, int op, char* const* into, const char* cons
 
 std::int32_t join_ranges(
     Task* task, WeldDict* d, std::span<const std::int64_t> counts, int bits, std::int32_t loc,
-    const std::function<std::int32_t(Task*, std::int64_t range, std::int64_t first, IndexPart*)>& fill) {
+    const std::function<std::int32_t(Task*, std::int64_t range, std::int64_t first, IndexRange*)>& fill) {
     std::vector<std::int64_t> firsts;
     std::int64_t total = 0;
     for (const std::int64_t count : counts) {
@@ -220,7 +220,7 @@ std::int32_t join_ranges(
     set_index(d, index, index_bits);
     std::vector<std::vector<std::uint64_t>> spilled(counts.size());
     const auto fill_one = [&](Task* t, int, std::int64_t i) -> std::int32_t {
-        IndexPart part(d, std::uint64_t(i), bits);
+        IndexRange part(d, std::uint64_t(i), bits);
         if (fill(t, i, firsts[std::size_t(i)], &part)) return kFailed;
         spilled[std::size_t(i)] = std::move(part.spilled);
         return kOk;
@@ -235,7 +235,7 @@ std::int32_t join_tables(Task* task, WeldDict* d, std::span<WeldDict* const> tab
                          std::int32_t loc) {
     std::vector<std::int64_t> counts;
     for (const WeldDict* table : tables) counts.push_back(table->count);
-    const auto fill = [&](Task* t, std::int64_t i, std::int64_t first, IndexPart* part) -> std::int32_t {
+    const auto fill = [&](Task* t, std::int64_t i, std::int64_t first, IndexRange* part) -> std::int32_t {
         const WeldDict* table = tables[std::size_t(i)];
         if (copy_bytes(t, d->entry(first), table->entries, table->count * table->stride, loc)) return kFailed;
         return in_strips(t, 0, std::int64_t(table->mask) + 1, loc, [&](std::int64_t lo, std::int64_t hi) {

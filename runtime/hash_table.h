@@ -98,9 +98,9 @@ std::int64_t find_or_add(Task* task, WeldDict* d, const void* key, std::uint32_t
 /// Merges the values at `from` into those at `into`, one after the other, by the fields of `d`.
 void merge_fields(const WeldDict* d, int op, char* const* into, const char* const* from, std::int64_t count);
 /// The part of an index that a range of the hash has: the keys whose tags begin with the same bits.
-class IndexPart {
+class IndexRange {
   public:
-    IndexPart(WeldDict* d, std::uint64_t range, int bits)
+    IndexRange(WeldDict* d, std::uint64_t range, int bits)
         : d_(d), end_((((range + 1) << d->bits) + (std::uint64_t(1) << bits) - 1) >> bits) {
         const std::uint64_t begin = range << d->bits >> bits;
         std::memset(d->index + begin, 0, sizeof(std::uint64_t) * (end_ - begin));
@@ -124,7 +124,7 @@ class IndexPart {
 /// there are 1 << bits: counts[r] entries, from number `first` on. It gives a status, and so does this.
 std::int32_t join_ranges(
     Task* task, WeldDict* d, std::span<const std::int64_t> counts, int bits, std::int32_t loc,
-    const std::function<std::int32_t(Task*, std::int64_t range, std::int64_t first, IndexPart*)>& fill);
+    const std::function<std::int32_t(Task*, std::int64_t range, std::int64_t first, IndexRange*)>& fill);
 /// The same with the entries of a table for each range, which are released. Status.
 std::int32_t join_tables(Task* task, WeldDict* d, std::span<WeldDict* const> tables, int bits,
                          std::int32_t loc);

@@ -488,7 +488,7 @@ std::int32_t join_partitions(Task* task, WeldDict* d, std::int32_t loc) {
     release(task, d->index);
     std::vector<std::int64_t> counts;
     for (const RowTable& table : p->tables) counts.push_back(table.count);
-    const auto fill = [&](Task*, std::int64_t partition, std::int64_t number, IndexPart* part) {
+    const auto fill = [&](Task*, std::int64_t partition, std::int64_t number, IndexRange* part) {
         return with_rows(d, partition, [&](const auto& rows) {
             rows.each([&](const char* row) {
                 std::memcpy(d->entry(number), row, std::size_t(d->stride));

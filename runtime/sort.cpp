@@ -72,9 +72,9 @@ struct ByComparison {
 
 /// Sorts the items of a vector by parts: runs, then merges of neighbouring runs, each cut into pieces.
 template <class Item>
-class PartSort {
+class MergeSort {
   public:
-    PartSort(Task* task, std::int64_t n, WeldCompareFn compare, const void* captures, std::int32_t loc)
+    MergeSort(Task* task, std::int64_t n, WeldCompareFn compare, const void* captures, std::int32_t loc)
         : task_(task), n_(n), compare_(compare), captures_(captures), loc_(loc) {}
 
     /// Sorts `*items`, using `*scratch`; may exchange the two. Status.
@@ -137,7 +137,7 @@ std::int32_t sort_moved(Task* task, const WeldVec* in, WeldCompareFn compare, co
     Item* scratch = items ? allocate_array<Item>(task, in->len, loc) : nullptr;
     if (!scratch) return kFailed;
     if (copy_bytes(task, items, in->data, std::int64_t(sizeof(Item)) * in->len, loc)) return kFailed;
-    const std::int32_t status = PartSort<Item>(task, in->len, compare, captures, loc).sort(&items, &scratch);
+    const std::int32_t status = MergeSort<Item>(task, in->len, compare, captures, loc).sort(&items, &scratch);
     release(task, scratch);
     *out = {items, in->len};
     return status;
@@ -154,7 +154,7 @@ std::int32_t sort_referred(Task* task, const WeldVec* in, std::int64_t size, Wel
         for (std::int64_t i = lo; i < hi; ++i) items[i].at = data + i * size;
     };
     if (for_pieces(task, in->len, 1 << 14, loc, refer)) return kFailed;
-    if (PartSort<Referred>(task, in->len, compare, captures, loc).sort(&items, &scratch)) return kFailed;
+    if (MergeSort<Referred>(task, in->len, compare, captures, loc).sort(&items, &scratch)) return kFailed;
     const auto move = [&](std::int64_t lo, std::int64_t hi) {
         for (std::int64_t i = lo; i < hi; ++i) std::memcpy(sorted + i * size, items[i].at, std::size_t(size));
     };

@@ -11,7 +11,7 @@ namespace weld::front {
 namespace {
 
 /// A number token, taken apart. `digits` of a decimal number may have a fraction and an exponent.
-struct Parts {
+struct NumberToken {
     int radix = 10;
     std::string_view digits;
     std::string_view suffix;
@@ -29,8 +29,8 @@ std::size_t skip_digits(std::string_view s, std::size_t at, int radix) {
     return at;
 }
 
-Parts take_apart(std::string_view token) {
-    Parts p;
+NumberToken take_apart(std::string_view token) {
+    NumberToken p;
     if (token.size() > 1 && token[0] == '0' && (token[1] | 0x20) == 'x') p.radix = 16;
     if (token.size() > 1 && token[0] == '0' && (token[1] | 0x20) == 'b') p.radix = 2;
     if (p.radix != 10) token.remove_prefix(2);
@@ -54,7 +54,7 @@ Parts take_apart(std::string_view token) {
     return p;
 }
 
-std::optional<Scalar> scalar_of_suffix(const Parts& p) {
+std::optional<Scalar> scalar_of_suffix(const NumberToken& p) {
     if (p.suffix.empty()) return p.is_float ? Scalar::F64 : Scalar::I32;
     if (p.suffix == "c" || p.suffix == "C") return Scalar::I8;
     if (p.suffix == "si") return Scalar::I16;
@@ -66,7 +66,7 @@ std::optional<Scalar> scalar_of_suffix(const Parts& p) {
 }
 
 /// The integer of the digits; nothing if it needs more than 64 bits.
-std::optional<std::uint64_t> integer_of(const Parts& p) {
+std::optional<std::uint64_t> integer_of(const NumberToken& p) {
     std::uint64_t value = 0;
     const char* end = p.digits.data() + p.digits.size();
     auto [stop, error] = std::from_chars(p.digits.data(), end, value, p.radix);
@@ -100,7 +100,7 @@ bool is_huge(std::string_view digits) {
 
 /// Rounds once, to the type's own precision. Nothing if the number is too large; too small gives 0.
 template <class Float>
-std::optional<Float> float_of(const Parts& p) {
+std::optional<Float> float_of(const NumberToken& p) {
     if (p.radix != 10) {
         const std::optional<std::uint64_t> value = integer_of(p);
         return value ? std::optional<Float>(Float(*value)) : std::nullopt;
@@ -121,7 +121,7 @@ bool fits(std::uint64_t magnitude, Scalar s, bool negative) {
     return negative ? magnitude <= top : magnitude < top;
 }
 
-void read_integer(const Parts& p, bool negative, Number& out, std::string_view token) {
+void read_integer(const NumberToken& p, bool negative, Number& out, std::string_view token) {
     const std::optional<std::uint64_t> value = integer_of(p);
     if (!value || !fits(*value, out.scalar, negative)) {
         out.error = fmt::format("`{}{}` does not fit `{}`", negative ? "-" : "", token, name_of(out.scalar));
@@ -132,7 +132,7 @@ void read_integer(const Parts& p, bool negative, Number& out, std::string_view t
     if (width < 64) out.bits &= (std::uint64_t(1) << width) - 1;
 }
 
-void read_float(const Parts& p, bool negative, Number& out, std::string_view token) {
+void read_float(const NumberToken& p, bool negative, Number& out, std::string_view token) {
     std::optional<std::uint64_t> bits;
     if (out.scalar == Scalar::F32) {
         if (auto value = float_of<float>(p)) bits = std::bit_cast<std::uint32_t>(negative ? -*value : *value);
@@ -149,7 +149,7 @@ int hex_value(char c) { return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10; }
 
 Number read_number(std::string_view token, bool negative) {
     Number out;
-    const Parts p = take_apart(token);
+    const NumberToken p = take_apart(token);
     const std::optional<Scalar> scalar = scalar_of_suffix(p);
     if (p.digits.empty() || !scalar || (p.is_float && !is_float(*scalar))) {
         const std::string_view shown = token.substr(0, 40);
@@ -163,7 +163,7 @@ Number read_number(std::string_view token, bool negative) {
 }
 
 bool read_bits(std::string_view token, std::uint64_t* bits) {
-    const Parts p = take_apart(token);
+    const NumberToken p = take_apart(token);
     const std::optional<std::uint64_t> value = p.is_float ? std::nullopt : integer_of(p);
     if (!value || !scalar_of_suffix(p)) return false;
     *bits = *value;

@@ -25,8 +25,8 @@ constexpr int kMostDepth = 50;
 constexpr int kMostWork = 10'000;  // atoms, those of repetitions counted each time
 using Positions = std::uint64_t;
 
-/// A part of the pattern.
-struct Part {
+/// A fragment of the pattern.
+struct Fragment {
     bool empty = true;  // may be nothing
     Positions first = 0, last = 0;
 };
@@ -41,7 +41,7 @@ class Reader {
         return good_ && at_ == text_.size();
     }
 
-    Part whole;
+    Fragment whole;
     ByteSet bytes[kMostPositions];
     Positions follow[kMostPositions] = {};
     int count = 0;
@@ -49,19 +49,19 @@ class Reader {
   private:
     // ---- putting parts together
 
-    Part position(const ByteSet& set) {
+    Fragment position(const ByteSet& set) {
         if (count == kMostPositions) return leave();
         bytes[count] = set;
         const Positions bit = Positions(1) << count++;
         return {false, bit, bit};
     }
 
-    Part in_a_row(const Part& a, const Part& b) {
+    Fragment in_a_row(const Fragment& a, const Fragment& b) {
         connect(a.last, b.first);
         return {a.empty && b.empty, a.first | (a.empty ? b.first : 0), b.last | (b.empty ? a.last : 0)};
     }
 
-    static Part either(const Part& a, const Part& b) {
+    static Fragment either(const Fragment& a, const Fragment& b) {
         return {a.empty || b.empty, a.first | b.first, a.last | b.last};
     }
 
@@ -77,12 +77,12 @@ class Reader {
     }
 
     /// One letter that is in `ascii`, or any letter beyond; as RE2, it takes some overlong forms for letters.
-    Part letter(const ByteSet& ascii, bool beyond) {
-        const Part one = ascii.any() ? position(ascii) : Part{false};
+    Fragment letter(const ByteSet& ascii, bool beyond) {
+        const Fragment one = ascii.any() ? position(ascii) : Fragment{false};
         if (!beyond) return one;
-        Part tail, all = one;
+        Fragment tail, all = one;
         for (const auto& [low, high] : {std::pair{0xC2, 0xDF}, {0xE0, 0xEF}, {0xF0, 0xF4}}) {
-            const Part more = position(range(0x80, 0xBF));
+            const Fragment more = position(range(0x80, 0xBF));
             tail = tail.first ? in_a_row(more, {false, tail.first, tail.last}) : more;
             all = either(all, in_a_row(position(range(low, high)), tail));
         }
@@ -91,7 +91,7 @@ class Reader {
 
     // ---- reading
 
-    Part leave() {
+    Fragment leave() {
         good_ = false;
         at_ = text_.size();
         return {};
@@ -105,53 +105,53 @@ class Reader {
         return true;
     }
 
-    Part alternatives() {
-        Part all = sequence();
+    Fragment alternatives() {
+        Fragment all = sequence();
         while (take('|')) all = either(all, sequence());
         return all;
     }
 
-    Part sequence() {
-        Part all;
+    Fragment sequence() {
+        Fragment all;
         while (more() && peek() != '|' && peek() != ')') all = in_a_row(all, repeated());
         return all;
     }
 
     /// An atom and what says how often. There is one such sign at most, and a `?` behind it changes nothing.
-    Part repeated() {
+    Fragment repeated() {
         const std::size_t begin = at_;
-        Part part = atom();
+        Fragment fragment = atom();
         int least, most;
-        if (take('*')) part = repeat(part, true);
-        else if (take('+')) part = repeat(part, false);
-        else if (take('?')) part.empty = true;
-        else if (counts(&least, &most)) part = repeat(part, begin, least, most);
-        else return part;
+        if (take('*')) fragment = repeat(fragment, true);
+        else if (take('+')) fragment = repeat(fragment, false);
+        else if (take('?')) fragment.empty = true;
+        else if (counts(&least, &most)) fragment = repeat(fragment, begin, least, most);
+        else return fragment;
         take('?');
-        return part;
+        return fragment;
     }
 
-    /// `part{least,most}`, where `part` was read at `begin`: it is read again for each further time.
-    Part repeat(Part part, std::size_t begin, int least, int most) {
+    /// `fragment{least,most}`, where `fragment` was read at `begin`: it is read again for each further time.
+    Fragment repeat(Fragment fragment, std::size_t begin, int least, int most) {
         const std::size_t end = at_;
         const bool endless = most < 0;
-        Part all = part;
+        Fragment all = fragment;
         if (least == 0) all.empty = true;
         for (int i = 1; i < (endless ? least : most) && good_; ++i) {
             at_ = begin;
-            part = atom();
-            if (i >= least) part.empty = true;
-            all = in_a_row(all, part);
+            fragment = atom();
+            if (i >= least) fragment.empty = true;
+            all = in_a_row(all, fragment);
         }
-        if (endless) connect(part.last, part.first);
+        if (endless) connect(fragment.last, fragment.first);
         if (good_) at_ = end;
-        return most == 0 ? Part{} : all;
+        return most == 0 ? Fragment{} : all;
     }
 
-    Part repeat(Part part, bool empty) {
-        connect(part.last, part.first);
-        part.empty |= empty;
-        return part;
+    Fragment repeat(Fragment fragment, bool empty) {
+        connect(fragment.last, fragment.first);
+        fragment.empty |= empty;
+        return fragment;
     }
 
     /// `{2}` `{2,}` `{2,4}`; what else begins with `{` is a letter. -1: no end.
@@ -176,7 +176,7 @@ class Reader {
         return false;
     }
 
-    Part atom() {
+    Fragment atom() {
         if (!more() || ++work_ > kMostWork) return leave();
         const char c = text_[at_++];
         switch (c) {
@@ -194,22 +194,22 @@ class Reader {
     }
 
     /// Repetitions are of whole letters.
-    Part literal(char c) {
-        Part all = position(ByteSet().set(std::uint8_t(c)));
+    Fragment literal(char c) {
+        Fragment all = position(ByteSet().set(std::uint8_t(c)));
         if (std::uint8_t(c) < 0x80) return all;
         while (more() && (std::uint8_t(peek()) & 0xC0) == 0x80)
             all = in_a_row(all, position(ByteSet().set(std::uint8_t(text_[at_++]))));
         return all;
     }
 
-    Part group() {
+    Fragment group() {
         if (take("?P<")) {
             while (more() && !take('>')) ++at_;
         } else if (!take("?:") && more() && peek() == '?') {
             return leave();
         }
         if (++depth_ > kMostDepth) return leave();
-        const Part inside = alternatives();
+        const Fragment inside = alternatives();
         --depth_;
         return take(')') ? inside : leave();
     }
@@ -232,14 +232,14 @@ class Reader {
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
     }
 
-    Part escape() {
+    Fragment escape() {
         ByteSet set;
         bool negated = false;
         if (!more() || !escaped(text_[at_++], &set, &negated)) return leave();
         return negated ? letter(range(0, 0x7F) & ~set, true) : position(set);
     }
 
-    Part char_class() {
+    Fragment char_class() {
         const bool negated = take('^');
         ByteSet set;
         for (bool first = true; first || !take(']'); first = false) {  // a `]` at first is a letter
