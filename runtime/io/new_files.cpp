@@ -65,7 +65,7 @@ void remove_temporaries() {
 namespace {
 
 /// Where the bytes of a file go.
-struct Place {
+struct Destination {
     std::string path;      ///< after links
     bool special = false;  ///< no regular file: it is opened and written
     bool exists = false;
@@ -80,28 +80,28 @@ std::string folder_of(const std::string& path) {
 }
 
 /// Follows links from `path` to a file, or to where one can be made. An error number, or 0.
-int find_place(const std::string& path, Place* place) {
-    place->path = path;
+int find_destination(const std::string& path, Destination* destination) {
+    destination->path = path;
     for (int links = 0;; ++links) {
-        if (::lstat(place->path.c_str(), &place->before) != 0) return errno == ENOENT ? 0 : errno;
-        if (!S_ISLNK(place->before.st_mode)) break;
+        if (::lstat(destination->path.c_str(), &destination->before) != 0) return errno == ENOENT ? 0 : errno;
+        if (!S_ISLNK(destination->before.st_mode)) break;
         if (links == 40) return ELOOP;
-        if (place->path.starts_with(kDescriptors)) break;  // the text of the link may lead nowhere
+        if (destination->path.starts_with(kDescriptors)) break;  // the text of the link may lead nowhere
         std::error_code error;
-        const std::string to = std::filesystem::read_symlink(place->path, error);
+        const std::string to = std::filesystem::read_symlink(destination->path, error);
         if (error) return error.value();
-        place->path = to.starts_with('/') ? to : folder_of(place->path) + to;
+        destination->path = to.starts_with('/') ? to : folder_of(destination->path) + to;
     }
-    place->exists = true;
-    place->special = !S_ISREG(place->before.st_mode);
-    return S_ISDIR(place->before.st_mode) ? EISDIR : 0;
+    destination->exists = true;
+    destination->special = !S_ISREG(destination->before.st_mode);
+    return S_ISDIR(destination->before.st_mode) ? EISDIR : 0;
 }
 
 /// To write what is no regular file. A descriptor of ours (`/dev/stdout`) goes on where it is.
-int open_special(const Place& place) {
-    if (place.path.starts_with(kDescriptors))
-        return ::fcntl(std::atoi(place.path.c_str() + kDescriptors.size()), F_DUPFD_CLOEXEC, 0);
-    return ::open(place.path.c_str(), O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC);
+int open_special(const Destination& destination) {
+    if (destination.path.starts_with(kDescriptors))
+        return ::fcntl(std::atoi(destination.path.c_str() + kDescriptors.size()), F_DUPFD_CLOEXEC, 0);
+    return ::open(destination.path.c_str(), O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC);
 }
 
 /// The mode that a new file gets.
@@ -134,7 +134,7 @@ std::string complaint(const std::string& path, int number) {
 
 struct NewFiles::File {
     std::string path;  ///< as the user calls it
-    Place place;
+    Destination destination;
     SignalList<std::string>::Entry* temporary = nullptr;  ///< its path
     bool exchanged = false;                               ///< `temporary` is what was there before
 
@@ -142,14 +142,15 @@ struct NewFiles::File {
     int make() {
         const Undisturbed undisturbed;
         // It is noted first: once the file is there, memory must not be missing.
-        auto* const entry = temporaries.add(folder_of(place.path) + ".weld-XXXXXX");
+        auto* const entry = temporaries.add(folder_of(destination.path) + ".weld-XXXXXX");
         const int fd = ::mkostemp(entry->value.data(), O_CLOEXEC);
         if (fd < 0) {
             temporaries.remove(entry);
             return fd;
         }
         temporary = entry;
-        if (place.exists ? take_after(fd, place.before) : ::fchmod(fd, default_mode()) == 0) return fd;
+        if (destination.exists ? take_after(fd, destination.before) : ::fchmod(fd, default_mode()) == 0)
+            return fd;
         const int number = errno;
         ::close(fd);
         errno = number;
@@ -159,15 +160,15 @@ struct NewFiles::File {
     /// Gives it its name; an error number, or 0. If `undoable`, what was there is kept, where the file system
     /// can.
     int put_in_place(bool undoable) {
-        const char *from = temporary->value.c_str(), *to = place.path.c_str();
+        const char *from = temporary->value.c_str(), *to = destination.path.c_str();
         exchanged =
-            undoable && place.exists && ::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE) == 0;
+            undoable && destination.exists && ::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE) == 0;
         return exchanged || ::rename(from, to) == 0 ? 0 : errno;
     }
     void undo() const {
-        const char *from = temporary->value.c_str(), *to = place.path.c_str();
+        const char *from = temporary->value.c_str(), *to = destination.path.c_str();
         if (exchanged) ::rename(from, to);
-        else if (!place.exists) ::unlink(to);
+        else if (!destination.exists) ::unlink(to);
     }
     void remove_temporary() {
         if (!temporary) return;
@@ -183,24 +184,25 @@ NewFiles::~NewFiles() {
 }
 
 std::string NewFiles::check(const std::string& path) {
-    Place place;
-    if (const int number = find_place(path, &place)) return complaint(path, number);
-    const bool writable = !place.exists || ::access(place.path.c_str(), W_OK) == 0;
-    const bool beside = place.special || ::access(folder_of(place.path).c_str(), W_OK | X_OK) == 0;
+    Destination destination;
+    if (const int number = find_destination(path, &destination)) return complaint(path, number);
+    const bool writable = !destination.exists || ::access(destination.path.c_str(), W_OK) == 0;
+    const bool beside =
+        destination.special || ::access(folder_of(destination.path).c_str(), W_OK | X_OK) == 0;
     return writable && beside ? "" : complaint(path, errno);
 }
 
 std::string NewFiles::write(const std::string& path, const std::function<std::string(Writer&)>& fill) {
     auto& file = *files_.emplace_back(new File{.path = path});
-    if (const int number = find_place(path, &file.place)) return complaint(path, number);
-    const int fd = file.place.special ? open_special(file.place) : file.make();
+    if (const int number = find_destination(path, &file.destination)) return complaint(path, number);
+    const int fd = file.destination.special ? open_special(file.destination) : file.make();
     if (fd < 0) return complaint(path, errno);
     Writer out(fd, stop_);
     std::string error = fill(out);
     const int number = out.flush();
     if (error.empty() && number) error = std::strerror(number);
     if (::close(fd) != 0 && error.empty()) error = std::strerror(errno);
-    if (file.place.special) files_.pop_back();
+    if (file.destination.special) files_.pop_back();
     return error.empty() ? "" : complaint(path, error.c_str());
 }
 

@@ -50,12 +50,12 @@ class Uniform {
 template <class Use>
 std::int32_t choose(Task* task, const WeldCall* call, std::mt19937& engine, std::int64_t n,
                     std::int64_t count, const Use& use) {
-    const auto take = [&](auto place) {
+    const auto take = [&](auto uniform) {
         std::int64_t taken = 0;
         return in_strips(task, 0, n, call->loc, [&](std::int64_t from, std::int64_t to) {
             for (std::int64_t i = from; i < to && taken < count; ++i) {
                 // Both are whole and far below 2^53, where DAPHNE's fmod is a remainder of integers.
-                if (std::int64_t(place(engine)) % (n - i) >= count - taken) continue;
+                if (std::int64_t(uniform(engine)) % (n - i) >= count - taken) continue;
                 use(i);
                 ++taken;
             }
@@ -215,11 +215,11 @@ class Drawn {
 template <class T>
 std::int32_t shuffle(Task* task, const WeldCall* call, std::mt19937& engine, T* numbers, std::int64_t n) {
     if (n <= UINT16_MAX) return std::shuffle(numbers, numbers + n, engine), kOk;
-    using Place = std::uniform_int_distribution<std::uint64_t>;
-    Place place;
+    using Uniform = std::uniform_int_distribution<std::uint64_t>;
+    Uniform uniform;
     return in_strips(task, 1, n, call->loc, [&](std::int64_t from, std::int64_t to) {
         for (std::int64_t i = from; i < to; ++i)
-            std::swap(numbers[i], numbers[place(engine, Place::param_type(0, std::uint64_t(i)))]);
+            std::swap(numbers[i], numbers[uniform(engine, Uniform::param_type(0, std::uint64_t(i)))]);
     });
 }
 

@@ -206,7 +206,7 @@ struct First {
 };
 
 /// Where the walk met a node.
-struct Place {
+struct Occurrence {
     std::uint32_t first = 0;  ///< the First that it is, or
     std::uint32_t again = 0;  ///< the one that stands for it
 };
@@ -244,14 +244,14 @@ class Eliminator {
     }
 
     void look(const Expr* e) {
-        const std::size_t place = places_.size();
-        places_.emplace_back();
+        const std::size_t place = occurrences_.size();
+        occurrences_.emplace_back();
         const bool shared = !is_trivial(e) && !facts_.traits(e).builds;
         if (shared) {
             const Number n = numbering_.of(e);
             if (const std::uint32_t first = available(n)) {
                 firsts_[first].needed = true;
-                places_[place].again = first;
+                occurrences_[place].again = first;
                 any_ = true;
                 return;
             }
@@ -267,9 +267,9 @@ class Eliminator {
     }
 
     void look_value(const Symbol* s, const Expr* value) {
-        const std::size_t place = places_.size();
+        const std::size_t place = occurrences_.size();
         look(value);
-        firsts_[places_[place].first].name = s;
+        firsts_[occurrences_[place].first].name = s;
     }
 
     std::uint32_t& available(Number n) {
@@ -280,7 +280,7 @@ class Eliminator {
     void add(const Expr* e, std::size_t place) {
         const Number n = numbering_.of(e);
         if (available(n)) return;
-        available(n) = places_[place].first = std::uint32_t(firsts_.size());
+        available(n) = occurrences_[place].first = std::uint32_t(firsts_.size());
         added_.push_back(n);
         firsts_.emplace_back();
     }
@@ -289,9 +289,10 @@ class Eliminator {
 
     const Expr* rewrite(const Expr* e, Lets& lets) {
         const std::size_t place = place_++;
-        if (const std::uint32_t first = places_[place].again) return var(m_, firsts_[first].name, e->loc);
+        if (const std::uint32_t first = occurrences_[place].again)
+            return var(m_, firsts_[first].name, e->loc);
         const Expr* now = rewrite_args(e, lets);
-        First& first = firsts_[places_[place].first];
+        First& first = firsts_[occurrences_[place].first];
         if (!first.needed || first.name) return now;
         first.name = m_.symbol("t", now->type);
         lets.emplace_back(first.name, now);
@@ -322,7 +323,7 @@ class Eliminator {
     std::vector<std::uint32_t> available_;  // by number: the first, or 0
     std::vector<Number> added_;
     std::vector<First> firsts_{1};  // number 0 is none
-    std::vector<Place> places_;
+    std::vector<Occurrence> occurrences_;
     std::size_t place_ = 0;
     bool any_ = false;
 };

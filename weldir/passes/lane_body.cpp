@@ -37,16 +37,16 @@ const Expr* LaneBody::translated(std::uint32_t lanes, const Symbol* builder, con
     lanes_ = lanes;
     first_ = first;
     int next = 0;
-    places_[loop_.builder_param()] = whole(loop_.node->type, next);
+    builders_[loop_.builder_param()] = whole(loop_.node->type, next);
     if (index) values_[loop_.index_param()] = index;
     values_[loop_.elem_param()] = elem;
     Lets lets;
     Merges merges(leaves_.size());
-    const Place place = run(loop_.body().body(), nullptr, lets, merges);
+    const Builders held = run(loop_.body().body(), nullptr, lets, merges);
     for (std::size_t i = 0; i < merges.size(); ++i)
         if (merges[i].size() > 1 && info(leaves_[i]->builder).ordered(leaves_[i])) ok_ = false;
     if (!ok_) return nullptr;
-    return block(m_, lets, merged(place, var(m_, builder), merges), loop_.body().body()->loc);
+    return block(m_, lets, merged(held, var(m_, builder), merges), loop_.body().body()->loc);
 }
 
 // ---- what depends on the element
@@ -165,8 +165,8 @@ void LaneBody::find_leaves(const Type* t) {
         for (const Type* f : t->args) find_leaves(f);
 }
 
-LaneBody::Place LaneBody::whole(const Type* t, int& next) {
-    Place p;
+LaneBody::Builders LaneBody::whole(const Type* t, int& next) {
+    Builders p;
     if (t->is_builder()) p.leaf = next++;
     else
         for (const Type* f : t->args) p.fields.push_back(whole(f, next));
@@ -485,13 +485,13 @@ const Expr* LaneBody::nested_loop(For f, Lets& lets) {
     const Symbol* i = m_.symbol(f.index_param()->name, f.index_param()->type);
     const Symbol* x =
         m_.symbol(f.elem_param()->name, elems.size() == 1 ? elems[0] : m_.types.structure(elems));
-    places_[f.builder_param()] = {0, {}};
+    builders_[f.builder_param()] = {0, {}};
     values_[f.index_param()] = var(m_, i);
     values_[f.elem_param()] = var(m_, x);
     Lets inside;
     Merges merges(1);
-    const Place place = run(f.body().body(), nullptr, inside, merges);
-    const Expr* body = block(m_, inside, merged(place, var(m_, b), merges), f.body().body()->loc);
+    const Builders held = run(f.body().body(), nullptr, inside, merges);
+    const Expr* body = block(m_, inside, merged(held, var(m_, b), merges), f.body().body()->loc);
     const Expr* loop =
         weld::loop(m_, data, begin, lambda(m_, {b, i, x}, body, f.body().node->loc), f.node->loc);
     return with_annotations(m_, loop, f.node->annotations);
@@ -592,15 +592,15 @@ const Expr* LaneBody::one_lane(Iterate it, const std::vector<const Symbol*>& car
 // ---- builders
 
 /// Follows a builder expression: what it merges under `mask` goes to `merges`.
-LaneBody::Place LaneBody::run(const Expr* e, const Expr* mask, Lets& lets, Merges& merges) {
+LaneBody::Builders LaneBody::run(const Expr* e, const Expr* mask, Lets& lets, Merges& merges) {
     switch (e->op) {
-        case Op::Var: return places_[e->attr.symbol];
+        case Op::Var: return builders_[e->attr.symbol];
         case Op::GetField: {
-            Place of = run(e->arg(0), mask, lets, merges);
-            return e->attr.index < of.fields.size() ? of.fields[e->attr.index] : Place{};
+            Builders of = run(e->arg(0), mask, lets, merges);
+            return e->attr.index < of.fields.size() ? of.fields[e->attr.index] : Builders{};
         }
         case Op::MakeStruct: {
-            Place all;
+            Builders all;
             for (const Expr* f : e->args()) all.fields.push_back(run(f, mask, lets, merges));
             return all;
         }
@@ -608,18 +608,18 @@ LaneBody::Place LaneBody::run(const Expr* e, const Expr* mask, Lets& lets, Merge
             const Block b = e->as<Block>();
             for (std::size_t i = 0; i < b.size(); ++i) {
                 if (b.value(i)->type->holds_builder)
-                    places_[b.symbol(i)] = run(b.value(i), mask, lets, merges);
+                    builders_[b.symbol(i)] = run(b.value(i), mask, lets, merges);
                 else bind(b, i, lets);
             }
             return run(b.result(), mask, lets, merges);
         }
         case Op::Merge: {
-            const Place place = run(e->arg(0), mask, lets, merges);
+            const Builders held = run(e->arg(0), mask, lets, merges);
             const bool at_index = info(e->type->builder).indexed && is_at_index(e);
             const Expr* v = at_index ? row(e->arg(1), lets) : wide(e->arg(1), lets);
-            if (place.leaf >= 0) merges[std::size_t(place.leaf)].push_back({v, mask, e->loc});
+            if (held.leaf >= 0) merges[std::size_t(held.leaf)].push_back({v, mask, e->loc});
             else ok_ = false;
-            return place;
+            return held;
         }
         case Op::If: return run_branch(e, mask, lets, merges);
         default: ok_ = false; return {};
@@ -645,14 +645,14 @@ const Expr* LaneBody::under(const Expr* mask, const Expr* c, Lets& lets) {
     return mask ? named(scalar_op(m_, Op::BitAnd, {mask, c}, c->loc), lets) : c;
 }
 
-LaneBody::Place LaneBody::run_branch(const Expr* e, const Expr* mask, Lets& lets, Merges& merges) {
+LaneBody::Builders LaneBody::run_branch(const Expr* e, const Expr* mask, Lets& lets, Merges& merges) {
     const Expr* c = named(wide(e->arg(0), lets), lets);
     Merges then(merges.size()), otherwise(merges.size());
     const Expr *yes = c, *no = c;  // masks of the sides, made only if they merge
     if (merges_anything(e->arg(1))) yes = under(mask, c, lets);
-    const Place place = run(e->arg(1), yes, lets, then);
+    const Builders held = run(e->arg(1), yes, lets, then);
     if (merges_anything(e->arg(2))) no = named(under(mask, scalar_op(m_, Op::Not, {c}, c->loc), lets), lets);
-    ok_ &= run(e->arg(2), no, lets, otherwise) == place;
+    ok_ &= run(e->arg(2), no, lets, otherwise) == held;
     for (std::size_t i = 0; i < merges.size(); ++i) {
         const std::vector<LaneMerge>&a = then[i], &b = otherwise[i];
         if (a.size() == 1 && b.size() == 1 && a[0].mask == yes && b[0].mask == no) {
@@ -662,19 +662,19 @@ LaneBody::Place LaneBody::run_branch(const Expr* e, const Expr* mask, Lets& lets
         merges[i].insert(merges[i].end(), a.begin(), a.end());
         merges[i].insert(merges[i].end(), b.begin(), b.end());
     }
-    return place;
+    return held;
 }
 
-/// The builders at `place` in `state` after their merges.
-const Expr* LaneBody::merged(const Place& place, const Expr* state, const Merges& merges) {
-    if (place.leaf >= 0) {
-        for (const LaneMerge& one : merges[std::size_t(place.leaf)])
+/// The builders at `held` in `state` after their merges.
+const Expr* LaneBody::merged(const Builders& held, const Expr* state, const Merges& merges) {
+    if (held.leaf >= 0) {
+        for (const LaneMerge& one : merges[std::size_t(held.leaf)])
             state = merge(m_, state, one.value, one.mask, one.loc);
         return state;
     }
     std::vector<const Expr*> fields;
-    for (std::size_t i = 0; i < place.fields.size(); ++i)
-        fields.push_back(merged(place.fields[i], get_field(m_, state, i), merges));
+    for (std::size_t i = 0; i < held.fields.size(); ++i)
+        fields.push_back(merged(held.fields[i], get_field(m_, state, i), merges));
     return make_struct(m_, fields);
 }
 

@@ -3,7 +3,7 @@
 //
 // An `if` that depends on the element is evaluated on both sides: values are selected, merges get a mask. If
 // both sides merge once into the same builder, the values are selected and one merge is left. Lanes merge in
-// order, so a builder that keeps the order (an appender) may be merged into at one place only.
+// order, so a builder that keeps the order (an appender) may be merged into at one held only.
 //
 // Not possible:
 //   - if anything in the body that depends on the element, or on a condition that does, may fail: lanes that
@@ -49,10 +49,10 @@ class LaneBody {
 
   private:
     /// The builders in a value: one of the loop's (numbered depth first), or a struct of such.
-    struct Place {
+    struct Builders {
         int leaf = -1;
-        std::vector<Place> fields;
-        friend bool operator==(const Place&, const Place&) = default;
+        std::vector<Builders> fields;
+        friend bool operator==(const Builders&, const Builders&) = default;
     };
     /// One merge that the body makes; without a mask on all lanes.
     struct LaneMerge {
@@ -78,7 +78,7 @@ class LaneBody {
     // what the body holds
     static bool is_row(const Type* t) { return t->is_vec() && t->elem()->is_scalar(); }
     void find_leaves(const Type* t);
-    static Place whole(const Type* t, int& next);
+    static Builders whole(const Type* t, int& next);
     void count_width(const Type* t);
     void scan(const Expr* e, bool certain = true);
     void scan_block(Block b, bool certain);
@@ -119,11 +119,11 @@ class LaneBody {
     const Expr* one_lane(Iterate it, const std::vector<const Symbol*>& carried);
 
     // builders
-    Place run(const Expr* e, const Expr* mask, Lets& lets, Merges& merges);
+    Builders run(const Expr* e, const Expr* mask, Lets& lets, Merges& merges);
     const Expr* row(const Expr* e, Lets& lets);
     const Expr* under(const Expr* mask, const Expr* c, Lets& lets);
-    Place run_branch(const Expr* e, const Expr* mask, Lets& lets, Merges& merges);
-    const Expr* merged(const Place& place, const Expr* state, const Merges& merges);
+    Builders run_branch(const Expr* e, const Expr* mask, Lets& lets, Merges& merges);
+    const Expr* merged(const Builders& held, const Expr* state, const Merges& merges);
 
     Module& m_;
     Facts& facts_;
@@ -136,8 +136,8 @@ class LaneBody {
     std::unordered_map<const Expr*, bool> varies_;
     std::unordered_map<const Expr*, Step> steps_;
     std::unordered_set<const Symbol*> index_names_;
-    std::unordered_map<const Symbol*, Place> places_;  // of symbols that hold builders
-    SymbolMap values_;                                 // what names of the scalar body are here
+    std::unordered_map<const Symbol*, Builders> builders_;  // of symbols that hold builders
+    SymbolMap values_;                                      // what names of the scalar body are here
     std::uint32_t lanes_ = 0;
     std::uint32_t width_ = 1;
     const Expr* first_ = nullptr;
