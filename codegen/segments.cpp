@@ -33,7 +33,7 @@ struct Segment {
 };
 
 /// Where each value that crosses from one function to another lies in the frame.
-struct Frame {
+struct FrameLayout {
     std::unordered_map<const Symbol*, std::int64_t> offsets;
     std::int64_t bytes = 0;
 
@@ -134,7 +134,7 @@ class Cutter {
     Names names_;
     std::vector<Segment> segments_;
     std::vector<std::vector<const Symbol*>> needed_;  // by each segment
-    Frame frame_;
+    FrameLayout frame_;
     llvm::Value* room_ = nullptr;
 };
 

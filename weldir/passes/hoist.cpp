@@ -30,22 +30,22 @@ int highest(Depths set) {
 }
 
 /// A stretch of code that is evaluated as a whole, within one function.
-struct Region {
+struct Scope {
     int depth;             ///< of the function
     bool is_side;          ///< of an `if` or `&&`: may be left out
-    const Region* around;  ///< null for the program
+    const Scope* around;   ///< null for the program
     Lets* lets = nullptr;  ///< receives what moves here
 };
 
-/// The outermost region that code of `region` can move to, if it reads names down to depth `reads`. What is
+/// The outermost scope that code of `scope` can move to, if it reads names down to depth `reads`. What is
 /// not cheap stays on the side of an `if`.
 template <class Cheap>
-const Region* reach(const Region* region, int reads, Cheap&& is_cheap) {
-    for (const Region* to = region;; region = to) {
-        if (region->is_side && !is_cheap()) return to;
-        while (region->is_side) region = region->around;
-        if (!region->around || region->around->depth < reads) return to;
-        to = region->around;
+const Scope* reach(const Scope* scope, int reads, Cheap&& is_cheap) {
+    for (const Scope* to = scope;; scope = to) {
+        if (scope->is_side && !is_cheap()) return to;
+        while (scope->is_side) scope = scope->around;
+        if (!scope->around || scope->around->depth < reads) return to;
+        to = scope->around;
     }
 }
 
@@ -61,20 +61,20 @@ class Hoister {
   private:
     // ---- which functions' names an expression reads
 
-    void measure(const Expr* e, const Region& region) {
+    void measure(const Expr* e, const Scope& scope) {
         for (std::size_t i = 0; i < e->num_args; ++i) {
             if (e->op == Op::Lambda) {
-                const int depth = region.depth + 1;
+                const int depth = scope.depth + 1;
                 for (const Symbol* p : e->symbols()) depths_[p] = bit(depth);
-                measure(e->arg(i), {depth, false, &region});
+                measure(e->arg(i), {depth, false, &scope});
             } else if (is_lazy_arg(e, i)) {
-                measure(e->arg(i), {region.depth, true, &region});
+                measure(e->arg(i), {scope.depth, true, &scope});
             } else {
-                measure(e->arg(i), region);
+                measure(e->arg(i), scope);
             }
             if (e->op == Op::Block && i < e->num_symbols) {
                 const Depths reads = read_by(e->arg(i));
-                const int to = may_move(e->arg(i)) ? target(e->arg(i), &region)->depth : region.depth;
+                const int to = may_move(e->arg(i)) ? target(e->arg(i), &scope)->depth : scope.depth;
                 depths_[e->attr.symbols[i]] = reads | bit(to);
             }
         }
@@ -94,18 +94,18 @@ class Hoister {
 
     bool may_move(const Expr* e) { return facts_.traits(e).free_to_repeat() && !e->type->holds_builder; }
 
-    const Region* target(const Expr* e, const Region* region) {
-        if (region->depth > kDeepest) return region;
-        return reach(region, std::max(highest(read_by(e)), 0), [&] { return is_cheap(facts_, e); });
+    const Scope* target(const Expr* e, const Scope* scope) {
+        if (scope->depth > kDeepest) return scope;
+        return reach(scope, std::max(highest(read_by(e)), 0), [&] { return is_cheap(facts_, e); });
     }
 
     // ---- moving
 
-    /// `e` in a region of its own.
-    const Expr* apart(const Expr* e, Region region) {
+    /// `e` in a scope of its own.
+    const Expr* apart(const Expr* e, Scope scope) {
         Lets lets;
-        region.lets = &lets;
-        const Expr* result = rewrite(e, &region);
+        scope.lets = &lets;
+        const Expr* result = rewrite(e, &scope);
         return lets.empty() ? result : block(m_, lets, result, e->loc);
     }
 
@@ -128,34 +128,34 @@ class Hoister {
         }
     }
 
-    const Expr* rewrite(const Expr* e, const Region* region) {
+    const Expr* rewrite(const Expr* e, const Scope* scope) {
         if (e->num_args == 0) return e;
         if (!costs_nothing(e) && may_move(e)) {
-            const Region* to = target(e, region);
-            if (to->depth < region->depth) {
+            const Scope* to = target(e, scope);
+            if (to->depth < scope->depth) {
                 const Expr* moved = rewrite_args(e, to);
                 const Symbol* name = m_.symbol("h", moved->type);
                 to->lets->emplace_back(name, moved);
                 return var(m_, name, e->loc);
             }
         }
-        return rewrite_args(e, region);
+        return rewrite_args(e, scope);
     }
 
-    const Expr* rewrite_args(const Expr* e, const Region* region) {
-        if (Block inner = e->as<Block>()) return rewrite_block(inner, region);
+    const Expr* rewrite_args(const Expr* e, const Scope* scope) {
+        if (Block inner = e->as<Block>()) return rewrite_block(inner, scope);
         return map_args(m_, e, [&](const Expr* a, std::size_t i) {
-            if (e->op == Op::Lambda) return apart(a, {depth_of(e), false, region});
-            if (is_lazy_arg(e, i)) return apart(a, {region->depth, true, region});
-            return rewrite(a, region);
+            if (e->op == Op::Lambda) return apart(a, {depth_of(e), false, scope});
+            if (is_lazy_arg(e, i)) return apart(a, {scope->depth, true, scope});
+            return rewrite(a, scope);
         });
     }
 
     int depth_of(const Expr* lambda) { return highest(depths_[lambda->attr.symbols[0]]); }
 
-    const Expr* rewrite_block(Block inner, const Region* region) {
+    const Expr* rewrite_block(Block inner, const Scope* scope) {
         Lets own;
-        Lets& moved_here = *region->lets;
+        Lets& moved_here = *scope->lets;
         const std::size_t before = moved_here.size();
         auto collect = [&] {
             own.insert(own.end(), moved_here.begin() + std::ptrdiff_t(before), moved_here.end());
@@ -165,19 +165,19 @@ class Hoister {
         for (std::size_t i = 0; i < inner.size(); ++i) {
             const Symbol* s = inner.symbol(i);
             const Expr* value = inner.value(i);
-            const Region* to = may_move(value) ? target(value, region) : region;
-            if (to->depth < region->depth) {
+            const Scope* to = may_move(value) ? target(value, scope) : scope;
+            if (to->depth < scope->depth) {
                 const Expr* moved = rewrite_args(value, to);
                 to->lets->emplace_back(s, moved);
                 changed = true;
                 continue;
             }
-            const Expr* kept = rewrite_args(value, region);
+            const Expr* kept = rewrite_args(value, scope);
             collect();
             own.emplace_back(s, kept);
             changed |= kept != value;
         }
-        const Expr* result = rewrite(inner.result(), region);
+        const Expr* result = rewrite(inner.result(), scope);
         collect();
         changed |= result != inner.result() || own.size() != inner.size();
         return changed ? block(m_, own, result, inner.node->loc) : inner.node;

@@ -27,13 +27,13 @@ constexpr std::uint32_t kMostNodes = 200;
 constexpr std::uint32_t kMostDepth = 50;
 
 /// A stretch of code that is evaluated as a whole or not at all.
-struct Frame {
-    std::size_t loop;  ///< the frame of the innermost function around it
+struct Scope {
+    std::size_t loop;  ///< the scope of the innermost function around it
 };
 
 /// Where a symbol is bound and read.
 struct Life {
-    std::size_t bound_in = 0, bound_at = 0;  ///< frame, and effects before
+    std::size_t bound_in = 0, bound_at = 0;  ///< scope, and effects before
     std::size_t read_in = 0, read_at = 0;
     int reads = 0;
 };
@@ -41,7 +41,7 @@ struct Life {
 class Inliner {
   public:
     Inliner(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {
-        frames_.push_back({0});
+        scopes_.push_back({0});
         look(lambda->arg(0), 0);
     }
 
@@ -56,28 +56,28 @@ class Inliner {
 
   private:
     /// Notes the life of each symbol, in the order of evaluation.
-    void look(const Expr* e, std::size_t frame) {
+    void look(const Expr* e, std::size_t scope) {
         if (Var v = e->as<Var>()) {
             Life& life = lives_[v.symbol()];
             ++life.reads;
-            life.read_in = frame;
+            life.read_in = scope;
             life.read_at = effects_;
             return;
         }
         for (std::size_t i = 0; i < e->num_args; ++i) {
-            look(e->arg(i), is_lazy_arg(e, i) ? new_frame(e, frame) : frame);
+            look(e->arg(i), is_lazy_arg(e, i) ? new_scope(e, scope) : scope);
             if (e->op == Op::Block && i < e->num_symbols) {
                 Life& life = lives_[e->attr.symbols[i]];
-                life.bound_in = frame;
+                life.bound_in = scope;
                 life.bound_at = effects_;
             }
         }
         if ((e->op == Op::Kernel || e->op == Op::Call) && facts_.traits(e).ordered) ++effects_;
     }
 
-    std::size_t new_frame(const Expr* e, std::size_t outer) {
-        frames_.push_back({e->op == Op::Lambda ? frames_.size() : frames_[outer].loop});
-        return frames_.size() - 1;
+    std::size_t new_scope(const Expr* e, std::size_t outer) {
+        scopes_.push_back({e->op == Op::Lambda ? scopes_.size() : scopes_[outer].loop});
+        return scopes_.size() - 1;
     }
 
     const Expr* rewrite_block(Block inner) {
@@ -108,12 +108,12 @@ class Inliner {
         if (t.size > kMostNodes || t.depth > kMostDepth) return false;
         const bool moves_freely = !t.fails && !t.calls && !t.ordered;
         if (life.read_in == life.bound_in) return life.read_at == life.bound_at || moves_freely;
-        return moves_freely && !t.builds && frames_[life.read_in].loop == frames_[life.bound_in].loop;
+        return moves_freely && !t.builds && scopes_[life.read_in].loop == scopes_[life.bound_in].loop;
     }
 
     Module& m_;
     Facts facts_;
-    std::vector<Frame> frames_;
+    std::vector<Scope> scopes_;
     Table<Symbol, Life> lives_;
     Table<Symbol, const Expr*> values_;
     std::size_t effects_ = 0;
