@@ -1,4 +1,4 @@
-// The walk through arguments.
+// The scan through arguments.
 #include "frontend/api/arguments.h"
 
 #include <algorithm>
@@ -17,9 +17,9 @@ namespace {
 
 using runtime::Plausible;
 
-class Walk {
+class ArgumentScan {
   public:
-    explicit Walk(Arguments* found) : found_(*found) {}
+    explicit ArgumentScan(Arguments* found) : found_(*found) {}
 
     /// False: what is at `at` cannot be right, and `found` says why.
     bool value(const WeldType* t, const void* at) {
@@ -189,9 +189,9 @@ Arguments look_at(const Program& program, const void* args) {
             fmt::format("the arguments are not aligned: their address is a multiple of {}", t->align);
         return found;
     }
-    Walk walk(&found);
-    if (!walk.fields(t, static_cast<const char*>(args)))
-        found.wrong = fmt::format("`{}` {}", name_of_argument(program, walk.path()), found.wrong);
+    ArgumentScan scan(&found);
+    if (!scan.fields(t, static_cast<const char*>(args)))
+        found.wrong = fmt::format("`{}` {}", name_of_argument(program, scan.path()), found.wrong);
     return found;
 }
 

@@ -56,7 +56,7 @@ inline std::int32_t check_sparse(Task* task, const WeldCall* call, const Sparse&
 }
 
 /// A frame whose columns have the type `columns`.
-struct Frame {
+struct DataFrame {
     const WeldType* columns;
     const char* data;
 
@@ -69,7 +69,8 @@ struct Frame {
 };
 
 /// Each column has as many cells as the frame has rows; there is a label for each. Status.
-inline std::int32_t check_frame(Task* task, const WeldCall* call, const Frame& frame, const WeldVec& labels) {
+inline std::int32_t check_frame(Task* task, const WeldCall* call, const DataFrame& frame,
+                                const WeldVec& labels) {
     for (std::int64_t i = 0; i < frame.num_columns(); ++i)
         if (frame.column(i).len != frame.rows())
             return fail_call(task, call, "column {} of a frame of {} rows has {} cells", i, frame.rows(),

@@ -82,8 +82,8 @@ void put_sparse(const Sparse& m, const WeldType* cell, Writer& out) {
     });
 }
 
-void put_frame(const Frame& frame, const WeldVec& labels, Writer& out) {
-    put_shape("Frame", frame.rows(), frame.num_columns(), out);
+void put_frame(const DataFrame& frame, const WeldVec& labels, Writer& out) {
+    put_shape("DataFrame", frame.rows(), frame.num_columns(), out);
     out.put('[');
     for (std::int64_t i = 0; i < frame.num_columns(); ++i) {
         if (i) out.put(", ");
@@ -133,7 +133,7 @@ WELD_KERNEL_BODY(weld_kernel_display_csr) {
 }
 
 WELD_KERNEL_BODY(weld_kernel_display_frame) {
-    const Frame frame{call->types[0], &argument<char>(call, 0)};
+    const DataFrame frame{call->types[0], &argument<char>(call, 0)};
     const auto& labels = argument<WeldVec>(call, 1);
     if (check_frame(task, call, frame, labels)) return kFailed;
     return print(task, call, [&](weld::Writer& out) { put_frame(frame, labels, out); });

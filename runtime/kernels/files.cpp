@@ -240,7 +240,7 @@ WELD_KERNEL_BODY(weld_kernel_write_matrix) {
 }
 
 WELD_KERNEL_BODY(weld_kernel_write_frame) {
-    const Frame frame{call->types[0], &argument<char>(call, 0)};
+    const DataFrame frame{call->types[0], &argument<char>(call, 0)};
     const auto& labels = argument<WeldVec>(call, 1);
     if (check_frame(task, call, frame, labels)) return kFailed;
     std::vector<TableColumn> columns;
