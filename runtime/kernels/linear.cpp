@@ -1,6 +1,6 @@
 // Linear algebra on dense matrices, which are {elements by rows, number of rows, number of columns}.
 //
-// The work is cut into blocks whose sizes depend on the shapes alone; each is one call of OpenBLAS on one
+// The work is cut into tiles whose sizes depend on the shapes alone; each is one call of OpenBLAS on one
 // thread, of some ms. So results have the same bits for any number of threads, and a run that is to stop does
 // so soon.
 //
@@ -43,7 +43,7 @@ struct Operand {
     const char* op() const { return transposed ? "T" : "N"; }
 };
 
-/// c = a * b, of n columns each row; c has m rows. `is_symmetric`: only blocks on and below the diagonal are
+/// c = a * b, of n columns each row; c has m rows. `is_symmetric`: only tiles on and below the diagonal are
 /// computed, and then mirrored.
 template <class T>
 class Product {
@@ -56,30 +56,30 @@ class Product {
         if (m_ == 0 || n_ == 0) return kOk;
         if (k_ == 0) return zero(task, loc, c_, m_ * n_);
         list_tiles();
-        // Few blocks of long sums: these are cut, too, and the pieces added up in order.
-        const auto blocks = std::int64_t(tiles_.size());
+        // Few tiles of long sums: these are cut, too, and the pieces added up in order.
+        const auto tiles = std::int64_t(tiles_.size());
         const std::int64_t slices =
-            std::clamp<std::int64_t>(std::min(kMostParts / blocks, k_ / kSlice), 1, kMostParts);
-        std::vector<T*> sums(std::size_t(blocks * (slices - 1)));
+            std::clamp<std::int64_t>(std::min(kMostParts / tiles, k_ / kSlice), 1, kMostParts);
+        std::vector<T*> sums(std::size_t(tiles * (slices - 1)));
         for (std::size_t i = 0; i < sums.size(); ++i) {
             sums[i] = allocate_array<T>(task, kTile * kTile, loc);
             if (!sums[i]) return kFailed;
         }
         const auto part = [&](Task* t, int, std::int64_t number) -> std::int32_t {
-            const Tile& block = tiles_[std::size_t(number / slices)];
+            const Tile& tile = tiles_[std::size_t(number / slices)];
             const std::int64_t slice = number % slices;
-            T* to = slice ? sums[std::size_t(number / slices * (slices - 1) + slice - 1)] : at(block);
-            const std::int64_t stride = slice ? block.columns : n_;
-            return sum(t, loc, block, to, stride, k_ * slice / slices, k_ * (slice + 1) / slices);
+            T* to = slice ? sums[std::size_t(number / slices * (slices - 1) + slice - 1)] : at(tile);
+            const std::int64_t stride = slice ? tile.columns : n_;
+            return sum(t, loc, tile, to, stride, k_ * slice / slices, k_ * (slice + 1) / slices);
         };
-        if (run_parts(task, blocks * slices, true, loc, part)) return kFailed;
+        if (run_parts(task, tiles * slices, true, loc, part)) return kFailed;
         const auto add = [&](Task*, int, std::int64_t b) -> std::int32_t {
             for (std::int64_t s = 0; s < slices - 1; ++s)
                 add_to(tiles_[std::size_t(b)], sums[std::size_t(b * (slices - 1) + s)]);
             if (is_symmetric_) mirror(tiles_[std::size_t(b)]);
             return kOk;
         };
-        if ((slices > 1 || is_symmetric_) && run_parts(task, blocks, true, loc, add)) return kFailed;
+        if ((slices > 1 || is_symmetric_) && run_parts(task, tiles, true, loc, add)) return kFailed;
         for (T* s : sums) release(task, s);
         return kOk;
     }
@@ -88,7 +88,7 @@ class Product {
     struct Tile {
         std::int64_t row, column, rows, columns;
     };
-    static constexpr std::int64_t kTile = 384;     // rows and columns of a block of the result
+    static constexpr std::int64_t kTile = 384;     // rows and columns of a tile of the result
     static constexpr std::int64_t kDepth = 2048;   // terms that one call adds up: 2 * 384 * 384 * 2048 flops
     static constexpr std::int64_t kSlice = 16384;  // terms that are worth a part of their own
     static constexpr std::int64_t kMostParts = 64;
@@ -101,7 +101,7 @@ class Product {
 
     T* at(const Tile& b) const { return c_ + b.row * n_ + b.column; }
 
-    /// The block of c, of the terms from `begin` to `end`.
+    /// The tile of c, of the terms from `begin` to `end`.
     std::int32_t sum(Task* task, std::int32_t loc, const Tile& b, T* to, std::int64_t stride,
                      std::int64_t begin, std::int64_t end) const {
         const int rows = int(b.rows), columns = int(b.columns), lda = int(a_.stride), ldb = int(b_.stride),

@@ -88,7 +88,7 @@ class Narrower {
         if (body.ordered || body.calls || body.size > kMostNodes) return nullptr;
         if (!std::ranges::all_of(loop.data(), [&](const Expr* d) { return may_be_cut(facts_, d); }))
             return nullptr;
-        const std::vector<Counters> parts = pieces_of(loop);
+        const std::vector<Counters> parts = parts_of(loop);
         const Expr* holds = nullptr;
         types_.clear();
         names_.clear();
@@ -101,7 +101,7 @@ class Narrower {
         return if_(m_, holds, narrow_way(loop, parts), loop.node, loop.node->loc);
     }
 
-    std::vector<Counters> pieces_of(For loop) {
+    std::vector<Counters> parts_of(For loop) {
         const Expr* start = loop.builder();
         std::vector<Counters> parts;
         if (start->op == Op::MakeStruct)
