@@ -1,8 +1,6 @@
 // Printing in three steps, each linear in the program and none of them recursive:
 //   1. `Writer` turns nodes into tokens: text, possible line breaks, and groups around them;
-//   2. `measure` finds how wide each group is on one line;
-//   3. `lay_out` writes the tokens; a group that fits into the rest of its line stays on it, all breaks of
-//      one that does not become new lines.
+//   2. and 3. `lay_out` (print_layout.cpp) finds how wide each group is on one line, and writes the tokens.
 //
 // Names: a symbol prints as it was written unless that name is taken; then it is numbered (x, x2, x3). As
 // printed names are unique, what is read back prints the same.
@@ -19,97 +17,9 @@
 
 #include "weldir/ir/build.h"
 #include "weldir/ir/kernels.h"
+#include "weldir/ir/print_layout.h"
 
 namespace weld {
-
-static constexpr int kColumns = 100;
-static constexpr int kMaxIndent = 60;  // deeper programs stay readable, and their text linear in their size
-
-// ---- words and numbers
-
-bool is_reserved(std::string_view word) {
-    static const std::unordered_set<std::string_view> words = [] {
-        std::unordered_set<std::string_view> w = {
-            "let",    "macro",     "type",       "def",       "true",      "false",  "zip",
-            "if",     "for",       "select",     "iterate",   "iter",      "merge",  "result",
-            "nditer", "simditer",  "fringeiter", "rangeiter", "len",       "lookup", "optlookup",
-            "slice",  "keyexists", "sort",       "tovec",     "serialize", "assert", "deserialize",
-            "cudf",   "broadcast", "bits",       "simd",      "vec",       "dict"};
-        for (const OpInfo& op : kOps)
-            if (op.scalar) w.insert(op.text);
-        for (int s = 0; s < kNumScalars; ++s) w.insert(name_of(Scalar(s)));
-#define WELD_BUILDER(name, text, ...) w.insert(text);
-#include "runtime/abi/builders.def"
-        return w;
-    }();
-    return words.count(word) != 0;
-}
-
-template <class T>
-static std::string float_text(T value) {
-    std::string s = fmt::format("{}", value);
-    if (s.find_first_of(".e") == std::string::npos) s += ".0";
-    return s;
-}
-
-static std::string float_literal(Scalar type, std::uint64_t bits) {
-    if (type == Scalar::F32) {
-        const float f = std::bit_cast<float>(std::uint32_t(bits));
-        if (std::isfinite(f)) return float_text(f) + 'f';
-        return fmt::format("bits[f32](0x{:08x}{})", bits, std::signbit(f) ? "u32" : "");
-    }
-    const double d = std::bit_cast<double>(bits);
-    if (std::isfinite(d)) return float_text(d);
-    return fmt::format("bits[f64](0x{:016x}{})", bits, std::signbit(d) ? "u64" : "L");
-}
-
-std::string print_literal(Scalar type, std::uint64_t bits) {
-    switch (type) {
-        case Scalar::Bool: return bits ? "true" : "false";
-        case Scalar::I8: return fmt::format("{}c", int(std::int8_t(bits)));
-        case Scalar::I16: return fmt::format("{}si", int(std::int16_t(bits)));
-        case Scalar::I32: return fmt::format("{}", std::int32_t(bits));
-        case Scalar::I64: return fmt::format("{}L", std::int64_t(bits));
-        case Scalar::F32:
-        case Scalar::F64: return float_literal(type, bits);
-        default: return fmt::format("{}{}", bits, name_of(type));
-    }
-}
-
-/// How many bytes the UTF-8 character at `s` has; 0 if there is none, or one that nobody can see.
-static std::size_t visible_character(std::string_view s) {
-    const auto byte = [&](std::size_t i) { return i < s.size() ? std::uint8_t(s[i]) : 0u; };
-    if (byte(0) < 0x80) return byte(0) >= 0x20 && byte(0) != 0x7f;
-    const std::size_t n = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : byte(0) >= 0xc2 ? 2 : 0;
-    if (n == 0 || byte(0) > 0xf4) return 0;
-    for (std::size_t i = 1; i < n; ++i)
-        if ((byte(i) & 0xc0) != 0x80) return 0;
-    const unsigned second = byte(1);
-    if ((byte(0) == 0xe0 && second < 0xa0) || (byte(0) == 0xed && second >= 0xa0) ||
-        (byte(0) == 0xf0 && second < 0x90) || (byte(0) == 0xf4 && second >= 0x90))
-        return 0;                                    // overlong, surrogate, beyond Unicode
-    if (byte(0) == 0xc2 && second < 0xa0) return 0;  // C1 controls
-    return n;
-}
-
-/// The bytes of a `vec[i8]` literal as a string literal; empty if they would not read well as one.
-static std::string string_literal(std::string_view bytes) {
-    std::string out = "\"";
-    for (std::size_t i = 0; i < bytes.size();) {
-        const char c = bytes[i];
-        constexpr std::string_view special{"\n\t\r\0\\\"", 6};
-        if (const std::size_t at = special.find(c); at != std::string_view::npos) {
-            (out += '\\') += "ntr0\\\""[at];
-            ++i;
-            continue;
-        }
-        const std::size_t n = visible_character(bytes.substr(i));
-        if (n == 0) return {};
-        out += bytes.substr(i, n);
-        i += n;
-    }
-    return out + '"';
-}
 
 static std::string string_literal(MakeVec v) {
     std::string bytes;
@@ -117,7 +27,7 @@ static std::string string_literal(MakeVec v) {
         if (e->op != Op::Literal || !e->annotations.empty()) return {};
         bytes += char(e->attr.bits);
     }
-    return string_literal(bytes);
+    return print_string(bytes);
 }
 
 // ---- names
@@ -167,26 +77,6 @@ class Names {
 
 // ---- tokens
 
-enum class Kind : std::uint8_t {
-    Text,
-    Open,  // a group: on one line if it fits, else all its breaks are new lines
-    Close,
-    Indent,  // lines that begin from here on are indented by `width` more
-    Dedent,
-    Space,  // a break that is a space if its group stays on one line
-    Empty,  // a break that is nothing
-    Fill,   // a space, or a new line only if what follows up to the next Fill does not fit
-    Line,   // always a new line
-    Node,   // (work list of the Writer only)
-};
-
-struct Token {
-    Kind kind;
-    std::int8_t indent = 0;
-    std::uint32_t begin = 0, size = 0;  // Text: place in the buffer
-    std::int64_t width = 0;             // Open, Fill: columns on one line
-};
-
 // How tightly an expression must hold together where it stands; see `strength`.
 constexpr int kBody = -1;  // of a function: `let` may stand here as it is
 constexpr int kArgument = 0;
@@ -234,7 +124,7 @@ class Writer {
         while (!work.empty()) {
             const Item item = work.back();
             work.pop_back();
-            if (item.token.kind != Kind::Node) {
+            if (item.token.kind != TokenKind::Node) {
                 tokens.push_back(item.token);
                 continue;
             }
@@ -244,15 +134,15 @@ class Writer {
         }
     }
 
-    void mark(Kind kind, int indent = 0) { said_.push_back({{kind, std::int8_t(indent)}}); }
-    void open() { mark(Kind::Open); }
-    void close() { mark(Kind::Close); }
-    void line() { mark(Kind::Line); }
-    void indent(int by) { mark(Kind::Indent, by); }
-    void dedent(int by) { mark(Kind::Dedent, by); }
-    void node(const Expr* e, int level) { said_.push_back({{Kind::Node}, e, level}); }
+    void mark(TokenKind kind, int indent = 0) { said_.push_back({{kind, std::int8_t(indent)}}); }
+    void open() { mark(TokenKind::Open); }
+    void close() { mark(TokenKind::Close); }
+    void line() { mark(TokenKind::Line); }
+    void indent(int by) { mark(TokenKind::Indent, by); }
+    void dedent(int by) { mark(TokenKind::Dedent, by); }
+    void node(const Expr* e, int level) { said_.push_back({{TokenKind::Node}, e, level}); }
     void text(std::string_view s) {
-        said_.push_back({{Kind::Text, 0, std::uint32_t(buffer.size()), std::uint32_t(s.size())}});
+        said_.push_back({{TokenKind::Text, 0, std::uint32_t(buffer.size()), std::uint32_t(s.size())}});
         buffer += s;
     }
     void type(const Type* t) {
@@ -262,7 +152,7 @@ class Writer {
             at->second = {std::uint32_t(buffer.size()), std::uint32_t(s.size())};
             buffer += s;
         }
-        said_.push_back({{Kind::Text, 0, at->second.first, at->second.second}});
+        said_.push_back({{TokenKind::Text, 0, at->second.first, at->second.second}});
     }
 
     // -- functions
@@ -280,7 +170,7 @@ class Writer {
     void body(const Expr* e) {
         open();
         indent(2);
-        mark(Kind::Space);
+        mark(TokenKind::Space);
         node(e, kBody);
         dedent(2);
         close();
@@ -392,7 +282,7 @@ class Writer {
             text(" = ");
             node(b.value(i), kArgument);
             text(";");
-            mark(parentheses ? Kind::Space : Kind::Line);
+            mark(parentheses ? TokenKind::Space : TokenKind::Line);
         }
         node(b.result(), kArgument);
         if (parentheses) {
@@ -420,14 +310,14 @@ class Writer {
         text(" ");
         text(row.text);
         indent(4);
-        mark(Kind::Space);
+        mark(TokenKind::Space);
         node(e->arg(1), row.level + 1);
         dedent(4);
         close();
     }
 
     /// `a, b, c` with breaks.
-    void list(std::span<const Expr* const> args, Kind between = Kind::Space) {
+    void list(std::span<const Expr* const> args, Kind between = TokenKind::Space) {
         for (std::size_t i = 0; i < args.size(); ++i) {
             if (i) {
                 text(",");
@@ -452,7 +342,7 @@ class Writer {
         } else if (!plain.empty()) {
             open();
             indent(2);
-            mark(Kind::Empty);
+            mark(TokenKind::Empty);
             list(plain);
             dedent(2);
             close();
@@ -469,7 +359,7 @@ class Writer {
         text(open_text);
         open();
         indent(1);
-        list(elems, Kind::Fill);
+        list(elems, TokenKind::Fill);
         dedent(1);
         close();
         text(close_text);
@@ -503,11 +393,11 @@ class Writer {
         text("for(");
         open();
         indent(2);
-        mark(Kind::Empty);
+        mark(TokenKind::Empty);
         if (f.data().size() == 1) node(f.data()[0], kArgument);
         else call("zip", f.data());
         text(",");
-        mark(Kind::Space);
+        mark(TokenKind::Space);
         node(f.builder(), kArgument);
         dedent(2);
         close();
@@ -566,124 +456,20 @@ class Writer {
     std::unordered_map<const Type*, std::pair<std::uint32_t, std::uint32_t>> types_;
 };
 
-// ---- layout
-
-constexpr std::int64_t kEndless = 1 << 20;
-
-/// Sets the width of each group, and of what follows each Fill, and returns for each token how much text
-/// follows before the next possible break.
-std::vector<std::int64_t> measure(std::vector<Token>& tokens) {
-    struct Group {
-        std::size_t open, fill;
-        std::int64_t start, fill_start;
-    };
-    std::vector<Group> groups;
-    std::int64_t at = 0;
-    constexpr std::size_t none = std::size_t(-1);
-    auto end_fill = [&](Group& g) {
-        if (g.fill != none) tokens[g.fill].width = at - g.fill_start;
-        g.fill = none;
-    };
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-        Token& t = tokens[i];
-        switch (t.kind) {
-            case Kind::Text: at += t.size; break;
-            case Kind::Open: groups.push_back({i, none, at, 0}); break;
-            case Kind::Close:
-                end_fill(groups.back());
-                tokens[groups.back().open].width = at - groups.back().start;
-                groups.pop_back();
-                break;
-            case Kind::Space: ++at; break;
-            case Kind::Fill:
-                end_fill(groups.back());
-                groups.back().fill = i;
-                groups.back().fill_start = ++at;
-                break;
-            case Kind::Line: at += kEndless; break;
-            default: break;
-        }
-    }
-    std::vector<std::int64_t> tail(tokens.size() + 1, 0);
-    for (std::size_t i = tokens.size(); i-- > 0;) {
-        const Kind k = tokens[i].kind;
-        const bool is_break = k == Kind::Space || k == Kind::Empty || k == Kind::Fill || k == Kind::Line;
-        tail[i] = is_break ? 0 : tail[i + 1] + (k == Kind::Text ? tokens[i].size : 0);
-    }
-    return tail;
-}
-
-/// For each Open, the index of its Close.
-std::vector<std::size_t> closing(const std::vector<Token>& tokens) {
-    std::vector<std::size_t> at(tokens.size(), 0), open;
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-        if (tokens[i].kind == Kind::Open) open.push_back(i);
-        if (tokens[i].kind != Kind::Close) continue;
-        at[open.back()] = i;
-        open.pop_back();
-    }
-    return at;
-}
-
-std::string lay_out(Writer& writer) {
-    std::vector<Token>& tokens = writer.tokens;
-    const std::vector<std::int64_t> tail = measure(tokens);
-    const std::vector<std::size_t> close = closing(tokens);
-    std::string out;
-    std::vector<bool> broken = {true};
-    std::int64_t column = 0;
-    int indent = 0;
-    auto new_line = [&] {
-        while (!out.empty() && out.back() == ' ') out.pop_back();
-        out += '\n';
-        column = std::min(indent, kMaxIndent);
-        out.append(std::size_t(column), ' ');
-    };
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-        const Token& t = tokens[i];
-        switch (t.kind) {
-            case Kind::Text:
-                out.append(writer.buffer, t.begin, t.size);
-                column += t.size;
-                break;
-            case Kind::Open:
-                broken.push_back(broken.back() && column + t.width + tail[close[i]] > kColumns);
-                break;
-            case Kind::Close: broken.pop_back(); break;
-            case Kind::Indent: indent += t.indent; break;
-            case Kind::Dedent: indent -= t.indent; break;
-            case Kind::Line: new_line(); break;
-            case Kind::Node: break;
-            case Kind::Space:
-            case Kind::Empty:
-            case Kind::Fill: {
-                const bool fits = t.kind == Kind::Fill && column + 1 + t.width <= kColumns;
-                if (broken.back() && !fits) {
-                    new_line();
-                } else if (t.kind != Kind::Empty) {
-                    out += ' ';
-                    ++column;
-                }
-            }
-        }
-    }
-    return out;
-}
-
 }  // namespace
 
 std::string print(const Module& m) {
     Names names;
     Writer writer(names);
     writer.module(m);
-    return lay_out(writer);
+    return lay_out(writer.tokens, writer.buffer);
 }
 
 std::string print(const Expr* e) {
     Names names;
     Writer writer(names);
     writer.expression(e);
-    return lay_out(writer);
+    return lay_out(writer.tokens, writer.buffer);
 }
 
 }  // namespace weld
