@@ -1,4 +1,4 @@
-// The module under construction, the dispatch over kinds of nodes, and the words that the families share.
+// The dispatch over kinds of nodes, and the words that the families share.
 #include "codegen/emit.h"
 
 #include "codegen/builders/code.h"
@@ -11,174 +11,6 @@
 #include <llvm/IR/MDBuilder.h>
 
 namespace weld::codegen {
-
-// ---- Unit ----------------------------------------------------------------------------------------------
-
-Unit::Unit(const Module& m, const Constants& constants, const CodeOptions& options, llvm::Module& out,
-           Unit* loops)
-    : m(m),
-      constants(constants),
-      options(options),
-      target(target_of(options.cpu)),
-      out(out),
-      ctx(out.getContext()),
-      i1(llvm::Type::getInt1Ty(ctx)),
-      i8(llvm::Type::getInt8Ty(ctx)),
-      i32(llvm::Type::getInt32Ty(ctx)),
-      i64(llvm::Type::getInt64Ty(ctx)),
-      ptr(llvm::PointerType::getUnqual(ctx)),
-      loops(loops ? *loops : *this) {
-    this->loops.once = this;
-}
-
-llvm::Type* Unit::lower(Scalar s) const {
-    switch (s) {
-        case Scalar::Bool: return i1;
-        case Scalar::F32: return llvm::Type::getFloatTy(ctx);
-        case Scalar::F64: return llvm::Type::getDoubleTy(ctx);
-        default: return llvm::IntegerType::get(ctx, 8 * unsigned(size_of(s)));
-    }
-}
-
-llvm::Type* Unit::memory(Scalar s) const { return s == Scalar::Bool ? i8 : lower(s); }
-
-const Type* kept_merges(const Type* t) {
-    return t->is_builder() && info(t).keeps_merges ? t->takes : nullptr;
-}
-
-static int kind_of(const Type* t) {
-    switch (t->kind) {
-        case TypeKind::Scalar: return int(t->scalar);
-        case TypeKind::Simd: return kWeldSimd;
-        case TypeKind::Vec: return kWeldVec;
-        case TypeKind::Dict: return kWeldDict;
-        case TypeKind::Struct: return kWeldStruct;
-        case TypeKind::Builder: return kWeldFirstBuilder + int(t->builder);
-        case TypeKind::Function: break;
-    }
-    return -1;
-}
-
-llvm::Constant* Unit::global(llvm::Constant* init) {
-    return new llvm::GlobalVariable(out, init->getType(), true, llvm::GlobalValue::PrivateLinkage, init);
-}
-
-/// An array of pointers; null if there are none.
-llvm::Constant* Unit::array_of(llvm::ArrayRef<llvm::Constant*> pointers) {
-    if (pointers.empty()) return llvm::ConstantPointerNull::get(ptr);
-    return global(llvm::ConstantArray::get(llvm::ArrayType::get(ptr, pointers.size()), pointers));
-}
-
-llvm::Constant* Unit::describe(const Type* t) {
-    if (auto at = types_.find(t); at != types_.end()) return at->second;
-    static_assert(sizeof(WeldType) == 40 && offsetof(WeldType, num_args) == 4 &&
-                  offsetof(WeldType, args) == 24 && offsetof(WeldType, offsets) == 32);
-    auto* shape = llvm::StructType::get(ctx, {i8, i8, i8, i8, i32, i64, i64, ptr, ptr});
-    std::vector<llvm::Constant*> args;
-    if (t->is_simd()) args.push_back(describe(m.types.scalar(t->scalar)));
-    if (const Type* kept = kept_merges(t)) args.push_back(describe(kept));
-    else
-        for (const Type* a : t->args) args.push_back(describe(a));
-    llvm::Constant* arg_array = array_of(args);
-    llvm::Constant* offsets = llvm::ConstantPointerNull::get(ptr);
-    if (t->is_struct()) {
-        std::vector<std::uint64_t> at;
-        for (std::int64_t o : offsets_of(t->args)) at.push_back(std::uint64_t(o));
-        if (!at.empty()) offsets = global(llvm::ConstantDataArray::get(ctx, at));
-    }
-    auto byte = [&](int v) { return llvm::ConstantInt::get(i8, std::uint64_t(v)); };
-    llvm::Constant* fields[] = {byte(kind_of(t)),
-                                byte(int(t->op)),
-                                byte(t->holds_pointer),
-                                byte(is_plain(t)),
-                                llvm::ConstantInt::get(i32, args.size()),
-                                llvm::ConstantInt::get(i64, std::uint64_t(size_of(t))),
-                                llvm::ConstantInt::get(i64, std::uint64_t(align_of(t))),
-                                arg_array,
-                                offsets};
-    return types_[t] = global(llvm::ConstantStruct::get(shape, fields));
-}
-
-llvm::Constant* Unit::describe_all(std::span<const Type* const> types) {
-    std::vector<llvm::Constant*> all;
-    for (const Type* t : types) all.push_back(describe(t));
-    return array_of(all);
-}
-
-llvm::FunctionCallee Unit::external(const std::string& name, llvm::FunctionType* type) {
-    return out.getOrInsertFunction(name, type);
-}
-
-/// The LLVM type of an entry from its letters in entry.def.
-static llvm::Type* letter(Unit& u, char c) {
-    switch (c) {
-        case 'i': return u.i32;
-        case 'l': return u.i64;
-        case 'p': return u.ptr;
-        default: return llvm::Type::getVoidTy(u.ctx);
-    }
-}
-
-llvm::FunctionCallee Unit::entry(llvm::StringRef name) {
-    struct Row {
-        const char *name, *result, *params;
-    };
-    static constexpr Row rows[] = {
-#define WELD_ENTRY(name, result, params) {#name, #result, #params},
-#include "runtime/abi/entry.def"
-    };
-    for (const Row& row : rows) {
-        if (name != row.name) continue;
-        std::vector<llvm::Type*> params;
-        for (const char* p = row.params; *p; ++p) params.push_back(letter(*this, *p));
-        auto callee = external(row.name, llvm::FunctionType::get(letter(*this, *row.result), params, false));
-        auto* f = llvm::cast<llvm::Function>(callee.getCallee());
-        f->setDoesNotThrow();
-        if (name.starts_with("weld_rt_fail")) f->addFnAttr(llvm::Attribute::Cold);
-        return callee;
-    }
-    llvm_unreachable("no such runtime entry");
-}
-
-llvm::Function* Unit::function(const std::string& name, llvm::ArrayRef<llvm::Type*> params) {
-    return function(name, llvm::FunctionType::get(i32, params, false));
-}
-
-llvm::Function* Unit::function(const std::string& name, llvm::FunctionType* type) {
-    auto* f = llvm::Function::Create(type, llvm::Function::ExternalLinkage, new_name(name), out);
-    f->setVisibility(llvm::GlobalValue::HiddenVisibility);
-    f->setDoesNotThrow();
-    return f;
-}
-
-std::string Unit::new_name(const std::string& begin) { return begin + std::to_string(loops.next_name_++); }
-
-llvm::Function* Unit::seen(llvm::Function* f) {
-    if (f->getParent() == &out) return f;
-    auto* here =
-        llvm::cast<llvm::Function>(out.getOrInsertFunction(f->getName(), f->getFunctionType()).getCallee());
-    here->copyAttributesFrom(f);
-    return here;
-}
-
-// The parameters are (task, arguments*, result*): `arguments` is one C struct of the parameters.
-void Unit::emit_program() {
-    const Lambda main = m.main->as<Lambda>();
-    Unit& home = is_quick(main.body()) ? *this : loops;
-    auto* f = llvm::Function::Create(llvm::FunctionType::get(i32, {ptr, ptr, ptr}, false),
-                                     llvm::Function::ExternalLinkage, std::string(kMainFunction), home.out);
-    f->setDoesNotThrow();
-    Emitter e(home, f, f->getArg(0));
-    std::vector<const Type*> types;
-    for (const Symbol* p : main.params()) types.push_back(p->type);
-    const auto offsets = offsets_of(types);
-    for (std::size_t i = 0; i < types.size(); ++i)
-        e.names[main.param(i)] = e.load(types[i], e.address(f->getArg(1), offsets[i]));
-    const Leaves result = e.emit(main.body());
-    e.store(main.body()->type, result, f->getArg(2));
-    e.ir.CreateRet(e.c32(0));
-    loops.emit_functions();
-}
 
 // ---- Emitter: dispatch ---------------------------------------------------------------------------------
 
@@ -260,6 +92,10 @@ Leaves Emitter::emit_assert(Assert a) {
         });
     }
     return {ir.getTrue()};
+}
+
+const Type* kept_merges(const Type* t) {
+    return t->is_builder() && info(t).keeps_merges ? t->takes : nullptr;
 }
 
 // ---- leaves and memory ---------------------------------------------------------------------------------
