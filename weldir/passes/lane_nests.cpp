@@ -1,0 +1,276 @@
+// Bodies on lanes that hold loops: rows as vectors of lanes, mergers of lanes, and `iterate`s whose lanes end
+// apart.
+#include <algorithm>
+#include <string>
+
+#include "weldir/ir/builder.h"
+#include "weldir/passes/lane_body.h"
+#include "weldir/passes/lengths.h"
+
+namespace weld {
+
+// Where at most an eighth of the lanes is left for some rounds, a round of all costs more than what it
+// brings.
+constexpr std::uint32_t kFew = 8;
+constexpr std::string_view kPatience = "8";
+
+// ---- what depends on the element
+
+bool LaneBody::mark_loop(For f) {
+    std::vector<bool> data;
+    for (const Expr* d : f.data()) data.push_back(mark(d));
+    mark_fields(f.elem_param(), data);
+    const bool builder = mark(f.builder());
+    if (builder) varying_.insert(f.builder_param());
+    const bool body = mark(f.body().body());
+    return body || builder || std::find(data.begin(), data.end(), true) != data.end();
+}
+
+/// A field varies if it begins or goes on with what varies.
+bool LaneBody::mark_iterate(Iterate it) {
+    const bool begins = mark(it.init());
+    const Step& step = step_of(it);
+    if (step.fields.empty()) return begins | mark_args(it.body().node);
+    std::vector<bool> fields;
+    for (std::size_t i = 0; i < step.fields.size(); ++i)
+        fields.push_back(it.init()->op == Op::MakeStruct ? varies(it.init()->arg(i)) : begins);
+    bool any = false;
+    for (bool changed = true; changed && ok_;) {
+        mark_fields(it.body().param(0), fields);
+        any = mark(it.body().body());
+        changed = false;
+        for (std::size_t i = 0; i < fields.size(); ++i) {
+            const bool goes_on = mark(step.fields[i]);
+            changed |= goes_on && !fields[i];
+            fields[i] = fields[i] || goes_on;
+        }
+        if (mark(step.again) && std::ranges::find(fields, false) != fields.end()) {
+            fields.assign(fields.size(), true);  // they end with different rounds
+            changed = true;
+        }
+    }
+    return any || std::find(fields.begin(), fields.end(), true) != fields.end();
+}
+
+/// Field `i` of `e`, of a selection between structs without what is equal on both sides.
+const Expr* LaneBody::part(const Expr* e, std::size_t i) {
+    if (e->op == Op::MakeStruct) return e->arg(i);
+    if (e->op == Op::Select) {
+        const Expr *a = part(e->arg(1), i), *b = part(e->arg(2), i);
+        return same(a, b) ? a : select(m_, e->arg(0), a, b, e->loc);
+    }
+    return get_field(m_, e, i, e->loc);
+}
+
+const LaneBody::Step& LaneBody::step_of(Iterate it) {
+    const auto [at, is_new] = steps_.try_emplace(it.node);
+    Step& step = at->second;
+    const Expr* end = it.body().body();
+    if (const Block b = end->as<Block>()) end = b.result();
+    if (!is_new || end->op != Op::MakeStruct || !it.node->type->is_struct()) return step;
+    step.again = end->arg(1);
+    for (std::size_t i = 0; i < it.node->type->args.size(); ++i) step.fields.push_back(part(end->arg(0), i));
+    return step;
+}
+
+// ---- what nests hold
+
+void LaneBody::scan_nested(const Expr* e, bool certain) {
+    if (e->op == Op::Iterate) return scan_iterate(e->as<Iterate>(), certain);
+    if (e->op == Op::Lookup) {
+        ok_ &= e->type->is_scalar() && !varies(e->arg(1)) && (certain || !facts_.traits(e).fails);
+        count_width(e->type);
+        scan_row(e->arg(0), certain);
+        return scan(e->arg(1), certain);
+    }
+    const For f = e->arg(0)->as<For>();
+    ok_ &= bool(f) && e->type->is_scalar();
+    if (ok_) scan_loop(f, certain);
+}
+
+/// A vector of lanes: the element, a field of it, or a slice.
+void LaneBody::scan_row(const Expr* e, bool certain) {
+    ok_ &= is_row(e->type);
+    if (e->op != Op::Slice) {
+        ok_ &= is_path(e);
+        return;
+    }
+    ok_ &= certain && !varies(e->arg(1)) && !varies(e->arg(2));
+    scan_row(e->arg(0), certain);
+    scan(e->arg(1), certain);
+    scan(e->arg(2), certain);
+}
+
+void LaneBody::scan_datum(const Expr* datum, bool certain) {
+    if (!varies(datum)) return scan(datum, certain);
+    const Iter it = datum->as<Iter>();
+    if (!it) return count_width(datum->type->elem()), scan_row(datum, certain);
+    ok_ &= it.shape().kind == IterKind::Scalar && !it.shape().nd && !it.shape().range;
+    ok_ &= certain || !facts_.traits(datum).fails;
+    for (const Expr* bound : datum->args().subspan(1)) {
+        ok_ &= !varies(bound);
+        scan(bound, certain);
+    }
+    if (ok_) scan_datum(it.data(), certain);
+}
+
+void LaneBody::scan_loop(For f, bool certain) {
+    const NewBuilder made = f.builder()->as<NewBuilder>();
+    ok_ &= bool(made) && made.kind() == BuilderKind::Merger && made.node->type->elem()->is_scalar();
+    ok_ &= certain || facts_.lengths_agree(f.data());
+    ok_ &= !f.node->says(AttrKey::Vectorize, false);
+    if (!ok_) return;
+    if (made.arg()) scan(made.arg(), certain);
+    for (const Expr* d : f.data()) scan_datum(d, certain);
+    deepest_ = std::max(deepest_, ++depth_);
+    scan(f.body().body(), certain);
+    --depth_;
+}
+
+/// Lanes may take different numbers of rounds. Those that have ended go on in vain, and must not fail; all of
+/// their state is lanes, which vectors cannot be.
+void LaneBody::scan_iterate(Iterate it, bool certain) {
+    const Step& step = step_of(it);
+    ok_ &= certain && !step.fields.empty();
+    if (!ok_) return;
+    const bool apart = varies(step.again);
+    const Type* state = it.node->type;
+    ok_ &= !(apart && (state->holds_builder || state->holds_pointer));
+    if (!ok_) return;
+    iterates_ = true;
+    scan(it.init(), certain);
+    certain = !apart;
+    deepest_ = std::max(deepest_, ++depth_);
+    if (const Block b = it.body().body()->as<Block>())
+        for (const Expr* v : b.values()) scan(v, certain);
+    scan(step.again, certain);
+    for (const Expr* field : step.fields) {
+        scan(field, certain);
+        if (varies(field)) count_width(field->type);
+    }
+    --depth_;
+}
+
+// ---- nests
+
+const Expr* LaneBody::nested_loop(For f, Lets& lets) {
+    std::vector<const Expr*> data;
+    std::vector<const Type*> elems;
+    for (const Expr* d : f.data()) {
+        data.push_back(value(d, lets));
+        elems.push_back(data.back()->type->elem());
+    }
+    const NewBuilder made = f.builder()->as<NewBuilder>();
+    const Type* value_type[] = {m_.types.simd(made.node->type->elem()->scalar, lanes_)};
+    const Type* type = m_.types.builder(BuilderKind::Merger, value_type, made.node->type->op);
+    const Expr* begin = new_builder(m_, type, made.arg() ? wide(made.arg(), lets) : nullptr, made.node->loc);
+
+    const Symbol* b = m_.symbol(f.builder_param()->name, type);
+    const Symbol* i = m_.symbol(f.index_param()->name, f.index_param()->type);
+    const Symbol* x =
+        m_.symbol(f.elem_param()->name, elems.size() == 1 ? elems[0] : m_.types.structure(elems));
+    builders_[f.builder_param()] = {0, {}};
+    values_[f.index_param()] = var(m_, i);
+    values_[f.elem_param()] = var(m_, x);
+    Lets inside;
+    Merges merges(1);
+    const Builders held = run(f.body().body(), nullptr, inside, merges);
+    const Expr* body = block(m_, inside, merged(held, var(m_, b), merges), f.body().body()->loc);
+    const Expr* loop =
+        weld::loop(m_, data, begin, lambda(m_, {b, i, x}, body, f.body().node->loc), f.node->loc);
+    return with_annotations(m_, loop, f.node->annotations);
+}
+
+const Expr* LaneBody::nested_iterate(Iterate it, Lets& lets) {
+    const Step& step = step_of(it);
+    const std::vector<bool>& varying = varying_fields_[it.body().param(0)];
+    const auto state = [&](const std::vector<const Expr*>& fields, Lets& into) {
+        std::vector<const Expr*> all;
+        for (std::size_t k = 0; k < fields.size(); ++k)
+            all.push_back(varying[k] ? wide(fields[k], into) : value(fields[k], into));
+        return make_struct(m_, all);
+    };
+    std::vector<const Expr*> begins;
+    for (std::size_t k = 0; k < step.fields.size(); ++k) {
+        begins.push_back(part(it.init(), k));
+        mark(begins.back());
+    }
+    const bool apart = varies(step.again);
+    std::vector<const Symbol*> carried;
+    const bool may_part = apart && carry(it, &carried);
+    const Expr* init = with_fields(state(begins, lets), carried.size(),
+                                   [&](std::size_t k) { return wide(var(m_, carried[k]), lets); });
+    const Symbol* s = m_.symbol(it.body().param(0)->name, init->type);
+    values_[it.body().param(0)] = var(m_, s);
+    Lets inside;
+    if (const Block b = it.body().body()->as<Block>())
+        for (std::size_t k = 0; k < b.size(); ++k) bind(b, k, inside);
+    const auto stays = [&](std::size_t k) { return get_field(m_, var(m_, s), begins.size() + k); };
+    const Expr* next = with_fields(state(step.fields, inside), carried.size(), stays);
+    const Expr* again = apart ? wide(step.again, inside) : value(step.again, inside);
+    const Expr* body =
+        lambda(m_, {s}, block(m_, inside, make_struct(m_, {next, again})), it.body().node->loc);
+    if (!apart) return named(iterate(m_, init, body, it.node->loc), lets);
+    const Expr* one = may_part ? one_lane(it, carried) : nullptr;
+    const Expr* rounds = iterate(m_, init, body, it.node->loc, one);
+    if (one) {
+        rounds = annotate(m_, rounds, AttrKey::Few, std::to_string(std::max(1u, lanes_ / kFew)));
+        rounds = annotate(m_, rounds, AttrKey::Patience, kPatience);
+    }
+    const Expr* last = named(rounds, lets);
+    if (carried.empty()) return last;
+    std::vector<const Expr*> fields;
+    for (std::size_t k = 0; k < begins.size(); ++k) fields.push_back(get_field(m_, last, k));
+    return make_struct(m_, fields);
+}
+
+const Expr* LaneBody::with_fields(const Expr* e, std::size_t more,
+                                  const std::function<const Expr*(std::size_t)>& field_of) {
+    std::vector<const Expr*> fields(e->args().begin(), e->args().end());
+    for (std::size_t k = 0; k < more; ++k) fields.push_back(field_of(k));
+    return more ? make_struct(m_, fields) : e;
+}
+
+/// What the body of an `iterate` reads that varies from lane to lane, but its state; no if vectors are among
+/// it.
+bool LaneBody::carry(Iterate it, std::vector<const Symbol*>* all) const {
+    for (const Symbol* s : free_symbols(it.body().node)) {
+        if (!varying_.contains(s)) continue;
+        if (s->type->holds_pointer) return all->clear(), false;
+        all->push_back(s);
+    }
+    return true;
+}
+
+/// The function of `it` for one lane of a state that carries what it reads of lanes around it.
+const Expr* LaneBody::one_lane(Iterate it, const std::vector<const Symbol*>& carried) {
+    const Step& step = step_of(it);
+    const Type* own = it.node->type;
+    std::vector<const Type*> types(own->args.begin(), own->args.end());
+    for (const Symbol* s : carried) types.push_back(s->type);
+    const Symbol* state = m_.symbol(it.body().param(0)->name, m_.types.structure(types));
+    const auto field_at = [&](std::size_t k) { return get_field(m_, var(m_, state), k); };
+
+    SymbolMap names;
+    for (const Symbol* s : free_symbols(it.body().node))
+        if (const auto at = values_.find(s); at != values_.end()) names[s] = at->second;
+    std::vector<const Expr*> now;
+    for (std::size_t k = 0; k < own->args.size(); ++k) now.push_back(field_at(k));
+    names[it.body().param(0)] = make_struct(m_, now);
+    for (std::size_t k = 0; k < carried.size(); ++k) names[carried[k]] = field_at(own->args.size() + k);
+
+    std::vector<const Expr*> next = step.fields;
+    for (const Symbol* s : carried) next.push_back(var(m_, s));
+    const Expr* end = make_struct(m_, {make_struct(m_, next), step.again});
+    Lets lets;
+    if (const Block b = it.body().body()->as<Block>())
+        for (std::size_t k = 0; k < b.size(); ++k) lets.emplace_back(b.symbol(k), b.value(k));
+    const Expr* body = substitute(m_, block(m_, lets, end), names);
+    body = rewrite(m_, body, [](const Expr* e) -> const Expr* {
+        const bool is_known = e->op == Op::GetField && e->arg(0)->op == Op::MakeStruct;
+        return is_known ? e->arg(0)->arg(e->attr.index) : nullptr;
+    });
+    return lambda(m_, {state}, fresh(m_, body), it.body().node->loc);
+}
+
+}  // namespace weld
