@@ -1,0 +1,120 @@
+// The rules of annotations: what stands on which node, and what has to be so that code generation may obey.
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "weldir/ir/builder.h"
+#include "weldir/ir/demands.h"
+#include "weldir/ir/loop_forms.h"
+#include "weldir/ir/merges.h"
+#include "weldir/ir/walk.h"
+
+namespace weld {
+
+/// `e` can ask whether any lane needs its second argument.
+static bool asks_before(const Expr* e) {
+    if (e->op == Op::Merge) return e->num_args > 2 && !e->type->holds_simd;
+    return (e->op == Op::BitAnd || e->op == Op::BitOr) && e->type->is_simd() &&
+           e->type->scalar == Scalar::Bool;
+}
+
+void annotations(Demands& d, const Expr* e) {
+    for (std::size_t i = 1; i < e->annotations.size(); ++i)
+        d.that(e->annotations[i - 1].key < e->annotations[i].key, "annotations out of order");
+    for (const Annotation& a : e->annotations) {
+        const auto on_loop = [&](std::int64_t least, std::int64_t most) {
+            d.that(e->op == Op::For && a.number >= least && a.number <= most,
+                   "`@({}:…)` is a number from {} to {} of a loop", name_of(a.key), least, most);
+        };
+        switch (a.key) {
+            case AttrKey::Accumulators:
+                on_loop(1, 16);
+                d.that((a.number & (a.number - 1)) == 0, "accumulators are a power of two");
+                break;
+            case AttrKey::Spread:
+                d.that(e->op == Op::For && e->annotation(AttrKey::Accumulators) && e->type->is_builder() &&
+                           info(e->type).indexed && a.number > 0,
+                       "what is spread is a vecmerger with accumulators");
+                break;
+            case AttrKey::Cost:
+                d.that((e->op == Op::For || e->op == Op::Sort) && a.number > 0,
+                       "loops and sorts have a cost");
+                break;
+            case AttrKey::Short: on_loop(0, std::numeric_limits<std::int64_t>::max()); break;
+            case AttrKey::Optimize:
+                d.that(e->op == Op::For && a.text == "false", "a loop may be left as it is");
+                break;
+            case AttrKey::Segment:
+                d.that(a.text == "quick" || a.text == "optimized", "a segment is `quick` or `optimized`");
+                break;
+            case AttrKey::Appends:
+                d.that(e->op == Op::For && std::ranges::equal(a.numbers, appends_per_iteration(e->as<For>())),
+                       "each round appends so often as the loop says");
+                break;
+            case AttrKey::Branch:
+                d.that(asks_before(e) && is_movable(e->arg(1)),
+                       "what a branch may leave out is of lanes, and can be left out");
+                break;
+            case AttrKey::Always: {
+                const Merge append = e->op == Op::If ? conditional_append(e->as<If>()) : Merge();
+                d.that(append && is_movable(append.value()),
+                       "what is written in any case is appended on one side of an `if`, and cannot fail");
+                break;
+            }
+            case AttrKey::Listed:
+                d.that(e->op == Op::Result && info(e->arg(0)->type).probes, "dictionaries are listed");
+                break;
+            case AttrKey::Apart:
+                d.that(e->annotation(AttrKey::Accumulators), "what is read apart has accumulators");
+                break;
+            case AttrKey::Room:
+                d.that(e->op == Op::NewBuilder && e->num_args == 1 && info(e->type).lists_merges,
+                       "an appender with an argument makes room at once");
+                break;
+            case AttrKey::Tail:
+                d.that(e->op == Op::For && a.text == "masked" && masked_loop(e->as<For>()),
+                       "a loop finishes one over lanes of the same data, all of which merges or none");
+                break;
+            case AttrKey::Tile:
+                on_loop(1, 1 << 16);
+                d.that(e->op == Op::For && tiled_loop(e->as<For>()),
+                       "a loop goes on by tiles if it appends as often as its last loop has rounds");
+                break;
+            case AttrKey::Few: {
+                const Iterate it = e->as<Iterate>();
+                d.that(it && it.one_lane() && a.number >= 1 && a.number <= it.lanes() &&
+                           e->annotation(AttrKey::Patience),
+                       "few of the lanes of an `iterate` go on one by one, after some patience");
+                break;
+            }
+            case AttrKey::Patience:
+                d.that(e->annotation(AttrKey::Few) && a.number >= 1, "patience is with few lanes");
+                break;
+            case AttrKey::Far:
+                d.that(e->annotation(AttrKey::Prefetch) && e->op != Op::For && a.number >= 0,
+                       "what is far is asked for early, by a key");
+                break;
+            case AttrKey::Groups: on_loop(1, 64); break;
+            case AttrKey::Selection: {
+                on_loop(64, 1 << 16);
+                const std::optional<Filter> filter =
+                    e->op == Op::For ? filter_of(e->as<For>()) : std::nullopt;
+                d.that(
+                    filter && is_known_early(*filter) && !e->annotation(AttrKey::Accumulators),
+                    "rounds are selected by a condition that cannot fail, without which the builder stays");
+                break;
+            }
+            case AttrKey::Stream: on_loop(1, 1 << 20); break;
+            case AttrKey::Prefetch:
+                d.that(e->op == Op::For || e->op == Op::Merge || e->op == Op::Lookup ||
+                           e->op == Op::OptLookup || e->op == Op::KeyExists,
+                       "a loop, a merge or a look-up asks for memory early");
+                d.that(e->op == Op::For || e->annotation(AttrKey::Far),
+                       "what is asked for early by a key says from which size on");
+                break;
+            default: break;
+        }
+    }
+}
+
+}  // namespace weld
