@@ -3,6 +3,7 @@
 
 #include "codegen/builders/code.h"
 #include "codegen/emit.h"
+#include "codegen/segments.h"
 #include "weldir/ir/builder.h"
 
 namespace weld::codegen {

@@ -317,7 +317,7 @@ class Writer {
     }
 
     /// `a, b, c` with breaks.
-    void list(std::span<const Expr* const> args, Kind between = TokenKind::Space) {
+    void list(std::span<const Expr* const> args, TokenKind between = TokenKind::Space) {
         for (std::size_t i = 0; i < args.size(); ++i) {
             if (i) {
                 text(",");
@@ -379,7 +379,7 @@ class Writer {
     void packed(PackedVec v) {
         const Scalar elem = v.node->type->elem()->scalar;
         const auto size = std::size_t(size_of(elem));
-        std::string out = elem == Scalar::I8 ? string_literal(v.bytes()) : "";
+        std::string out = elem == Scalar::I8 ? print_string(v.bytes()) : "";
         if (!out.empty()) return text(out);
         for (std::size_t at = 0; at < v.bytes().size(); at += size) {
             std::uint64_t bits = 0;

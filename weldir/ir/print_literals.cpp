@@ -1,6 +1,7 @@
 // Words, numbers and strings as they are written in programs.
 #include <bit>
 #include <cmath>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
