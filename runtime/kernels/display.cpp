@@ -83,7 +83,7 @@ void put_sparse(const Sparse& m, const WeldType* cell, Writer& out) {
 }
 
 void put_frame(const DataFrame& frame, const WeldVec& labels, Writer& out) {
-    put_shape("DataFrame", frame.rows(), frame.num_columns(), out);
+    put_shape("Frame", frame.rows(), frame.num_columns(), out);
     out.put('[');
     for (std::int64_t i = 0; i < frame.num_columns(); ++i) {
         if (i) out.put(", ");
