@@ -198,7 +198,10 @@ class Choice {
 class Conversion {
   public:
     explicit Conversion(Graph& graph) : graph_(graph) {}
-    void run() { region(graph_.main, {}, {}); }
+    void run() {
+        region(graph_.main, {}, {});
+        for (GraphFunction& f : graph_.functions) region(f.body, {}, {});
+    }
 
   private:
     /// Of region `r`, whose results go on as `results`, as far as there are any, at `loc`.
@@ -225,16 +228,10 @@ class Conversion {
                 return;
             case GraphNode::Loop: return loop(n, 0);
             case GraphNode::Repeat: return loop(n, 3);
-            case GraphNode::Call: {
-                GraphFunction& f = const_cast<GraphFunction&>(*n.function);
-                for (std::size_t i = 0; i < n.args.size(); ++i) as(n.args[i], f.body.params[i], n.loc);
-                if (!walked_.insert(&f).second) return;
-                Conversion inside(graph_);
-                std::swap(inside.walked_, walked_);
-                inside.region(f.body, {}, n.loc);
-                std::swap(inside.walked_, walked_);
+            case GraphNode::Call:
+                for (std::size_t i = 0; i < n.args.size(); ++i)
+                    as(n.args[i], n.function->body.params[i], n.loc);
                 return;
-            }
             default:
                 for (std::size_t i = 0; i < n.args.size(); ++i)
                     if (n.args[i] && n.args[i]->type.is_sparse && use_of(n, i) == SparseUse::None)
@@ -273,7 +270,6 @@ class Conversion {
     std::vector<GraphNode*> nodes_;  ///< of the region that is being walked
     std::unordered_map<const Value*, Value*> dense_;
     std::vector<const Value*> converted_;  ///< in that region
-    std::unordered_set<const GraphFunction*> walked_;
 };
 
 }  // namespace

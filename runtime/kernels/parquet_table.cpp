@@ -1,3 +1,5 @@
+// The runtime's side of Parquet files: cells go from Arrow's columns into tables and back, and what Arrow
+// takes counts for the run.
 #include "runtime/kernels/parquet_table.h"
 
 #include <cmath>
@@ -47,19 +49,9 @@ class FileInput final : public ParquetInput {
     OpenFile file_;
 };
 
-/// Calls f with the C++ type that cells of a file have there: f.template operator()<T>().
-template <class F>
-auto with_kind(WeldKind kind, const F& f) {
-    WeldType type{};
-    type.kind = std::uint8_t(kind);
-    return with_cell(&type, f);
-}
-
 template <class T>
-T cell_of(const ParquetCells& cells, std::int64_t i) {
-    if constexpr (std::is_same_v<T, WeldVec>)
-        return {const_cast<char*>(cells.text(i).data()), std::int64_t(cells.text(i).size())};
-    else if constexpr (std::is_same_v<T, Bool>) return {cells.truth(i)};
+T number_of(const ParquetCells& cells, std::int64_t i) {
+    if constexpr (std::is_same_v<T, Bool>) return {cells.truth(i)};
     else return cells.number<T>(i);
 }
 
@@ -80,21 +72,33 @@ bool convert(From from, T* to) {
     }
 }
 
+/// Memory that Arrow takes, counted by the account of a run.
+class ChargedMemory {
+  public:
+    explicit ChargedMemory(Task* task) : task_(task) {}
+    bool charge(std::int64_t bytes) noexcept {
+        if (bytes <= 0) return task_->account().refund(-bytes), true;
+        if (task_->account().charge(bytes)) return true;
+        why_ = Shortage::Limit;
+        return false;
+    }
+    /// There was none left. Status.
+    std::int32_t fail(std::int32_t loc) const noexcept { return task_->fail_memory(loc, why_); }
+
+  private:
+    Task* task_;
+    Shortage why_ = Shortage::Machine;
+};
+
 /// A file is read into a table.
 class TableSink final : public ParquetSink {
   public:
     TableSink(Task* task, const WeldCall* call, const TableFile& file)
-        : task_(task), call_(call), file_(file) {}
+        : memory(task), task_(task), call_(call), file_(file) {}
 
-    bool over_limit = false;
+    ChargedMemory memory;
 
-    bool charge(std::int64_t bytes) noexcept override { return charge_run(task_, bytes, &over_limit); }
-    static bool charge_run(Task* task, std::int64_t bytes, bool* over_limit) noexcept {
-        if (bytes <= 0) return task->account().refund(-bytes), true;
-        if (task->account().charge(bytes)) return true;
-        *over_limit = true;
-        return false;
-    }
+    bool charge(std::int64_t bytes) noexcept override { return memory.charge(bytes); }
     bool should_stop() noexcept override { return task_->check_stop(call_->loc) != kOk; }
 
     bool begin(std::int64_t rows, std::span<const ParquetColumn> columns) override {
@@ -107,7 +111,7 @@ class TableSink final : public ParquetSink {
     bool put(std::int64_t column, std::int64_t row, const ParquetCells& cells) override {
         const TableColumn& to = columns_[std::size_t(column)];
         return with_cell(to.cell, [&]<class T>() {
-            return with_kind(cells.cell, [&]<class From>() {
+            return with_cell(cells.cell, [&]<class From>() {
                 constexpr bool both = std::is_same_v<T, WeldVec> == std::is_same_v<From, WeldVec>;
                 if constexpr (both) return put_all<T, From>(to, column, row, cells);
                 else
@@ -138,7 +142,7 @@ class TableSink final : public ParquetSink {
                 cell = {text, std::int64_t(from.size())};
                 text += from.size();
             } else if (cells.has(i)) {
-                const From from = cell_of<From>(cells, i);
+                const From from = number_of<From>(cells, i);
                 if (!convert(from, &cell))
                     return fail(fmt::format("row {}, column {}: {} is no {}", row + i + 1, column + 1, from,
                                             value_type(to.cell)));
@@ -196,11 +200,11 @@ class Describing final : public ParquetSink {
 class TableSource final : public ParquetSource {
   public:
     TableSource(Task* task, const std::vector<TableColumn>& columns, Writer& out)
-        : task_(task), columns_(columns), out_(out) {}
+        : memory(task), task_(task), columns_(columns), out_(out) {}
 
-    bool charge(std::int64_t bytes) noexcept override {
-        return TableSink::charge_run(task_, bytes, &over_limit);
-    }
+    ChargedMemory memory;
+
+    bool charge(std::int64_t bytes) noexcept override { return memory.charge(bytes); }
     bool should_stop() noexcept override { return task_->should_stop(); }
     void get(std::int64_t column, std::int64_t row, std::int64_t count, void* to) override {
         const TableColumn& from = columns_[std::size_t(column)];
@@ -213,8 +217,6 @@ class TableSource final : public ParquetSource {
         out_.put(bytes);
         return !out_.failed();
     }
-
-    bool over_limit = false;
 
   private:
     Task* task_;
@@ -246,7 +248,7 @@ std::int32_t read_parquet_table(Task* task, const WeldCall* call, const TableFil
     try {
         wrong = parquet->read(input, sink);
     } catch (const std::bad_alloc&) {
-        return task->fail_memory(call->loc, sink.over_limit ? Shortage::Limit : Shortage::Machine);
+        return sink.memory.fail(call->loc);
     }
     if (task->failed()) return kFailed;
     return wrong.empty() ? kOk : fail_file(task, call, file, wrong);
@@ -265,7 +267,7 @@ std::string write_parquet_table(Task* task, const WeldCall* call, const std::vec
     try {
         return parquet->write(rows, all, source);
     } catch (const std::bad_alloc&) {
-        task->fail_memory(call->loc, source.over_limit ? Shortage::Limit : Shortage::Machine);
+        source.memory.fail(call->loc);
         return "out of memory";
     }
 }

@@ -34,7 +34,7 @@ constexpr std::size_t kFewParts = 8;      // lets or elements that are one funct
 constexpr std::size_t kAroundALoop = 20;  // nodes, for what surrounds the function of a loop
 
 /// Where code stands.
-struct Place {
+struct Surroundings {
     bool quick;     ///< in what is compiled the quick way
     bool repeated;  ///< in a loop, an iterate, or a function that runs often
     bool in_for;    ///< in a loop over elements, perhaps
@@ -74,14 +74,14 @@ class Cutter {
         return straight >= kWorthApart;
     }
 
-    const Expr* cut(const Expr* e, Place at) const {
+    const Expr* cut(const Expr* e, Surroundings at) const {
         switch (e->op) {
             case Op::Block: return cut_block(e->as<Block>(), at);
             case Op::MakeVec: return cut_vector(e, at);
             case Op::For: return cut_loop(e->as<For>(), at);
             case Op::Iterate:
             case Op::Sort: {
-                Place inside = at;
+                Surroundings inside = at;
                 inside.repeated = true;
                 inside.in_for |= e->op == Op::Sort;
                 // A comparator is a function that is optimised.
@@ -107,7 +107,7 @@ class Cutter {
 
     bool is_long(const Expr* e) const { return weight(e, 2 * kSegment) >= 2 * kSegment; }
 
-    bool is_cut(Block b, Place at) const {
+    bool is_cut(Block b, Surroundings at) const {
         if (at.in_rounds()) {
             std::size_t calls = 0;
             for (const Expr* value : b.values())
@@ -118,20 +118,20 @@ class Cutter {
         return (b.size() >= kFewParts && is_long(b.node)) || (at.quick && is_mixed(b.node));
     }
 
-    const Expr* cut_block(Block b, Place at) const {
+    const Expr* cut_block(Block b, Surroundings at) const {
         if (!is_cut(b, at)) return cut_args(b.node, at, at);
         Parts parts(b.values().begin(), b.values().end());
         if (has_rounds_in_place(b.result())) parts.push_back(b.result());
         return with_segments(b.node, parts, at);
     }
 
-    const Expr* cut_vector(const Expr* v, Place at) const {
+    const Expr* cut_vector(const Expr* v, Surroundings at) const {
         if (v->num_args < kFewParts || !at.may_be_cut() || constants_.holds(v) || !is_long(v))
             return cut_args(v, at, at);
         return with_segments(v, {v->args().begin(), v->args().end()}, at);
     }
 
-    const Expr* cut_loop(For loop, Place at) const {
+    const Expr* cut_loop(For loop, Surroundings at) const {
         const bool large = loop.node->says(AttrKey::Optimize, false);
         return cut_args(loop.node, at,
                         {.quick = large,
@@ -140,14 +140,14 @@ class Cutter {
                          .on_lanes = at.on_lanes || is_over_lanes(loop)});
     }
 
-    const Expr* cut_args(const Expr* e, Place at, Place inside) const {
+    const Expr* cut_args(const Expr* e, Surroundings at, Surroundings inside) const {
         return map_args(m_, e, [&](const Expr* a, std::size_t) {
             return a->op == Op::Lambda ? cut_args(a, inside, inside) : cut(a, at);
         });
     }
 
     /// A little of the one kind between parts of the other stays with these.
-    std::vector<bool> quick_parts(const Parts& parts, Place at) const {
+    std::vector<bool> quick_parts(const Parts& parts, Surroundings at) const {
         std::vector<bool> quick;
         for (const Expr* part : parts)
             quick.push_back(at.in_rounds() ? calls_loops(part) : !has_rounds_in_place(part));
@@ -171,13 +171,13 @@ class Cutter {
     }
 
     /// The first of the arguments of `e` are `parts`.
-    const Expr* with_segments(const Expr* e, const Parts& parts, Place at) const {
+    const Expr* with_segments(const Expr* e, const Parts& parts, Surroundings at) const {
         const std::vector<bool> quick = quick_parts(parts, at);
         std::vector<const Expr*> args(e->args().begin(), e->args().end());
         bool begins = true;
         std::size_t n = 0;
         for (std::size_t i = 0; i < args.size(); ++i) {
-            Place inside = at;
+            Surroundings inside = at;
             if (i < parts.size()) inside.quick = quick[i];
             const Expr* now = cut(args[i], inside);
             if (i < parts.size()) {
