@@ -1,8 +1,31 @@
-// `for`: iterators, bodies in place and in functions of their own.
+// `for`: in place, and in functions of their own.
 //
-// A loop is emitted as a function over a part of its range, which the runtime calls (WeldLoop in weld_abi.h).
-// An inner loop is also emitted in place, on the state in registers, for when it has so few iterations that a
-// call costs more than it brings. Which of the two runs depends on the count alone.
+// A loop is emitted as a function over a part of its range (outlined), which the runtime calls once per
+// chunk. A loop that a pass marked with `@(short:n)` is also emitted in place, on the state in registers, for
+// when it has so few iterations that a call costs more than it brings. Which of the two runs depends on the
+// count alone:
+//
+//        make_plan: data evaluated, lengths compared, iterations counted       (loop_plan.cpp)
+//            |
+//            v
+//     count <= short? --- yes ---> in place: reserve, emit_rounds on registers ----------------+
+//            | no                                                                              |
+//            v                                                                                 v
+//     state -> frame                   chunk 0: loop_0(task, captures, piece, 0, 4096)     the state
+//     weld_rt_loop(task, record,  ---> chunk 1: loop_0(task, captures, piece, 4096, 8192)  after the loop
+//       captures, state, count)        ...      each: emit_rounds over its [lo, hi)            ^
+//            |                         pieces are combined in the order of chunks              |
+//            +---> frame -> state -------------------------------------------------------------+
+//
+// For example, in
+//
+//     |v: vec[f64], f: f64| result(for(v, merger[f64,+], |b, i, x| merge(b, x * f)))
+//
+// the plan has one datum, {v.data, v.len}, and the count v.len. Captures are what the function needs of the
+// one around it: first the leaves of the plan (v.data, v.len), then those of the symbols that the body reads
+// (f). The record is a constant WeldLoop (weld_abi.h): {loop_0, merger[f64,+], cost, multiple, ...}. The
+// function unpacks the captures, binds `f`, and runs emit_rounds, which knows how rounds are done
+// (rounds.cpp): over lanes, by turns on several accumulators, by tiles.
 #include <algorithm>
 #include <utility>
 

@@ -4,6 +4,25 @@
 // other are merged in a table of the partition's own, which stays in the cache meanwhile. The rows
 // of a key are merged in the order in which they came. Emitted code appends rows to a short buffer for each
 // partition; full buffers go past the cache to blocks of memory, in few and whole writes.
+//
+//     emitted code                          runtime
+//     {key, value}, tag 0x02...             blocks, waiting                      tables of rows
+//         |                                 (from slabs)
+//         |   0 [buffer |  ]  -- full -->   [rows]->[rows]       -- many -->     {k,v} free {k,v} ...
+//         |   1 [ |        ]  -- full -->   [rows]                 wait          free {k,v} free  ...
+//         +-> 2 [rows... | ]  -- full -->   [rows]->[rows]->[rows]               {k,v} {k,v} free ...
+//             ...                           ...                                  ...
+//           255 [ |        ]  -- full -->   [rows]                               free {k,v} {k,v} ...
+//
+// For example, ten million different keys in a dictmerger[i64,i64,+]: each merge into one table of some
+// hundred megabytes would wait for memory. Cut into 256, a table of rows has 39,000 of 16 bytes in 65,536
+// places, one megabyte: it stays in the cache while the rows that wait for it are merged, up to four
+// megabytes of them. To wait, a row is written to one of 256 buffers of 256 bytes, which are in the cache,
+// too.
+//
+// The life of a table that is cut: partition (it outgrew the cache), add_row and emitted code (rows wait),
+// merge_partitions (with those of other chunks), settle_partitions (nothing waits any more), then
+// list_partitions or join_partitions.
 #pragma once
 
 #include <span>

@@ -1,5 +1,26 @@
 // Hash, equality and probing in emitted code: the same as runtime/keys.cpp and runtime/hash_table.h do, for
 // keys whose parts are in registers.
+//
+// The key 42 in a table of dict[i64,f64]:
+//
+//     hash = step(0, 42)         64 bits
+//     tag  = hash >> 32 | 1      the upper half of them, never 0
+//     at   = tag >> shift        the slot where the search begins
+//
+//       index: {tag, entry + 1}            entries: {key, value}
+//         ...
+//     at: { tag of 17, 3 }  other tag          0: { 99, 0.5 }
+//         { tag of 42, 2 }  same tag --------> 1: { 42, 1.5 }   same key: found
+//         {         0, 0 }  free: absent       2: { 17, 2.5 }
+//         ...
+//
+// A key is compared only where the tag fits. The blocks that find_entry emits:
+//
+//     probe ---- same tag ----> tag_fits ---- same key ----> found ---+
+//     ^   |                        |                                  +--> looked_up
+//     |   +-- other tag --> tag_differs ---- free ---------> absent --+
+//     |                            |
+//     +--------- next_slot <-------+  (from both)
 #include "codegen/builders/tables.h"
 
 #include <cstddef>
