@@ -13,8 +13,8 @@
 // is not given back; where programs are verified, as in tests, that is a failure. And what it keeps stays
 // until the process is gone: when that ends, other threads may still be at work.
 //
-// The linker directs what codegen and LLVM call of `malloc`, `operator new`, and locks to heap.cpp
-// (CMakeLists.txt); who works in no heap gets what those always were. With sanitizers there are no heaps.
+// The linker directs what codegen and LLVM call of `malloc`, `operator new`, and locks to
+// heap_calls.cpp (CMakeLists.txt); who works in no heap gets what those always were. With sanitizers there are no heaps.
 #pragma once
 
 #include <csetjmp>
@@ -50,7 +50,7 @@ class Heap {
     /// Nothing in it is in use.
     bool is_empty() const { return in_use_ == 0; }
 
-    // For heap.cpp.
+    // For heap_calls.cpp.
     /// Null if it is to be memory of the process: the work holds a lock.
     void* allocate(std::size_t bytes, std::size_t align);
     /// For the process, if it has no memory; the work will be left.
