@@ -111,7 +111,7 @@ void Tracer::partitions(const Partitions* p) {
     mark(p->buffer_memory);
     for (const RowSlab* slab = p->slabs; slab; slab = slab->next) mark(slab);
     for (const RowTable& table : p->tables)
-        if (table.places) mark(table.places);
+        if (table.slots) mark(table.slots);
 }
 
 void Tracer::dict(const WeldType* t, const WeldDict* d) {

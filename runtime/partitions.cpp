@@ -1,16 +1,12 @@
 // Filling buffers of partitions, merging what waits in them, and joining the partitions.
-#include "runtime/partitions.h"
+#include "runtime/row_table.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "runtime/entry.h"
-#include "runtime/listing.h"
-#include "runtime/merge.h"
 #include "runtime/parallel.h"
 #include "runtime/stream.h"
 
@@ -23,9 +19,7 @@ constexpr std::int64_t kLargestRow = 256;  // bytes
 constexpr std::int64_t kBufferBytes = 256, kBlockBytes = 16 << 10;  // about
 constexpr std::int64_t kSlabBlocks = kPartitions;
 constexpr std::int64_t kFirstSlabs = 16;
-constexpr std::int64_t kMostWaiting = 4;      // times what the tables take
-constexpr std::int64_t kRowsAhead = 2 << 10;  // bytes
-constexpr int kFewestBits = 8;                // of a table of rows
+constexpr std::int64_t kMostWaiting = 4;  // times what the tables take
 
 std::int64_t slab_bytes(const Partitions* p) {
     return std::int64_t(sizeof(RowBlock)) + kSlabBlocks * (std::int64_t(sizeof(RowBlock)) + p->block_bytes);
@@ -73,179 +67,6 @@ std::int32_t each_waiting(const WeldDict* d, std::int64_t partition, const F& f)
     return count ? f(rows, count) : kOk;
 }
 
-// ---- tables of rows ------------------------------------------------------------------------------------
-
-std::int64_t most_rows(int bits) { return (std::int64_t(1) << bits) / 8 * 5; }
-
-/// A table of rows, with what is known of them. `Stride` is their size, or 0 if that is not known.
-template <KeyKind K, std::int64_t Stride>
-class Rows {
-  public:
-    Rows(const WeldDict* d, std::int64_t partition) : d_(d), table_(partitions_of(d)->tables[partition]) {
-        if (partition == 0) std::memcpy(free_, partitions_of(d)->free_of_first, sizeof free_);
-    }
-
-    /// Merges `count` rows, of which row(i) is the address, in their order. Status.
-    template <class Row>
-    std::int32_t merge(Task* task, std::int64_t count, std::int32_t loc, const Row& row) {
-        const std::int64_t value_at = d_->value_at;
-        const std::int32_t op = partitions_of(d_)->op;
-        const auto add = [&]<class T>(T) {
-            const auto at_once = [=](char* place, const char* one) {
-                T* const into = reinterpret_cast<T*>(place + value_at);
-                *into = merged(kWeldAdd, *into, *reinterpret_cast<const T*>(one + value_at));
-            };
-            return find_places(task, count, loc, row, at_once, [] {});
-        };
-        if constexpr (K == KeyKind::Plain8 && Stride == 16)  // the most frequent case, a tenth faster
-            if (op == kWeldAdd && d_->num_fields == 1) {
-                if (d_->fields->kind == kWeldI64) return add(std::int64_t());
-                if (d_->fields->kind == kWeldF64) return add(double());
-            }
-        char* into[kRowsAtOnce];
-        const char* from[kRowsAtOnce];
-        std::int64_t known = 0;
-        const auto later = [&](char* place, const char* one) {
-            into[known] = place + value_at;
-            from[known++] = one + value_at;
-        };
-        return find_places(task, count, loc, row, later,
-                           [&] { merge_fields(d_, op, into, from, std::exchange(known, 0)); });
-    }
-
-    std::uint32_t tag(const char* row) const { return tag_of(hash_key<K>(nullptr, row)); }
-
-    /// All rows, by tag.
-    std::vector<Tagged<const char*>> in_order() const {
-        std::vector<Tagged<const char*>> all, wrapped;
-        all.reserve(std::size_t(table_.count));
-        const Places places = this->places();
-        each([&](const char* row) {
-            (first_place(places, row) > row ? wrapped : all).emplace_back(tag(row), row);
-        });
-        all.insert(all.end(), wrapped.begin(), wrapped.end());
-        sort_by_tag(all, d_->key_size, [](const char* row) { return row; });
-        return all;
-    }
-
-    /// Calls f(row) for all rows.
-    template <class F>
-    void each(const F& f) const {
-        each_in(table_, f);
-    }
-
-    std::int64_t stride() const { return Stride ? Stride : d_->stride; }
-
-  private:
-    static constexpr std::int64_t kRowsAtOnce = 128;
-
-    /// Rows with new keys take a place. Calls known(place, row) for the others, in their order, and
-    /// after_some() after kRowsAtOnce rows at most. Status.
-    template <class Row, class Known, class AfterSome>
-    std::int32_t find_places(Task* task, std::int64_t count, std::int32_t loc, const Row& row,
-                             const Known& known, const AfterSome& after_some) {
-        for (std::int64_t done = 0; done < count;) {
-            const std::int64_t end = std::min(count, done + kRowsAtOnce);
-            if (task->check_stop(loc) || reserve(task, table_.count + end - done, loc)) return kFailed;
-            const Places places = this->places();
-            std::int64_t added = 0;
-            for (; done < end; ++done) {
-                const char* const one = row(done);
-                __builtin_prefetch(one + kRowsAhead);
-                char* const place = find(places, one);
-                if (is_free(place)) {
-                    std::memcpy(place, one, std::size_t(stride()));
-                    ++added;
-                } else {
-                    known(place, one);
-                }
-            }
-            table_.count += added;
-            after_some();
-        }
-        return kOk;
-    }
-
-    bool is_free(const char* place) const { return equal_keys<K>(nullptr, place, free_); }
-
-    template <class F>
-    void each_in(const RowTable& table, const F& f) const {
-        const std::int64_t places = table.places ? std::int64_t(1) << table.bits : 0;
-        for (std::int64_t i = 0; i < places; ++i)
-            if (char* place = table.places + i * stride(); !is_free(place)) f(place);
-    }
-
-    /// What finding a place reads of the table: a copy, which stays in registers while places are written.
-    struct Places {
-        char* first;
-        char* last;
-        int shift;
-    };
-    Places places() const {
-        return {table_.places, table_.places + (stride() << table_.bits) - stride(), 64 - table_.bits};
-    }
-
-    char* first_place(const Places& places, const char* row) const {
-        const std::uint64_t number = hash_key<K>(nullptr, row) << kPartitionBits >> places.shift;
-        return places.first + std::int64_t(number) * stride();
-    }
-
-    /// The place of the row with the same key, or a free one.
-    char* find(const Places& places, const char* row) const {
-        char* place = first_place(places, row);
-        while (!equal_keys<K>(nullptr, place, row) && !is_free(place))
-            place = place == places.last ? places.first : place + stride();
-        return place;
-    }
-
-    std::int32_t reserve(Task* task, std::int64_t count, std::int32_t loc) {
-        if (table_.places && count <= most_rows(table_.bits)) return kOk;
-        const std::atomic_ref<std::int64_t> largest(partitions_of(d_)->largest);
-        const RowTable old = table_;
-        // As large as others are, since keys spread evenly.
-        const std::int64_t expected = std::max(count, largest.load(std::memory_order_relaxed));
-        table_.bits = std::max(table_.bits, kFewestBits);
-        while (most_rows(table_.bits) < expected) ++table_.bits;
-        const std::int64_t places = std::int64_t(1) << table_.bits;
-        table_.places = static_cast<char*>(allocate_array(task, places, stride(), loc));
-        if (!table_.places) return kFailed;
-        for (std::int64_t i = 0; i < places; ++i)
-            std::memcpy(table_.places + i * stride(), free_, std::size_t(d_->key_size));
-        const Places now = this->places();
-        each_in(old, [&](const char* row) { std::memcpy(find(now, row), row, std::size_t(stride())); });
-        largest.store(expected, std::memory_order_relaxed);
-        if (old.places) release(task, old.places);
-        return kOk;
-    }
-
-    const WeldDict* d_;
-    RowTable& table_;
-    char free_[16] = {};
-};
-
-/// Calls f(rows), which gives a status.
-template <class F>
-std::int32_t with_rows(const WeldDict* d, std::int64_t partition, const F& f) {
-    return with_key_kind(d->kind, [&](auto kind) -> std::int32_t {
-        if constexpr (kind() < KeyKind::Bytes) {
-            if (d->stride == 16) return f(Rows<kind(), 16>(d, partition));
-            return f(Rows<kind(), 0>(d, partition));
-        }
-        return kFailed;  // such tables are not cut
-    });
-}
-
-/// A key that belongs to another partition than the first.
-template <KeyKind K>
-void set_free_of_first(char* key) {
-    for (int i = 1;; ++i) {
-        if constexpr (K == KeyKind::F32) std::memcpy(key, std::array{float(i)}.data(), sizeof(float));
-        else if constexpr (K == KeyKind::F64) std::memcpy(key, std::array{double(i)}.data(), sizeof(double));
-        else *key = char(i);
-        if (hash_key<K>(nullptr, key) >> (64 - kPartitionBits)) return;
-    }
-}
-
 // ---- merging -------------------------------------------------------------------------------------------
 
 /// Merges the rows of `from` that wait into the table of `d`. Status.
@@ -262,7 +83,7 @@ std::int32_t merge_waiting(Task* task, WeldDict* d, const WeldDict* from, std::i
 /// Merges what has been merged of `from` into the table of `d`. Status.
 std::int32_t merge_merged(Task* task, WeldDict* d, WeldDict* from, std::int64_t partition, std::int32_t loc) {
     RowTable &mine = partitions_of(d)->tables[partition], &theirs = partitions_of(from)->tables[partition];
-    if (!mine.places) {
+    if (!mine.slots) {
         std::swap(mine, theirs);
         return kOk;
     }
@@ -300,7 +121,7 @@ std::int32_t merge_all_waiting(Task* task, WeldDict* d, bool parallel, std::int3
 std::int64_t table_bytes(const WeldDict* d) {
     std::int64_t bytes = 0;
     for (const RowTable& table : partitions_of(d)->tables)
-        if (table.places) bytes += d->stride << table.bits;
+        if (table.slots) bytes += d->stride << table.bits;
     return bytes;
 }
 
@@ -358,7 +179,7 @@ void release_waiting(Task* task, Partitions* p) {
 
 void release_tables(Task* task, Partitions* p) {
     for (const RowTable& table : p->tables)
-        if (table.places) release(task, table.places);
+        if (table.slots) release(task, table.slots);
     release(task, p);
 }
 

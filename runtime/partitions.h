@@ -16,7 +16,7 @@
 //
 // For example, ten million different keys in a dictmerger[i64,i64,+]: each merge into one table of some
 // hundred megabytes would wait for memory. Cut into 256, a table of rows has 39,000 of 16 bytes in 65,536
-// places, one megabyte: it stays in the cache while the rows that wait for it are merged, up to four
+// slots, one megabyte: it stays in the cache while the rows that wait for it are merged, up to four
 // megabytes of them. To wait, a row is written to one of 256 buffers of 256 bytes, which are in the cache,
 // too.
 //
@@ -45,12 +45,12 @@ struct RowSlab {
     RowSlab* next;
 };
 
-/// What has been merged of a partition: rows, at places that their hash chooses. A free place holds a key of
+/// What has been merged of a partition: rows, at slots that their hash chooses. A free slot holds a key of
 /// another partition.
 struct RowTable {
-    char* places;  ///< null: nothing
+    char* slots;  ///< null: nothing
     std::int64_t count;
-    int bits;  ///< 1 << bits places
+    int bits;  ///< 1 << bits slots
 };
 
 struct Partitions {
@@ -63,7 +63,7 @@ struct Partitions {
     char* end[kPartitions];   ///< of the last block
     RowTable tables[kPartitions];
     std::int64_t largest;    ///< so many rows are in one of the tables
-    char free_of_first[16];  ///< the key of free places of the first partition; those of others are zero
+    char free_of_first[16];  ///< the key of free slots of the first partition; those of others are zero
     std::int32_t op;
     bool exact;                ///< values may be merged with each other in any order
     std::int64_t block_bytes;  ///< of rows
