@@ -38,6 +38,19 @@ class Demands {
     }
 };
 
+inline bool is_i64(const Type* t) { return t->is_scalar(Scalar::I64); }
+
+/// Every scalar in `t` is simd of `lanes`: verify_types.cpp.
+bool all_lanes(const Type* t, std::uint32_t lanes);
+
+// Rules of kinds of nodes: verify_loops.cpp.
+void iterate_rules(Demands& d, const Expr* e);
+void loop_rules(Demands& d, const Expr* e);
+void iterator_rules(Demands& d, const Expr* e);
+void new_builder_rules(Demands& d, const Expr* e);
+void merge_rules(Demands& d, const Expr* e);
+void result_rules(Demands& d, const Expr* e);
+
 /// The annotations of `e` fit it: verify_annotations.cpp.
 void annotations(Demands& d, const Expr* e);
 
