@@ -28,7 +28,10 @@
 //   - a loop that puts elements into a vector (vecmerger, vecsetter) is not to read that vector in other
 //   places
 //     because of it: it could not change it in place any more;
-//   - if the producer merges in several places the consumer's body is copied to each, so it must be small.
+//   - if the producer merges in several places the consumer's body is copied to each, so it must be small;
+//   - a producer with an `iterate` or loops in loops goes over lanes of its own elements (vectorize-outer), and
+//     does so no more once a loop in it merges what the consumer gathers: the nearest centre of each row stays
+//     a vector beside the loop that adds rows to sums.
 // `@(fuse:false)` on either loop keeps them apart.
 #include <algorithm>
 #include <unordered_map>
@@ -328,7 +331,28 @@ class VerticalFuser {
         return nobody_can_tell || (p.frame == frame_ && p.effects == effects_);
     }
 
+    /// A loop in `e`, a body, goes on with a builder from outside.
+    static bool merges_in_loops(const Expr* e) {
+        const For loop = e->as<For>();
+        if (loop && loop.builder()->op != Op::NewBuilder && !does_nothing(loop)) return true;
+        return e->binds && std::ranges::any_of(e->args(), merges_in_loops);
+    }
+    /// Its values are found by an `iterate`, or by loops in loops.
+    static bool is_nest(For producer) {
+        bool any = false;
+        visit(producer.body().body(), [&](const Expr* e) {
+            any |= e->op == Op::Iterate || (e->op == Op::For && has_loop(e->as<For>().body().body()));
+        });
+        return any;
+    }
+    static bool is_better_apart(For producer, For consumer) {
+        const Type* made = producer.node->type;
+        return made->is_builder() && made->elem()->is_scalar() && merges_in_loops(consumer.body().body()) &&
+               is_nest(producer) && !merges_in_loops(producer.body().body());
+    }
+
     const Expr* fuse(For producer, For consumer, std::size_t k) {
+        if (is_better_apart(producer, consumer)) return nullptr;
         const bool zips = consumer.data().size() > 1;
         const bool counts = zips || mentions(consumer.body().body(), consumer.index_param());
         if (counts && facts_.merges_per_iteration(producer.node) != Count(1)) return nullptr;
