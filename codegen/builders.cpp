@@ -6,6 +6,7 @@
 #include "codegen/builders/code.h"
 #include "codegen/emit.h"
 #include "codegen/lanes.h"
+#include "weldir/ir/scalar.h"
 
 namespace weld::codegen {
 
@@ -20,9 +21,7 @@ const BuilderCode& code_of(const Type* builder) {
 // ---- operators -----------------------------------------------------------------------------------------
 
 llvm::Value* Emitter::merge_op(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b) {
-    constexpr Op ops[] = {Op::Add, Op::Mul, Op::Min, Op::Max};
-    if (!is_float(s) || op == MergeOp::Min || op == MergeOp::Max)
-        return scalar_op(ops[int(op)], s, a, b, Loc{});
+    if (!is_float(s) || op == MergeOp::Min || op == MergeOp::Max) return scalar_op(op_of(op), s, a, b, Loc{});
     // A sum of a product may be one operation. LLVM is not left to choose: what it fuses depends on the
     // machine and on what stands around, and so would bits. A product of another block may come from outside
     // the loop, where a function for the loop would not see it.

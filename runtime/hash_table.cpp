@@ -77,7 +77,7 @@ WeldDict* new_table(Task* task, const WeldType* key, std::int64_t value_size, st
     d->key_align = key->align;
     d->value_size = value_size;
     d->kind = key_kind(key);
-    if (d->kind >= KeyKind::Bytes && !(d->key = copy_type(task, key, loc))) return nullptr;
+    if (reads_type(d->kind) && !(d->key = copy_type(task, key, loc))) return nullptr;
     std::uint64_t* index = new_index(task, kFewestBits, loc);
     if (!index) return nullptr;
     set_index(d, index, kFewestBits);

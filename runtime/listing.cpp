@@ -48,7 +48,7 @@ static std::uint64_t* order_by_tag(Task* task, const WeldDict* d, std::int32_t l
 }
 
 std::uint64_t* order_of_entries(Task* task, const WeldDict* d, const WeldType* key, std::int32_t loc) {
-    return d->count > kMostInKeyOrder && d->kind < KeyKind::Bytes
+    return d->count > kMostInKeyOrder && !reads_type(d->kind)
                ? order_by_tag(task, d, loc)
                : stable_order(task, key, d->entries, d->stride, d->count, loc);
 }

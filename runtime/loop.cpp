@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/builders/pieces.h"
+#include "runtime/describe.h"
 #include "runtime/entry.h"
 #include "runtime/parallel.h"
 
@@ -25,7 +26,7 @@ constexpr std::int64_t kGarbage = 64 << 10;  // bytes that are worth a collectio
 /// Calls f(builder type, offset) for the builders in a state.
 template <class F>
 void each_builder(const WeldType* state, std::int64_t offset, const F& f) {
-    if (state->kind >= kWeldFirstBuilder) return f(state, offset);
+    if (is_builder(state)) return f(state, offset);
     for (std::uint32_t i = 0; state->kind == kWeldStruct && i < state->num_args; ++i)
         each_builder(state->args[i], offset + state->offsets[i], f);
 }

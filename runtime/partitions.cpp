@@ -199,7 +199,7 @@ std::int32_t add_rows(Task* task, WeldDict* d, const char* rows, std::int64_t co
 
 bool should_partition(const Task* task, const WeldDict* d, std::int32_t op) {
     // When rows are merged with each other decides about the bits of inexact sums: so memory must not.
-    return d->count == d->most && d->bits >= kLargestIndexBits && d->kind < KeyKind::Bytes &&
+    return d->count == d->most && d->bits >= kLargestIndexBits && !reads_type(d->kind) &&
            d->stride <= kLargestRow && (!merges_exactly(d, op) || has_room(task, kSlabBlocks * kBlockBytes));
 }
 
@@ -214,7 +214,7 @@ std::int32_t partition(Task* task, WeldDict* d, std::int32_t op, std::int32_t lo
     p->op = op;
     p->exact = merges_exactly(d, op);
     with_key_kind(d->kind, [&](auto kind) {
-        if constexpr (kind() < KeyKind::Bytes) set_free_of_first<kind()>(p->free_of_first);
+        if constexpr (!reads_type(kind())) set_free_of_first<kind()>(p->free_of_first);
     });
     p->most_slabs = kFirstSlabs;
     p->buffer_memory = static_cast<char*>(allocate_array(task, kPartitions, p->buffer_bytes, loc));

@@ -178,7 +178,7 @@ class Rows {
 template <class F>
 std::int32_t with_rows(const WeldDict* d, std::int64_t partition, const F& f) {
     return with_key_kind(d->kind, [&](auto kind) -> std::int32_t {
-        if constexpr (kind() < KeyKind::Bytes) {
+        if constexpr (!reads_type(kind())) {
             if (d->stride == 16) return f(Rows<kind(), 16>(d, partition));
             return f(Rows<kind(), 0>(d, partition));
         }

@@ -107,8 +107,6 @@ class RunMemoryAccess {
     }
 };
 
-static bool is_builder(const WeldType* t) { return t->kind >= kWeldFirstBuilder; }
-
 bool execute(EntryFn entry, const void* args, void* result, const WeldType* result_type,
              const RunOptions& options, RunMemory* blocks, Failure* failure) {
     WeldRun run;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "frontend/api/describe.h"
+#include "runtime/describe.h"
 #include "runtime/given.h"
 #include "runtime/hash_table.h"
 
@@ -120,7 +121,7 @@ class ArgumentScan {
 };
 
 void add_builders(const WeldType* t, const void* at, std::vector<BuilderState>* all) {
-    if (t->kind >= kWeldFirstBuilder) return all->push_back({t, at, {}});
+    if (runtime::is_builder(t)) return all->push_back({t, at, {}});
     for (std::uint32_t i = 0; t->kind == kWeldStruct && i < t->num_args; ++i) {
         const std::size_t before = all->size();
         add_builders(t->args[i], static_cast<const char*>(at) + t->offsets[i], all);

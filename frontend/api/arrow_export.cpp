@@ -86,13 +86,24 @@ bool is_strings(const WeldType* t) {
 
 /// The format of an array of that type; empty if there is none.
 std::string format_of(const WeldType* t) {
-    static constexpr std::string_view kFormats = "bcsilCSILfg";  // by WeldKind
     if (is_strings(t)) return "U";
     if (t->kind == kWeldStruct && t->num_args) return "+s";
     if (t->kind != kWeldVec) return "";
     const WeldType* elem = t->args[0];
-    if (elem->kind < kWeldSimd) return std::string(1, kFormats[elem->kind]);
-    return is_vec_of(elem, kWeldI8) ? "U" : is_vec_of(elem, kWeldU8) ? "Z" : "";
+    switch (elem->kind) {
+        case kWeldBool: return "b";
+        case kWeldI8: return "c";
+        case kWeldI16: return "s";
+        case kWeldI32: return "i";
+        case kWeldI64: return "l";
+        case kWeldU8: return "C";
+        case kWeldU16: return "S";
+        case kWeldU32: return "I";
+        case kWeldU64: return "L";
+        case kWeldF32: return "f";
+        case kWeldF64: return "g";
+        default: return is_vec_of(elem, kWeldI8) ? "U" : is_vec_of(elem, kWeldU8) ? "Z" : "";
+    }
 }
 
 bool has_format(const WeldType* t) {

@@ -17,6 +17,7 @@
 #include "frontend/api/languages.h"
 #include "frontend/api/log.h"
 #include "frontend/api/stages.h"
+#include "runtime/describe.h"
 #include "runtime/entry.h"
 #include "runtime/io/entries.h"
 #include "runtime/io/print_value.h"
@@ -194,7 +195,7 @@ const char* weld_value_type(weld_value_t value) {
 void weld_value_free(weld_value_t value) { Handles::all().remove<WeldValue>(value); }
 
 static bool holds_builder(const WeldType* t) {
-    if (t->kind >= kWeldFirstBuilder) return true;
+    if (runtime::is_builder(t)) return true;
     for (std::uint32_t i = 0; i < t->num_args; ++i)
         if (holds_builder(t->args[i])) return true;
     return false;

@@ -32,7 +32,7 @@ class PointsTo final : public runtime::Outside {
 
 namespace {
 
-bool is_builder(const WeldType* t) { return t->kind >= kWeldFirstBuilder; }
+using runtime::is_builder;
 
 /// A value that is nothing but builders.
 bool is_all_builders(const WeldType* t) {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "runtime/hash_table.h"
+#include "runtime/describe.h"
 #include "weldir/ir/builder.h"
 #include "weldir/ir/layout.h"
 
@@ -13,7 +13,7 @@ namespace weld {
 
 static std::uint8_t kind_of(const Type* t) {
     switch (t->kind) {
-        case TypeKind::Scalar: return std::uint8_t(kWeldBool) + std::uint8_t(t->scalar);
+        case TypeKind::Scalar: return std::uint8_t(t->scalar);
         case TypeKind::Simd: return kWeldSimd;
         case TypeKind::Vec: return kWeldVec;
         case TypeKind::Dict: return kWeldDict;
@@ -26,7 +26,7 @@ static std::uint8_t kind_of(const Type* t) {
 
 /// Integers, bool, and what consists of them without a gap.
 static bool is_plain(const WeldType& t) {
-    if (t.kind < kWeldF32) return true;
+    if (runtime::is_scalar(&t)) return !runtime::is_float(&t);
     if (t.kind == kWeldSimd) return t.args[0]->plain;
     if (t.kind != kWeldStruct) return false;
     std::int64_t filled = 0;
@@ -74,12 +74,17 @@ bool is_same_type(const WeldType* a, const WeldType* b) {
            std::equal(a->args, a->args + a->num_args, b->args, b->args + b->num_args, is_same_type);
 }
 
+// The lists of both sides are made of the same rows.
+#define WELD_SCALAR(name, ...) static_assert(kWeld##name == int(Scalar::name));
+#include "runtime/abi/scalars.def"
 #define WELD_BUILDER(name, ...) static_assert(kWeld##name == kWeldFirstBuilder + int(BuilderKind::name));
 #include "runtime/abi/builders.def"
+#define WELD_MERGE_OP(name, ...) static_assert(kWeld##name == int(MergeOp::name));
+#include "runtime/abi/merge_ops.def"
 
 /// The builder that a description is of.
 static std::optional<BuilderKind> builder_kind(const WeldType* t) {
-    if (t->kind < kWeldFirstBuilder) return {};
+    if (!runtime::is_builder(t)) return {};
     return BuilderKind(t->kind - kWeldFirstBuilder);
 }
 
@@ -93,7 +98,7 @@ static std::span<const WeldType* const> type_args(const WeldType* builder) {
 static void append_list(std::string& out, std::span<const WeldType* const> types);
 
 static void append(std::string& out, const WeldType* t) {
-    if (t->kind < kWeldSimd) {
+    if (runtime::is_scalar(t)) {
         out += name_of(Scalar(t->kind));
         return;
     }
@@ -104,8 +109,10 @@ static void append(std::string& out, const WeldType* t) {
         out += ']';
         return;
     }
-    static constexpr const char* kOpen[] = {"simd[", "vec[", "dict[", "{"};
-    out += kOpen[t->kind - kWeldSimd];
+    out += t->kind == kWeldSimd   ? "simd["
+           : t->kind == kWeldVec  ? "vec["
+           : t->kind == kWeldDict ? "dict["
+                                  : "{";
     append_list(out, {t->args, t->num_args});
     if (t->kind == kWeldSimd) out += ',' + std::to_string(t->size / t->args[0]->size);
     out += t->kind == kWeldStruct ? '}' : ']';

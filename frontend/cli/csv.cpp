@@ -15,13 +15,14 @@
 #include "frontend/cli/formats.h"
 #include "runtime/csv/cell.h"
 #include "runtime/csv/read.h"
+#include "runtime/describe.h"
 #include "runtime/io/print_value.h"
 #include "runtime/memory.h"
 #include "weldir/support/visible.h"
 
 namespace weld {
 
-static bool is_scalar(const WeldType* type) { return type->kind < kWeldSimd; }
+using runtime::is_scalar;
 static bool is_string(const WeldType* type) {
     return type->kind == kWeldVec && type->args[0]->kind == kWeldI8;
 }

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "weldir/ir/type.h"
 #include "weldir/support/visible.h"
 
 namespace weld {
@@ -131,7 +132,7 @@ class HeaderWriter {
             case kWeldStruct: return struct_name(type);
             default: break;
         }
-        const bool is_signed = type->kind < kWeldU8;
+        const bool is_signed = weld::is_signed(Scalar(type->kind));
         return fmt::format("std::{}int{}_t", is_signed ? "" : "u", type->size * 8);
     }
 

@@ -15,6 +15,7 @@
 #include "frontend/api/describe.h"
 #include "frontend/cli/files.h"
 #include "frontend/cli/formats.h"
+#include "runtime/describe.h"
 #include "weldir/support/visible.h"
 
 namespace weld {
@@ -29,7 +30,7 @@ static const char* dtype_of(const WeldType* scalar) {
     return names[scalar->kind];
 }
 
-static bool is_scalar(const WeldType* type) { return type->kind < kWeldSimd; }
+using runtime::is_scalar;
 
 /// What is left of `type` without its vectors, and how many there were.
 static const WeldType* innermost(const WeldType* type, std::size_t* depth) {

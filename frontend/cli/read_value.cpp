@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "frontend/api/describe.h"
+#include "runtime/describe.h"
 #include "weldir/support/visible.h"
 
 namespace weld {
@@ -24,7 +25,7 @@ std::string no_literals_of(const WeldType* type) {
                 if (std::string why = no_literals_of(type->args[i]); !why.empty()) return why;
             return {};
         default:
-            if (type->kind < kWeldSimd) return {};
+            if (runtime::is_scalar(type)) return {};
             return fmt::format("values of type `{}` cannot be written as arguments", name_of(type));
     }
 }
@@ -95,8 +96,8 @@ std::optional<WeldKind> suffix_type(std::string_view suffix) {
     if (suffix == "si") return kWeldI16;
     if (suffix == "l" || suffix == "L") return kWeldI64;
     if (suffix == "f" || suffix == "F") return kWeldF32;
-    for (int kind = kWeldI8; kind <= kWeldF64; ++kind)
-        if (suffix == name_of(Scalar(kind))) return WeldKind(kind);
+    for (int kind = 0; kind < kNumScalars; ++kind)
+        if (kind != kWeldBool && suffix == name_of(Scalar(kind))) return WeldKind(kind);
     return std::nullopt;
 }
 
@@ -121,7 +122,7 @@ class Reader {
                 return read_vec(type, to);
             case kWeldStruct: return read_struct(type, to);
             default:
-                if (type->kind < kWeldSimd) return read_number(WeldKind(type->kind), to);
+                if (runtime::is_scalar(type)) return read_number(WeldKind(type->kind), to);
                 return fail_here(no_literals_of(type));
         }
     }
@@ -215,7 +216,7 @@ class Reader {
         const std::string text(quoted_excerpt(text_.substr(start, at_ - start)));
         at_ = start;
         return fail_here(
-            number.fraction && kind < kWeldF32
+            number.fraction && !is_float(Scalar(kind))
                 ? fmt::format("{} is not an integer; the type is `{}`", text, name_of(Scalar(kind)))
                 : fmt::format("{} does not fit `{}`", text, misfit(number, kind)));
     }
@@ -292,12 +293,12 @@ class Reader {
             std::memcpy(&narrow, &scratch, sizeof narrow);
             return store(to, double(narrow));
         }
-        if (number.type && *number.type >= kWeldF32 && kind < kWeldF32) return false;
+        if (number.type && is_float(Scalar(*number.type)) && !is_float(Scalar(kind))) return false;
         return convert_plain(number, kind, to);
     }
 
     static bool convert_plain(const Number& number, WeldKind kind, void* to) {
-        if (kind < kWeldF32)
+        if (!is_float(Scalar(kind)))
             return !number.fraction && !number.too_long &&
                    store_integer(kind, number.negative, number.magnitude, to);
         return kind == kWeldF32 ? convert_float<float>(number, to) : convert_float<double>(number, to);

@@ -40,9 +40,7 @@ constexpr Rows make_words() {
 #include "weldir/ir/ops.def"
 #define WELD_BUILDER(name, text, ...) out.add(text, kFirstBuilder + int(BuilderKind::name));
 #include "runtime/abi/builders.def"
-    constexpr std::string_view scalars[] = {"bool", "i8",  "i16", "i32", "i64", "u8",
-                                            "u16",  "u32", "u64", "f32", "f64"};
-    for (int s = 0; s < kNumScalars; ++s) out.add(scalars[s], kFirstScalar + s);
+    for (int s = 0; s < kNumScalars; ++s) out.add(name_of(Scalar(s)), kFirstScalar + s);
     return out;
 }
 

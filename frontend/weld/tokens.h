@@ -21,7 +21,7 @@ enum TokenKind : std::uint8_t {
     kFirstOp = 96,       ///< in the order of Op: infix and prefix operators, `sqrt`, `if`, ...
 };
 static_assert(kNumFixed <= kFirstScalar && kFirstScalar + kNumScalars <= kFirstBuilder);
-static_assert(kFirstOp + kNumOps <= 256);
+static_assert(kFirstBuilder + kNumBuilders <= kFirstOp && kFirstOp + kNumOps <= 256);
 
 constexpr TokenKind token_of(Op op) { return TokenKind(kFirstOp + int(op)); }
 constexpr bool is_op(std::uint8_t kind) { return kind >= kFirstOp; }

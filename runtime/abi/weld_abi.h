@@ -77,18 +77,23 @@ typedef struct WeldTopK {
 
 // ---- descriptions of types -------------------------------------------------------------------------------
 
-enum WeldKind {  // kBool...kF64 in the order of weld::Scalar
-    kWeldBool, kWeldI8, kWeldI16, kWeldI32, kWeldI64, kWeldU8, kWeldU16, kWeldU32, kWeldU64, kWeldF32, kWeldF64,
+enum WeldKind {
+#define WELD_SCALAR(name, ...) kWeld##name,
+#include "runtime/abi/scalars.def"
     kWeldSimd,         // args: {scalar}; lanes = size / args[0]->size
     kWeldVec,          // args: {elem}
     kWeldDict,         // args: {key, value}
     kWeldStruct,       // args: fields, at `offsets`
     // Builders. args: those of the builder; of one that keeps what is merged, the type of that. op
+    kWeldFirstBuilder,
+    kWeldBeforeBuilders = kWeldFirstBuilder - 1,  // the first row follows
 #define WELD_BUILDER(name, ...) kWeld##name,
 #include "runtime/abi/builders.def"
-    kWeldFirstBuilder = kWeldAppender
 };
-enum WeldMergeOp { kWeldAdd, kWeldMul, kWeldMin, kWeldMax };  // in the order of weld::MergeOp
+enum WeldMergeOp {
+#define WELD_MERGE_OP(name, ...) kWeld##name,
+#include "runtime/abi/merge_ops.def"
+};
 
 typedef struct WeldType {
     uint8_t kind;          // WeldKind

@@ -42,10 +42,14 @@ Value text_value(std::string_view text) {
 
 // ---- printing
 
-const char* type_name(const Type* cell) {
-    constexpr const char* names[] = {"bool",     "int8_t",   "int16_t",  "int32_t", "int64_t", "uint8_t",
-                                     "uint16_t", "uint32_t", "uint64_t", "float",   "double"};
-    return cell->is_scalar() ? names[int(cell->scalar)] : "std::string";
+std::string type_name(const Type* cell) {
+    if (!cell->is_scalar()) return "std::string";
+    constexpr std::string_view names[] = {
+#define WELD_SCALAR(name, text, type, family) #type,
+#include "runtime/abi/scalars.def"
+    };
+    const std::string_view name = names[int(cell->scalar)];
+    return std::string(name.starts_with("std::") ? name.substr(5) : name);
 }
 
 void put(std::ostream& out, const Type* cell, const Value& v) {

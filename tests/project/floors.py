@@ -8,7 +8,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # folder: the project's folders that it may include; libraries (first part of the path) that it may include
 FLOORS = {
-    "weldir": (["weldir", "runtime/abi/kernels.def", "runtime/abi/builders.def"], ["fmt"]),
+    "weldir": (["weldir", "runtime/abi/kernels.def", "runtime/abi/builders.def",
+                "runtime/abi/scalars.def", "runtime/abi/merge_ops.def"], ["fmt"]),
     "frontend/text": (["weldir/support", "frontend/text"], ["fmt", "re2"]),
     "frontend/weld": (["weldir", "frontend/text", "frontend/weld", "runtime/abi/builders.def"], ["fmt", "re2"]),
     "frontend/daphne": (["weldir", "frontend/text", "frontend/weld", "frontend/daphne"], ["fmt", "re2", "fast_float", "nlohmann"]),

@@ -28,8 +28,11 @@ namespace weld::runtime::test {
 class Types {
   public:
     const WeldType* scalar(int kind) {
-        constexpr std::int64_t sizes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8};
-        return make(kind, {}, sizes[kind], sizes[kind], kind < kWeldF32);
+        constexpr std::int64_t sizes[] = {
+#define WELD_SCALAR(name, text, type, family) sizeof(type),
+#include "runtime/abi/scalars.def"
+        };
+        return make(kind, {}, sizes[kind], sizes[kind], kind != kWeldF32 && kind != kWeldF64);
     }
     const WeldType* i32() { return scalar(kWeldI32); }
     const WeldType* i64() { return scalar(kWeldI64); }

@@ -58,21 +58,29 @@ struct Symbol {
 };
 
 enum class AttrKey : std::uint8_t {
-#define WELD_ATTR(name, text, by) name,
+#define WELD_ATTR(name, ...) name,
 #include "weldir/ir/attrs.def"
 };
-inline constexpr int kNumAttrKeys = 0
-#define WELD_ATTR(name, text, by) +1
+
+/// One row of attrs.def.
+struct AttrInfo {
+    enum Speaker : std::uint8_t { User, Passes };
+    enum Values : std::uint8_t { One, Names, Numbers };
+    const char* text;  ///< in programs, `parallel`
+    Speaker by;
+    Values values;
+};
+inline constexpr AttrInfo kAttrs[] = {
+#define WELD_ATTR(name, text, by, values) {text, AttrInfo::by, AttrInfo::values},
 #include "weldir/ir/attrs.def"
-    ;
+};
+inline constexpr int kNumAttrKeys = int(std::size(kAttrs));
+constexpr const AttrInfo& info(AttrKey key) { return kAttrs[int(key)]; }
 
 /// Its values are names, each written for itself: `@(free:a, free:b)`.
-constexpr bool names_symbols(AttrKey key) {
-    return key == AttrKey::Free || key == AttrKey::Keep || key == AttrKey::Give;
-}
-
+constexpr bool names_symbols(AttrKey key) { return info(key).values == AttrInfo::Names; }
 /// Its values are numbers, each written for itself: `@(appends:1, appends:-1)`.
-constexpr bool lists_numbers(AttrKey key) { return key == AttrKey::Appends; }
+constexpr bool lists_numbers(AttrKey key) { return info(key).values == AttrInfo::Numbers; }
 
 /// `@(key:value)`. `text` is what was written (`true`, `64L`, `local`); `number` its value where it is one.
 struct Annotation {

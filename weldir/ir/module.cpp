@@ -1,4 +1,4 @@
-// Modules, and the table of annotation keys.
+// Modules, and looking annotation keys up.
 #include "weldir/ir/module.h"
 
 #include <bit>
@@ -7,25 +7,15 @@
 
 namespace weld {
 
-enum Speaker : bool { User, Passes };
-
-static constexpr struct {
-    const char* name;
-    Speaker by;
-} kAttrs[] = {
-#define WELD_ATTR(name, text, by) {text, by},
-#include "weldir/ir/attrs.def"
-};
-
-const char* name_of(AttrKey key) { return kAttrs[int(key)].name; }
+const char* name_of(AttrKey key) { return info(key).text; }
 
 bool is_of_passes(const Annotation& a) {
-    return kAttrs[int(a.key)].by == Passes || (a.key == AttrKey::Size && a.text == "given");
+    return info(a.key).by == AttrInfo::Passes || (a.key == AttrKey::Size && a.text == "given");
 }
 
 bool find_attr(std::string_view text, AttrKey* key) {
     for (std::size_t i = 0; i < std::size(kAttrs); ++i)
-        if (text == kAttrs[i].name) {
+        if (text == kAttrs[i].text) {
             *key = AttrKey(i);
             return true;
         }

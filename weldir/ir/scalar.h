@@ -197,17 +197,9 @@ std::uint64_t to_bits(T value) {
 template <class Fn>
 decltype(auto) with_type(Scalar s, Fn&& fn) {
     switch (s) {
-        case Scalar::Bool: return fn(false);
-        case Scalar::I8: return fn(std::int8_t(0));
-        case Scalar::I16: return fn(std::int16_t(0));
-        case Scalar::I32: return fn(std::int32_t(0));
-        case Scalar::I64: return fn(std::int64_t(0));
-        case Scalar::U8: return fn(std::uint8_t(0));
-        case Scalar::U16: return fn(std::uint16_t(0));
-        case Scalar::U32: return fn(std::uint32_t(0));
-        case Scalar::U64: return fn(std::uint64_t(0));
-        case Scalar::F32: return fn(float(0));
-        case Scalar::F64: break;
+#define WELD_SCALAR(name, text, type, family) \
+    case Scalar::name: return fn(type(0));
+#include "runtime/abi/scalars.def"
     }
     return fn(double(0));
 }
@@ -328,7 +320,10 @@ inline std::uint64_t identity_bits(MergeOp op, Scalar type) {
 
 /// The scalar operation that a builder combines with.
 inline Op op_of(MergeOp op) {
-    constexpr Op ops[] = {Op::Add, Op::Mul, Op::Min, Op::Max};
+    constexpr Op ops[] = {
+#define WELD_MERGE_OP(name, text) Op::name,
+#include "runtime/abi/merge_ops.def"
+    };
     return ops[int(op)];
 }
 

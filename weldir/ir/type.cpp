@@ -7,12 +7,6 @@
 
 namespace weld {
 
-const char* name_of(Scalar s) {
-    constexpr const char* names[] = {"bool", "i8",  "i16", "i32", "i64", "u8",
-                                     "u16",  "u32", "u64", "f32", "f64"};
-    return names[int(s)];
-}
-
 const char* name_of(BuilderKind k) {
     constexpr const char* names[] = {
 #define WELD_BUILDER(name, text, ...) text,
@@ -22,7 +16,10 @@ const char* name_of(BuilderKind k) {
 }
 
 const char* name_of(MergeOp op) {
-    constexpr const char* names[] = {"+", "*", "min", "max"};
+    constexpr const char* names[] = {
+#define WELD_MERGE_OP(name, text) text,
+#include "runtime/abi/merge_ops.def"
+    };
     return names[int(op)];
 }
 

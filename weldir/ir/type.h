@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <span>
 #include <string>
@@ -11,34 +12,55 @@
 
 namespace weld {
 
-enum class Scalar : std::uint8_t { Bool, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64 };
-inline constexpr int kNumScalars = 11;
+enum class Scalar : std::uint8_t {
+#define WELD_SCALAR(name, ...) name,
+#include "runtime/abi/scalars.def"
+};
+enum class ScalarFamily : std::uint8_t { Boolean, Signed, Unsigned, Float };
+
+/// One row of scalars.def.
+struct ScalarInfo {
+    const char* text;  ///< in programs, `i32`
+    int size;          ///< bytes in memory
+    ScalarFamily family;
+};
+inline constexpr ScalarInfo kScalars[] = {
+#define WELD_SCALAR(name, text, type, family) {text, int(sizeof(type)), ScalarFamily::family},
+#include "runtime/abi/scalars.def"
+};
+inline constexpr int kNumScalars = int(std::size(kScalars));
+constexpr const ScalarInfo& info(Scalar s) { return kScalars[int(s)]; }
 
 enum class BuilderKind : std::uint8_t {
 #define WELD_BUILDER(name, ...) name,
 #include "runtime/abi/builders.def"
 };
 
+inline constexpr int kNumBuilders = 0
+#define WELD_BUILDER(...) +1
+#include "runtime/abi/builders.def"
+    ;
+
 /// The operators that builders combine with.
-enum class MergeOp : std::uint8_t { Add, Mul, Min, Max };
+enum class MergeOp : std::uint8_t {
+#define WELD_MERGE_OP(name, ...) name,
+#include "runtime/abi/merge_ops.def"
+};
 
 enum class TypeKind : std::uint8_t { Scalar, Simd, Vec, Dict, Struct, Builder, Function };
 
-constexpr bool is_float(Scalar s) { return s >= Scalar::F32; }
-constexpr bool is_signed(Scalar s) { return s >= Scalar::I8 && s <= Scalar::I64; }
-constexpr bool is_unsigned(Scalar s) { return s >= Scalar::U8 && s <= Scalar::U64; }
+constexpr bool is_float(Scalar s) { return info(s).family == ScalarFamily::Float; }
+constexpr bool is_signed(Scalar s) { return info(s).family == ScalarFamily::Signed; }
+constexpr bool is_unsigned(Scalar s) { return info(s).family == ScalarFamily::Unsigned; }
 constexpr bool is_integer(Scalar s) { return is_signed(s) || is_unsigned(s); }
 constexpr bool is_number(Scalar s) { return s != Scalar::Bool; }
-constexpr int size_of(Scalar s) {  ///< bytes in memory
-    constexpr int sizes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8};
-    return sizes[int(s)];
-}
+constexpr int size_of(Scalar s) { return info(s).size; }  ///< bytes in memory
 /// What simd values hold by default, on every machine: programs, their printed form and the order of sums of
 /// floats do not depend on the registers that there are.
 inline constexpr std::uint32_t kLaneBytes = 64;
 constexpr std::uint32_t default_lanes(Scalar s) { return kLaneBytes / std::uint32_t(size_of(s)); }
 
-const char* name_of(Scalar s);       ///< `i32`
+constexpr const char* name_of(Scalar s) { return info(s).text; }
 const char* name_of(BuilderKind k);  ///< `appender`
 bool has_operator(BuilderKind k);
 std::size_t num_type_args(BuilderKind k);
