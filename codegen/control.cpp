@@ -69,11 +69,10 @@ Leaves Emitter::emit_kernel(Kernel k) {
     ir.CreateMemSet(result, ir.getInt8(0), std::uint64_t(size_of(k.node->type)), llvm::MaybeAlign(8));
     if (const BuiltinKernel* row = k.ref().builtin) {
         llvm::Value* call = slot(sizeof(WeldCall), alignof(WeldCall));
-        ir.CreateStore(pointers, address(call, offsetof(WeldCall, args)));
-        ir.CreateStore(unit.describe_all(types_of_variables(*row, k.args(), k.node->type)),
-                       address(call, offsetof(WeldCall, types)));
-        ir.CreateStore(ir.getInt32(n), address(call, offsetof(WeldCall, num_args)));
-        ir.CreateStore(at(k.node->loc), address(call, offsetof(WeldCall, loc)));
+        store(fields::Call::args, pointers, call);
+        store(fields::Call::types, unit.describe_all(types_of_variables(*row, k.args(), k.node->type)), call);
+        store(fields::Call::num_args, ir.getInt32(n), call);
+        store(fields::Call::loc, at(k.node->loc), call);
         auto target =
             unit.external(std::string(row->symbol),
                           llvm::FunctionType::get(ir.getInt32Ty(), {unit.ptr, unit.ptr, unit.ptr}, false));

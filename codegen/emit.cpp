@@ -190,9 +190,7 @@ Leaves Emitter::load(const Type* t, llvm::Value* from) {
             return {t->scalar == Scalar::Bool ? ir.CreateIsNotNull(v) : v};
         }
         case TypeKind::Dict: return {ir.CreateAlignedLoad(unit.ptr, from, align(8))};
-        case TypeKind::Vec:
-            return {ir.CreateAlignedLoad(unit.ptr, from, align(8)),
-                    ir.CreateAlignedLoad(unit.i64, address(from, 8), align(8))};
+        case TypeKind::Vec: return {load(fields::Vec::data, from), load(fields::Vec::len, from)};
         case TypeKind::Struct: {
             Leaves all;
             const auto offsets = offsets_of(t->args);
@@ -210,6 +208,15 @@ Leaves Emitter::load(const Type* t, llvm::Value* from) {
         case TypeKind::Function: break;
     }
     llvm_unreachable("no such value in memory");
+}
+
+llvm::Value* Emitter::load(Field f, llvm::Value* of) {
+    return ir.CreateAlignedLoad(unit.type_of(f.letter), address(of, f.offset),
+                                llvm::Align(std::uint64_t(f.size())));
+}
+
+void Emitter::store(Field f, llvm::Value* v, llvm::Value* of) {
+    ir.CreateAlignedStore(v, address(of, f.offset), llvm::Align(std::uint64_t(f.size())));
 }
 
 void Emitter::store_words(const Leaves& words, llvm::Value* to) {
@@ -249,6 +256,15 @@ void Emitter::store(const Type* t, const Leaves& v, llvm::Value* to) {
         case TypeKind::Dict: return store_words(v, to);
         case TypeKind::Function: break;
     }
+}
+
+llvm::Value* Emitter::slot_of_vec() { return slot(sizeof(WeldVec), alignof(WeldVec)); }
+
+llvm::Value* Emitter::spill_vec(llvm::Value* data, llvm::Value* len) {
+    llvm::Value* room = slot_of_vec();
+    store(fields::Vec::data, data, room);
+    store(fields::Vec::len, len, room);
+    return room;
 }
 
 llvm::Value* Emitter::slot(std::int64_t bytes, std::int64_t align) {
@@ -338,14 +354,14 @@ void Emitter::unlikely(llvm::Value* cond, const std::function<void()>& then) {
 }
 
 void Emitter::stop_check(Loc loc) {
-    llvm::Value* flag = ir.CreateAlignedLoad(unit.ptr, task, llvm::Align(8));  // WeldTask::stop
+    llvm::Value* flag = load(fields::Task::stop, task);
     llvm::LoadInst* stop = ir.CreateAlignedLoad(unit.i32, flag, llvm::Align(4), true);
     stop->setAtomic(llvm::AtomicOrdering::Monotonic);  // others set it while we run
     unlikely(ir.CreateIsNotNull(stop), [&] { call_checked("weld_rt_stopped", {task, at(loc)}); });
 }
 
 void Emitter::collect_check(const Type* state, const std::function<Leaves()>& value) {
-    llvm::Value* debt = ir.CreateAlignedLoad(unit.i64, address(task, 8), llvm::Align(8));  // WeldTask::debt
+    llvm::Value* debt = load(fields::Task::debt, task);
     unlikely(ir.CreateICmpSGT(debt, c64(0)),
              [&] { call("weld_rt_collect", {task, spill(state, value()), unit.describe(state)}); });
 }

@@ -25,6 +25,7 @@
 
 #include "codegen/constants.h"
 #include "codegen/engine.h"
+#include "codegen/layouts.h"
 #include "codegen/target.h"
 #include "weldir/ir/build.h"
 #include "weldir/ir/layout.h"
@@ -59,6 +60,11 @@ class Unit {
     llvm::Type* memory(Scalar s) const;                                ///< the same in memory (bool is i8)
     llvm::Constant* describe(const Type* t);                           ///< its WeldType
     llvm::Constant* describe_all(std::span<const Type* const> types);  ///< an array of pointers to them
+    llvm::Type* type_of(char letter) const;        ///< a letter of runtime/abi/entry.def or layouts.h
+    llvm::Constant* global(llvm::Constant* init);  ///< constant data, by its address
+    /// A constant struct with these fields, which are all that `shape` has.
+    llvm::Constant* record(std::span<const Field> shape,
+                           std::initializer_list<std::pair<Field, llvm::Constant*>> values);
     llvm::FunctionCallee entry(llvm::StringRef name);  ///< a function of runtime/abi/entry.def
     llvm::FunctionCallee external(const std::string& name, llvm::FunctionType* type);
     llvm::Function* function(const std::string& name, llvm::FunctionType* type);
@@ -84,7 +90,6 @@ class Unit {
 
   private:
     void emit_functions();
-    llvm::Constant* global(llvm::Constant* init);
     llvm::Constant* array_of(llvm::ArrayRef<llvm::Constant*> pointers);
 
     std::unordered_map<const Type*, llvm::Constant*> types_;
@@ -215,6 +220,8 @@ class Emitter {
     int field_offset(const Type* t, std::size_t field) const;  ///< first leaf of a field
     Leaves load(const Type* t, llvm::Value* at);
     void store(const Type* t, const Leaves& v, llvm::Value* at);
+    llvm::Value* load(Field f, llvm::Value* of);  ///< of a struct at `of`
+    void store(Field f, llvm::Value* v, llvm::Value* of);
     llvm::Value* load_tail(const Type* simd, llvm::Value* at);   ///< the lanes of `tail`, the others are 0
     void store_tail(Scalar s, llvm::Value* v, llvm::Value* at);  ///< the lanes of `tail`
     void prefetch(llvm::Value* at);                              ///< any address: none faults
@@ -224,6 +231,8 @@ class Emitter {
     llvm::Value* slot(std::int64_t bytes,
                       std::int64_t align);               ///< room in the frame, made in the entry block
     llvm::Value* spill(const Type* t, const Leaves& v);  ///< a slot with `v` in it
+    llvm::Value* slot_of_vec();                          ///< a slot for a WeldVec
+    llvm::Value* spill_vec(llvm::Value* data, llvm::Value* len);
     llvm::Value* call(llvm::StringRef entry, llvm::ArrayRef<llvm::Value*> args);
     void call_checked(llvm::StringRef entry,
                       llvm::ArrayRef<llvm::Value*> args);  ///< leaves if the status isn't 0

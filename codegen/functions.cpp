@@ -231,8 +231,7 @@ class FunctionEmitter {
     void look_at_stack(const Leaves& args) {
         Unit& u = e_.unit;
         llvm::Value* frame = e_.ir.CreateIntrinsic(llvm::Intrinsic::frameaddress, {u.ptr}, {e_.c32(0)});
-        llvm::Value* end = e_.ir.CreateAlignedLoad(u.ptr, e_.address(e_.task, offsetof(WeldTask, stack_end)),
-                                                   llvm::Align(8));
+        llvm::Value* end = e_.load(fields::Task::stack_end, e_.task);
         e_.unlikely(e_.ir.CreateICmpULT(frame, end), [&] {
             Leaves all = {e_.task};
             if (signature_.params_in_memory) all.push_back(e_.fn->getArg(1));

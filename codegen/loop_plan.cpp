@@ -72,12 +72,7 @@ static llvm::Value* bounded_count(Emitter& e, Datum& d, llvm::Value* len, llvm::
     return count;
 }
 
-static llvm::Value* spilled(Emitter& e, const Leaves& vec) {
-    llvm::Value* room = e.slot(16, 8);
-    e.ir.CreateStore(vec[0], room);
-    e.ir.CreateStore(vec[1], e.address(room, 8));
-    return room;
-}
+static llvm::Value* spilled(Emitter& e, const Leaves& vec) { return e.spill_vec(vec[0], vec[1]); }
 
 /// The same for nditer, whose end and stride are evaluated and say nothing.
 static llvm::Value* nd_count(Emitter& e, Datum& d) {

@@ -130,13 +130,9 @@ static llvm::Value* loop_record(Emitter& e, const LoopPlan& plan, llvm::Function
     const auto i64 = [&](std::int64_t v) { return llvm::ConstantInt::getSigned(unit.i64, v); };
     const auto i32 = [&](std::int64_t v) { return llvm::ConstantInt::getSigned(unit.i32, v); };
     const Type* type = plan.f.builder()->type;
-    const auto global = [&](llvm::Constant* init) {
-        return new llvm::GlobalVariable(unit.out, init->getType(), true, llvm::GlobalValue::PrivateLinkage,
-                                        init);
-    };
     const auto array = [&](auto numbers) -> llvm::Constant* {
         if (numbers.empty()) return llvm::ConstantPointerNull::get(unit.ptr);
-        return global(llvm::ConstantDataArray::get(unit.ctx, numbers));
+        return unit.global(llvm::ConstantDataArray::get(unit.ctx, numbers));
     };
     const std::vector<llvm::Value*> appends = appends_of(e, plan);
     std::vector<std::uint64_t> known;
@@ -144,26 +140,24 @@ static llvm::Value* loop_record(Emitter& e, const LoopPlan& plan, llvm::Function
         const auto* number = llvm::dyn_cast<llvm::ConstantInt>(n);
         known.push_back(number ? number->getZExtValue() : std::uint64_t(-1));
     }
-    static_assert(sizeof(WeldLoop) == 56 && offsetof(WeldLoop, cost) == 16 && offsetof(WeldLoop, loc) == 36 &&
-                  offsetof(WeldLoop, appends) == 40 && offsetof(WeldLoop, number) == 48);
-    auto* shape = llvm::StructType::get(
-        unit.ctx, {unit.ptr, unit.ptr, unit.i64, unit.i64, unit.i32, unit.i32, unit.ptr, unit.i64});
-    llvm::Constant* fields[] = {body,
-                                unit.describe(type),
-                                i64(plan.cost),
-                                i64(plan.by_elements ? 64 : std::max<std::int64_t>(1, 64 / plan.step)),
-                                i32(plan.f.node->says(AttrKey::Parallel, true)),
-                                i32(std::int32_t(plan.f.node->loc.offset)),
-                                array(llvm::ArrayRef(known)),
-                                i64(loop_number(*body))};
-    llvm::Constant* record = global(llvm::ConstantStruct::get(shape, fields));
+    namespace loop = fields::Loop;
+    const std::int64_t multiple = plan.by_elements ? 64 : std::max<std::int64_t>(1, 64 / plan.step);
+    llvm::Constant* record = unit.global(
+        unit.record(loop::kAll, {{loop::body, body},
+                                 {loop::state, unit.describe(type)},
+                                 {loop::cost, i64(plan.cost)},
+                                 {loop::multiple, i64(multiple)},
+                                 {loop::parallel, i32(plan.f.node->says(AttrKey::Parallel, true))},
+                                 {loop::loc, i32(std::int32_t(plan.f.node->loc.offset))},
+                                 {loop::appends, array(llvm::ArrayRef(known))},
+                                 {loop::number, i64(loop_number(*body))}}));
     if (std::ranges::all_of(appends, llvm::IsaPred<llvm::ConstantInt>)) return record;
     llvm::Value* numbers = e.slot(8 * std::int64_t(appends.size()), 8);
     for (std::size_t k = 0; k < appends.size(); ++k)
         e.ir.CreateStore(appends[k], e.address(numbers, 8 * std::int64_t(k)));
     llvm::Value* filled = e.slot(sizeof(WeldLoop), 8);
     e.ir.CreateMemCpy(filled, llvm::Align(8), record, llvm::Align(8), sizeof(WeldLoop));
-    e.ir.CreateStore(numbers, e.address(filled, offsetof(WeldLoop, appends)));
+    e.store(loop::appends, numbers, filled);
     return filled;
 }
 

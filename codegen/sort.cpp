@@ -37,17 +37,14 @@ static llvm::Value* sort_keys(Emitter& e, Sort s, const Leaves& vec, llvm::Value
     e.counted_loop(e.c64(0), vec[1], 1, {}, {}, one, Strip{strip_of(s.node), s.node->loc});
     --e.loop_depth;
     e.in_for = outer;
-    llvm::Value* room = e.slot(16, 8);
-    e.ir.CreateStore(keys, room);
-    e.ir.CreateStore(vec[1], e.address(room, 8));
-    return room;
+    return e.spill_vec(keys, vec[1]);
 }
 
 Leaves Emitter::emit_sort(Sort s) {
     const Leaves vec = emit(s.of());
     const Type* type = s.of()->type;
     llvm::Value* in = spill(type, vec);
-    llvm::Value* out = slot(16, 8);
+    llvm::Value* out = slot_of_vec();
     llvm::Value* limit = s.limit() ? emit1(s.limit()) : c64(-1);
     if (s.by().params().size() == 1) {
         llvm::Value* keys = sort_keys(*this, s, vec, in);

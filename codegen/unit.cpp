@@ -1,5 +1,6 @@
 // One LLVM module under construction: its types, descriptions of types, functions and names.
-#include <cstddef>
+#include <algorithm>
+#include <cassert>
 
 #include "codegen/builders/code.h"
 #include "codegen/emit.h"
@@ -61,9 +62,6 @@ llvm::Constant* Unit::array_of(llvm::ArrayRef<llvm::Constant*> pointers) {
 
 llvm::Constant* Unit::describe(const Type* t) {
     if (auto at = types_.find(t); at != types_.end()) return at->second;
-    static_assert(sizeof(WeldType) == 40 && offsetof(WeldType, num_args) == 4 &&
-                  offsetof(WeldType, args) == 24 && offsetof(WeldType, offsets) == 32);
-    auto* shape = llvm::StructType::get(ctx, {i8, i8, i8, i8, i32, i64, i64, ptr, ptr});
     std::vector<llvm::Constant*> args;
     if (t->is_simd()) args.push_back(describe(m.types.scalar(t->scalar)));
     if (const Type* kept = kept_merges(t)) args.push_back(describe(kept));
@@ -76,17 +74,18 @@ llvm::Constant* Unit::describe(const Type* t) {
         for (std::int64_t o : offsets_of(t->args)) at.push_back(std::uint64_t(o));
         if (!at.empty()) offsets = global(llvm::ConstantDataArray::get(ctx, at));
     }
-    auto byte = [&](int v) { return llvm::ConstantInt::get(i8, std::uint64_t(v)); };
-    llvm::Constant* fields[] = {byte(kind_of(t)),
-                                byte(int(t->op)),
-                                byte(t->holds_pointer),
-                                byte(is_plain(t)),
-                                llvm::ConstantInt::get(i32, args.size()),
-                                llvm::ConstantInt::get(i64, std::uint64_t(size_of(t))),
-                                llvm::ConstantInt::get(i64, std::uint64_t(align_of(t))),
-                                arg_array,
-                                offsets};
-    return types_[t] = global(llvm::ConstantStruct::get(shape, fields));
+    const auto byte = [&](int v) { return llvm::ConstantInt::get(i8, std::uint64_t(v)); };
+    const auto word = [&](std::int64_t v) { return llvm::ConstantInt::get(i64, std::uint64_t(v)); };
+    namespace type = fields::Type;
+    return types_[t] = global(record(type::kAll, {{type::kind, byte(kind_of(t))},
+                                                  {type::op, byte(int(t->op))},
+                                                  {type::holds_pointer, byte(t->holds_pointer)},
+                                                  {type::plain, byte(is_plain(t))},
+                                                  {type::num_args, llvm::ConstantInt::get(i32, args.size())},
+                                                  {type::size, word(size_of(t))},
+                                                  {type::align, word(align_of(t))},
+                                                  {type::args, arg_array},
+                                                  {type::offsets, offsets}}));
 }
 
 llvm::Constant* Unit::describe_all(std::span<const Type* const> types) {
@@ -99,14 +98,28 @@ llvm::FunctionCallee Unit::external(const std::string& name, llvm::FunctionType*
     return out.getOrInsertFunction(name, type);
 }
 
-/// The LLVM type of an entry from its letters in entry.def.
-static llvm::Type* letter(Unit& u, char c) {
-    switch (c) {
-        case 'i': return u.i32;
-        case 'l': return u.i64;
-        case 'p': return u.ptr;
-        default: return llvm::Type::getVoidTy(u.ctx);
+llvm::Type* Unit::type_of(char letter) const {
+    switch (letter) {
+        case 'b': return i8;
+        case 'i': return i32;
+        case 'l': return i64;
+        case 'p': return ptr;
+        default: return llvm::Type::getVoidTy(ctx);
     }
+}
+
+llvm::Constant* Unit::record(std::span<const Field> shape,
+                             std::initializer_list<std::pair<Field, llvm::Constant*>> values) {
+    std::vector<llvm::Type*> types;
+    std::vector<llvm::Constant*> all;
+    for (const Field& f : shape) {
+        const auto* at =
+            std::ranges::find_if(values, [&](const auto& v) { return v.first.offset == f.offset; });
+        assert(at != values.end() && at->second->getType() == type_of(f.letter));
+        types.push_back(type_of(f.letter));
+        all.push_back(at->second);
+    }
+    return llvm::ConstantStruct::get(llvm::StructType::get(ctx, types), all);
 }
 
 llvm::FunctionCallee Unit::entry(llvm::StringRef name) {
@@ -120,8 +133,8 @@ llvm::FunctionCallee Unit::entry(llvm::StringRef name) {
     for (const Row& row : rows) {
         if (name != row.name) continue;
         std::vector<llvm::Type*> params;
-        for (const char* p = row.params; *p; ++p) params.push_back(letter(*this, *p));
-        auto callee = external(row.name, llvm::FunctionType::get(letter(*this, *row.result), params, false));
+        for (const char* p = row.params; *p; ++p) params.push_back(type_of(*p));
+        auto callee = external(row.name, llvm::FunctionType::get(type_of(*row.result), params, false));
         auto* f = llvm::cast<llvm::Function>(callee.getCallee());
         f->setDoesNotThrow();
         if (name.starts_with("weld_rt_fail")) f->addFnAttr(llvm::Attribute::Cold);

@@ -9,21 +9,21 @@
 namespace weld::codegen {
 
 Leaves opened_array(Emitter& e, llvm::Value* array) {
-    const auto word = [&](llvm::Type* type, std::int64_t k) {
-        return e.ir.CreateAlignedLoad(type, e.address(array, 8 * k), llvm::Align(8));
-    };
-    return {word(e.unit.ptr, 0), word(e.unit.i64, 1), word(e.unit.i64, 2), array};
+    Leaves open;
+    for (const Field& f : fields::Appender::kAll) open.push_back(e.load(f, array));
+    open.push_back(array);
+    return open;
 }
 
 Leaves closed_array(Emitter& e, const Leaves& open) {
-    for (int k = 0; k < 3; ++k)
-        e.ir.CreateAlignedStore(open[std::size_t(k)], e.address(open[3], 8 * k), llvm::Align(8));
-    return {open[3]};
+    std::size_t k = 0;
+    for (const Field& f : fields::Appender::kAll) e.store(f, open[k++], open.back());
+    return {open.back()};
 }
 
 Leaves Emitter::grow_array(const Type* t, Leaves array, llvm::Value* extra, Loc loc) {
     const bool points = array.size() == 4;
-    if (!points) array.push_back(slot(24, 8));
+    if (!points) array.push_back(slot(sizeof(WeldAppender), alignof(WeldAppender)));
     llvm::Value* room = closed_array(*this, array)[0];
     call_checked("weld_rt_appender_grow", {task, room, extra, c64(size_of(kept_merges(t))), at(loc)});
     array = opened_array(*this, room);

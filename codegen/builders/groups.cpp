@@ -3,11 +3,8 @@
 #include "codegen/builders/groups.h"
 
 #include <algorithm>
-#include <cstddef>
 
 #include <llvm/IR/MDBuilder.h>
-
-#include "runtime/abi/weld_abi.h"
 
 namespace weld::codegen {
 
@@ -35,8 +32,8 @@ static llvm::IntegerType* word_of(const Emitter& e, const Type* key) {
 Leaves hold_groups(Emitter& e, const Type* t, const Leaves& table, Lanes form) {
     const std::uint32_t groups = form.groups;
     llvm::Value* room = e.slot(std::int64_t(sizeof(WeldHeldKeys)) + groups * size_of(t->key()), 8);
-    e.ir.CreateStore(e.c64(0), room);
-    e.ir.CreateStore(e.c64(groups), e.address(room, offsetof(WeldHeldKeys, most)));
+    e.store(fields::HeldKeys::held, e.c64(0), room);
+    e.store(fields::HeldKeys::most, e.c64(groups), room);
     Leaves state = {table[0], room};
     for (std::uint32_t g = 0; g < groups; ++g)
         for (Scalar s : scalars_of(t->value()))
@@ -45,7 +42,7 @@ Leaves hold_groups(Emitter& e, const Type* t, const Leaves& table, Lanes form) {
 }
 
 static llvm::Value* keys_held(Emitter& e, llvm::ArrayRef<llvm::Value*> state) {
-    return e.ir.CreateLoad(e.unit.i64, state[kKeys]);
+    return e.load(fields::HeldKeys::held, state[kKeys]);
 }
 
 llvm::Value* has_more_groups(Emitter& e, llvm::ArrayRef<llvm::Value*> state) {

@@ -23,11 +23,10 @@
 //     +--------- next_slot <-------+  (from both)
 #include "codegen/builders/tables.h"
 
-#include <cstddef>
+#include <bit>
 
 #include <llvm/IR/MDBuilder.h>
 
-#include "runtime/abi/weld_abi.h"
 #include "weldir/ir/keys.h"
 
 namespace weld::codegen {
@@ -161,11 +160,6 @@ llvm::Value* KeyCode::equal(const Type* t, llvm::Value* at, const Leaves& key) {
 
 // ---- probing -------------------------------------------------------------------------------------------
 
-/// A field of a WeldTable or WeldRowBuffer.
-static llvm::Value* field(Emitter& e, llvm::Value* of, llvm::Type* type, std::size_t offset) {
-    return e.ir.CreateAlignedLoad(type, e.address(of, std::int64_t(offset)), llvm::Align(8));
-}
-
 static llvm::Value* tag_of(Emitter& e, const Type* key_type, const Leaves& key) {
     return e.ir.CreateOr(e.ir.CreateLShr(KeyCode(e).hash(key_type, key), 32), 1);
 }
@@ -176,27 +170,23 @@ static llvm::Value* entry_of(Emitter& e, llvm::Value* entries, std::int64_t stri
 }
 
 llvm::Value* index_slots(Emitter& e, llvm::Value* table) {
-    return e.ir.CreateAdd(field(e, table, e.unit.i64, offsetof(WeldTable, mask)), e.c64(1));
+    return e.ir.CreateAdd(e.load(fields::Table::mask, table), e.c64(1));
 }
 
 void fetch_early(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
                  const Leaves& key, bool entry) {
     auto& ir = e.ir;
-    llvm::Value* first =
-        ir.CreateLShr(tag_of(e, key_type, key), field(e, table, e.unit.i64, offsetof(WeldTable, shift)));
-    llvm::Value* at =
-        ir.CreateGEP(e.unit.i64, field(e, table, e.unit.ptr, offsetof(WeldTable, index)), first);
+    llvm::Value* first = ir.CreateLShr(tag_of(e, key_type, key), e.load(fields::Table::shift, table));
+    llvm::Value* at = ir.CreateGEP(e.unit.i64, e.load(fields::Table::index, table), first);
     if (entry)
-        at = entry_of(e, field(e, table, e.unit.ptr, offsetof(WeldTable, entries)),
-                      entry_layout(key_type, value_type).size,
+        at = entry_of(e, e.load(fields::Table::entries, table), entry_layout(key_type, value_type).size,
                       ir.CreateAlignedLoad(e.unit.i64, at, llvm::Align(8)));
     e.prefetch(at);
 }
 
 Leaves opened(Emitter& e, llvm::Value* table) {
-    return {table, field(e, table, e.unit.ptr, offsetof(WeldTable, index)),
-            field(e, table, e.unit.ptr, offsetof(WeldTable, entries)),
-            field(e, table, e.unit.i64, offsetof(WeldTable, shift))};
+    return {table, e.load(fields::Table::index, table), e.load(fields::Table::entries, table),
+            e.load(fields::Table::shift, table)};
 }
 
 Leaves find_entry(Emitter& e, const Leaves& open, const Type* key_type, const Type* value_type,
@@ -230,7 +220,7 @@ Leaves find_entry(Emitter& e, const Leaves& open, const Type* key_type, const Ty
     ir.CreateCondBr(ir.CreateIsNull(slot_tag), nowhere, go_on);  // no tag is 0
 
     ir.SetInsertPoint(go_on);
-    llvm::Value* mask = field(e, table, e.unit.i64, offsetof(WeldTable, mask));
+    llvm::Value* mask = e.load(fields::Table::mask, table);
     at->addIncoming(ir.CreateAnd(ir.CreateAdd(at, e.c64(1)), mask), go_on);
     ir.CreateBr(probe);
 
@@ -256,17 +246,19 @@ Leaves merge_or_wait(Emitter& e, const Leaves& open, const Type* key_type, const
                      const Leaves& key, const Leaves& value, Loc loc, const std::function<Leaves()>& direct) {
     auto& ir = e.ir;
     llvm::Value* table = open[0];
-    llvm::Value* buffers = field(e, table, e.unit.ptr, offsetof(WeldTable, partitions));
+    llvm::Value* buffers = e.load(fields::Table::partitions, table);
     const auto wait = [&] {
+        constexpr auto buffer_shift = std::uint64_t(std::countr_zero(sizeof(WeldRowBuffer)));
+        static_assert(1 << buffer_shift == sizeof(WeldRowBuffer));
         llvm::Value* number = ir.CreateLShr(tag_of(e, key_type, key), 32 - kWeldPartitionBits);
-        llvm::Value* buffer = ir.CreateGEP(e.unit.i8, buffers, ir.CreateShl(number, 4));
+        llvm::Value* buffer = ir.CreateGEP(e.unit.i8, buffers, ir.CreateShl(number, buffer_shift));
         const EntryLayout layout = entry_layout(key_type, value_type);
-        llvm::Value* row = field(e, buffer, e.unit.ptr, offsetof(WeldRowBuffer, next));
+        llvm::Value* row = e.load(fields::RowBuffer::next, buffer);
         e.store(key_type, key, row);
         e.store(value_type, value, e.address(row, layout.value_at));
         llvm::Value* next = e.address(row, layout.size);
-        ir.CreateAlignedStore(next, buffer, llvm::Align(8));
-        e.unlikely(ir.CreateICmpEQ(next, field(e, buffer, e.unit.ptr, offsetof(WeldRowBuffer, end))),
+        e.store(fields::RowBuffer::next, next, buffer);
+        e.unlikely(ir.CreateICmpEQ(next, e.load(fields::RowBuffer::end, buffer)),
                    [&] { e.call_checked("weld_rt_dict_next_buffer", {e.task, table, buffer, e.at(loc)}); });
         return open;
     };
@@ -285,10 +277,12 @@ llvm::Value* never_null(Emitter& e, llvm::Value* table) {
         };
         llvm::Constant* nothing = llvm::ConstantPointerNull::get(e.unit.ptr);
         llvm::Constant* slot = hidden(e.c64(0), "empty_slot");
-        auto* shape =
-            llvm::StructType::get(e.unit.ctx, {e.unit.ptr, e.unit.ptr, e.unit.i64, e.unit.i64, e.unit.ptr});
-        static_assert(sizeof(WeldTable) == 40 && offsetof(WeldTable, partitions) == 32);
-        empty = hidden(llvm::ConstantStruct::get(shape, {slot, nothing, e.c64(0), e.c64(32), nothing}),
+        namespace fields = fields::Table;
+        empty = hidden(e.unit.record(fields::kAll, {{fields::index, slot},
+                                                    {fields::entries, nothing},
+                                                    {fields::mask, e.c64(0)},
+                                                    {fields::shift, e.c64(32)},
+                                                    {fields::partitions, nothing}}),
                        "empty_table");
     }
     return e.ir.CreateSelect(e.ir.CreateIsNull(table), empty, table);

@@ -22,8 +22,7 @@ static const Type* first_scalar(const Type* t) {
 /// i1: an element that begins with `x` comes after all that stay. Equal ones do if nothing follows `x`.
 static llvm::Value* is_behind(Emitter& e, const Type* elem, llvm::Value* k, llvm::Value* x) {
     const Type* t = first_scalar(elem);
-    llvm::Value* full = e.ir.CreateIsNotNull(
-        e.ir.CreateAlignedLoad(e.unit.i64, e.address(k, offsetof(WeldTopK, is_full)), llvm::Align(8)));
+    llvm::Value* full = e.ir.CreateIsNotNull(e.load(fields::TopK::is_full, k));
     llvm::Value* bound = e.load(t, e.address(k, offsetof(WeldTopK, bound)))[0];
     return e.ir.CreateAnd(full, e.scalar_op(elem == t ? Op::Ge : Op::Gt, t->scalar, x, bound, {}));
 }
@@ -47,7 +46,7 @@ static std::optional<Leaves> merge_lanes(Emitter&, Merge, const Leaves&, const L
 
 static Leaves result(Emitter& e, Result r, const Leaves& s) {
     const Type* elem = r.builder()->type->elem();
-    llvm::Value* out = e.slot(16, 8);
+    llvm::Value* out = e.slot_of_vec();
     e.call_checked("weld_rt_topk_result", {e.task, s[0], e.unit.describe(elem), out, e.at(r.node->loc)});
     return e.load(r.node->type, out);
 }

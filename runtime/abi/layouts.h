@@ -1,0 +1,31 @@
+// clang-format off: the columns are set by hand
+// The fields of the structs of weld_abi.h that emitted code reads, writes or makes, one macro per struct. FIELD(struct,
+// name, type), with the letters of entry.def: i is an i32, l an i64, p a pointer; b a byte. codegen/layouts.h makes of
+// them what emitting is done with, and asserts that they are as the struct has them.
+#pragma once
+
+// Whole structs, in order: emitted code makes them.
+#define WELD_VEC_FIELDS(FIELD)      FIELD(WeldVec, data, p)       FIELD(WeldVec, len, l)
+#define WELD_APPENDER_FIELDS(FIELD) FIELD(WeldAppender, data, p)  FIELD(WeldAppender, size, l)  \
+                                    FIELD(WeldAppender, capacity, l)
+#define WELD_TABLE_FIELDS(FIELD)    FIELD(WeldTable, index, p)    FIELD(WeldTable, entries, p)  \
+                                    FIELD(WeldTable, mask, l)     FIELD(WeldTable, shift, l)    \
+                                    FIELD(WeldTable, partitions, p)
+#define WELD_ROW_BUFFER_FIELDS(FIELD) FIELD(WeldRowBuffer, next, p) FIELD(WeldRowBuffer, end, p)
+#define WELD_HELD_KEYS_FIELDS(FIELD) FIELD(WeldHeldKeys, held, l) FIELD(WeldHeldKeys, most, l)
+#define WELD_TYPE_FIELDS(FIELD)     FIELD(WeldType, kind, b)      FIELD(WeldType, op, b)        \
+                                    FIELD(WeldType, holds_pointer, b)  FIELD(WeldType, plain, b)  \
+                                    FIELD(WeldType, num_args, i)  FIELD(WeldType, size, l)      \
+                                    FIELD(WeldType, align, l)     FIELD(WeldType, args, p)      \
+                                    FIELD(WeldType, offsets, p)
+#define WELD_LOOP_FIELDS(FIELD)     FIELD(WeldLoop, body, p)      FIELD(WeldLoop, state, p)     \
+                                    FIELD(WeldLoop, cost, l)      FIELD(WeldLoop, multiple, l)  \
+                                    FIELD(WeldLoop, parallel, i)  FIELD(WeldLoop, loc, i)       \
+                                    FIELD(WeldLoop, appends, p)   FIELD(WeldLoop, number, l)
+#define WELD_CALL_FIELDS(FIELD)     FIELD(WeldCall, args, p)      FIELD(WeldCall, types, p)     \
+                                    FIELD(WeldCall, num_args, i)  FIELD(WeldCall, loc, i)
+
+// Those of which emitted code sees a part.
+#define WELD_TASK_FIELDS(FIELD)     FIELD(WeldTask, stop, p)      FIELD(WeldTask, debt, l)      \
+                                    FIELD(WeldTask, stack_end, p)
+#define WELD_TOPK_FIELDS(FIELD)     FIELD(WeldTopK, is_full, l)
