@@ -1,5 +1,5 @@
-// Which keys are known early, and asking for the memory that they lead to: first for the slot of the index,
-// some iterations later, when that has come, for the entry.
+// Prefetching by keys that are known early: first the slot of the index, and some iterations later, when that has
+// arrived, the entry.
 #include "codegen/ahead.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ void Ahead::note_reads(const Expr* e, Site* site) const {
     }
 }
 
-/// The way to `e` from the loop's builder.
+/// The fields that lead from the loop's builder to `e`.
 void Ahead::find_builder(const Expr* e, std::vector<std::size_t>* way) const {
     switch (e->op) {
         case Op::Var:

@@ -28,7 +28,7 @@ class FreeRanges {
 
     bool is_whole() const { return ranges_.size() == 1 && ranges_[0].bytes == all_; }
 
-    /// Makes room to note what one `take` more may bring, so that neither it nor its `give` needs memory.
+    /// Reserves what one more `take` may have to note, so that neither it nor its `give` allocates.
     void prepare_to_take() { ranges_.reserve(takes_ + 2); }
 
     /// The first `bytes` that are free; null if there are none.

@@ -72,8 +72,8 @@ Leaves Emitter::emit_opt_lookup(OptLookup l) {
         [&] { return zeros(loaded); });
 }
 
-/// The registers `rows`, as many as each has lanes, turned over: every step interleaves the first half of
-/// them with the second.
+/// The transpose of the registers `rows`, of which there are as many as each has lanes: every step interleaves the
+/// first half of them with the second.
 static Leaves transposed(Emitter& e, Leaves rows) {
     const std::size_t n = rows.size();
     llvm::SmallVector<int, 64> low, high;
@@ -92,7 +92,7 @@ static Leaves transposed(Emitter& e, Leaves rows) {
     return rows;
 }
 
-/// Writes vectors of `len` scalars, which are at `rows`, to `to` side by side: in squares, a register a side.
+/// Writes the transpose of the vectors of `len` scalars at `rows` to `to`, by squares with a register a side.
 static void turn_over(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::Value* len, llvm::Value* to) {
     auto& ir = e.ir;
     const std::int64_t bytes = scalar->getPrimitiveSizeInBits() / 8, n = std::int64_t(rows.size());

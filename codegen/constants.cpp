@@ -1,4 +1,4 @@
-// How what is constant lies in data.
+// The layout of constants in data.
 #include "codegen/constants.h"
 
 #include <algorithm>
@@ -50,7 +50,8 @@ std::size_t Data::elements(MakeVec v) {
     return begin;
 }
 
-/// `e` at `at`, where zeros are. Vectors of what has a name are apart, because it may stand in many places.
+/// Writes `e` to `at`, where zeros are. The vectors of a named constant are kept apart: its name may stand in many
+/// places.
 void Data::write(const Expr* e, std::size_t at, bool named) {
     if (e->op == Op::Literal) {
         std::memcpy(&bytes_[at], &e->attr.bits, std::size_t(size_of(e->type)));  // little endian
@@ -70,7 +71,7 @@ void Data::write(const Expr* e, std::size_t at, bool named) {
 llvm::Constant* Data::variable() {
     std::sort(pointers_.begin(), pointers_.end(),
               [](const Pointer& a, const Pointer& b) { return a.at < b.at; });
-    // Bytes and addresses by turns.
+    // Runs of bytes alternate with addresses.
     std::vector<llvm::Type*> types;
     std::vector<llvm::Constant*> parts;
     std::size_t done = 0;

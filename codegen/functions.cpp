@@ -154,7 +154,7 @@ static void visit_vectors(Emitter& e, const Type* t, llvm::ArrayRef<llvm::Value*
         visit_vectors(e, t->args[i], leaves.drop_front(std::size_t(e.field_offset(t, i))), fn);
 }
 
-/// To the region that the callee enters. Gives what stays, and is to be freed when the callee returns.
+/// Gives memory to the region that the callee enters. What stays is returned, to be freed when the callee returns.
 static Leaves emit_gives(Emitter& e, Call c) {
     Leaves kept;
     if (const Annotation* given = c.node->annotation(AttrKey::Give))
@@ -244,7 +244,8 @@ class FunctionEmitter {
         });
     }
 
-    /// Called as the function is; calls it through weld_rt_deeper. Apart, so that no frame has its room.
+    /// A function of the same signature that calls this one through weld_rt_deeper. It is apart, so that its room for
+    /// arguments is in no other frame.
     llvm::Function* deeper() {
         Unit& u = e_.unit;
         llvm::Function* f = u.function("deeper_", signature_.type);
@@ -349,7 +350,7 @@ class FunctionEmitter {
         e_.ir.CreateRet(c);
     }
 
-    /// What was allocated and `value` does not reach goes; the rest belongs to the caller.
+    /// Frees what the function allocated and `value` does not reach; the rest belongs to the caller.
     void end_region(const Type* type, const Leaves& value) {
         if (!region_) return;
         e_.collect_check(type, [&] { return value; });

@@ -151,7 +151,7 @@ void Heap::free_chunk(const Chunk& chunk) {
     if (chunk.end - chunk.begin != kChunk || !spare_chunks.give(chunk.begin)) __real_free(chunk.begin);
 }
 
-/// The first that ends after `p`.
+/// The first chunk that ends after `p`.
 Heap::Chunk* Heap::chunk_after(const char* p) const {
     return std::upper_bound(chunks_, chunks_ + num_chunks_, p,
                             [](const char* at, const Chunk& chunk) { return at < chunk.end; });

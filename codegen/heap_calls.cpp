@@ -135,7 +135,7 @@ void* __wrap_realloc(void* block, std::size_t bytes) {
     return moved;
 }
 
-/// Whether that is all: the block was in no memory of the process.
+/// Releases `block` if it is not the process's, and says whether it was not.
 static inline bool released(void* block) {
     if (in_reserve(block)) return true;
     if (!current || !current->owns(block)) return false;
@@ -147,7 +147,7 @@ void __wrap_free(void* block) {
     if (!released(block)) __real_free(block);
 }
 
-/// `real()`, or what is there if that throws.
+/// From the heap; else what `real()` gives, or the reserve if that throws.
 template <class Real>
 static void* allocate_or_throw(std::size_t bytes, std::size_t align, const Real& real) {
     if (void* block = from_heap(bytes, align)) return block;

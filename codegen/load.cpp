@@ -63,8 +63,7 @@ class Tiers final : public WeldTiers {
                 next_ = number + 1;
                 last_ = std::min(number + kAhead, size - 1);
                 if (working_ == 0) threads_.clear();  // they have ended
-                // So many and no more: one that finds nothing to do, or for which the work was done here,
-                // works no longer.
+                // `working_` counts only those that still work, so there are never more threads than allowed.
                 for (auto missing = options_.threads - working_; missing > 0; --missing) start_thread(lock);
             }
         } catch (const std::bad_alloc&) {
@@ -76,7 +75,7 @@ class Tiers final : public WeldTiers {
         return state != State::Done;
     }
 
-    /// Without the lock meanwhile: if there can be no thread, the work is done here.
+    /// Gives the lock up meanwhile. If no thread can be started, the work is done here.
     void start_thread(std::unique_lock<std::mutex>& lock) {
         threads_.reserve(threads_.size() + std::size_t(options_.threads));
         ++working_;
@@ -125,7 +124,7 @@ class Tiers final : public WeldTiers {
         return some;
     }
 
-    /// Where there is not enough memory, or what else may be missing, the quick code goes on doing.
+    /// If memory or anything else is missing, the quick code remains.
     void make(const std::vector<std::int64_t>& some) noexcept {
         try {
             Budget budget(options_.most_memory);

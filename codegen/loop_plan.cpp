@@ -1,3 +1,4 @@
+// Evaluating what a loop goes over: data, bounds and strides, how many iterations there are, and how much is appended.
 #include "codegen/loop_plan.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Loops that count: with a test at the end, and in strips where they have to look whether to stop.
 #include "codegen/phis.h"
 
 #include <utility>

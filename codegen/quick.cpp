@@ -1,8 +1,8 @@
-// What is compiled the quick way, in a form in which LLVM takes each instruction for itself.
+// Rewrites code that is compiled the quick way so that LLVM can select each instruction by itself.
 //
 // LLVM has two ways to select machine instructions: one by one (FastISel), or by graphs of whole blocks,
 // which takes ten times as long. Where the first meets something that it doesn't know, all before it in the
-// same block goes the second way. So what it doesn't know is said in words that it does know, and that cost
+// same block goes the second way. So what it doesn't know is replaced by what it does know, where that costs
 // no more:
 //
 //     load atomic monotonic                       a plain load: there is no other instruction for it

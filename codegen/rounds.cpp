@@ -1,3 +1,13 @@
+// One part [lo, hi) of a loop's range, by the means that its annotations name:
+//
+//     @(groups:N)         lanes as long as the groups fit, then the scalar loop for what is left
+//     @(accumulators:4)   | 0 4 8 ... | 1 5 9 ... | 2 6 10 ... | 3 7 11 ... |   by turns, one copy of the state each;
+//                         with `apart` each copy has a quarter of the range to itself. Then the rounds that are left
+//     @(spread:N)         the same with copies of a small vector
+//     @(tile:N)           squares of N by N rounds of this loop and the one inside
+//     @(selection:N)      blocks of N: first note the rounds in which the condition holds, then do these
+//     none of these       lo, lo + 1, ..., hi - 1
+//     @(tail:masked)      after any of these: one round on the elements that do not fill all lanes
 #include "codegen/rounds.h"
 
 #include <algorithm>
@@ -24,7 +34,7 @@ static std::vector<int> roomy_appenders(const Emitter& e, const LoopPlan& plan) 
     return at;
 }
 
-/// Of numbers that are not negative: quick code would divide by powers of two, too.
+/// `n / by`, for an `n` that is not negative. By powers of two it is a shift, since quick code would divide.
 static llvm::Value* quotient(Emitter& e, llvm::Value* n, std::int64_t by) {
     const auto divisor = std::uint64_t(by);
     return std::has_single_bit(divisor) ? e.ir.CreateLShr(n, std::uint64_t(std::countr_zero(divisor)))
@@ -116,9 +126,8 @@ class RangeEmitter {
         return changes ? into(outer, state) : state;
     }
 
-    /// The iterations [lo, hi) by blocks: first the numbers, in the block, of those in which the condition
-    /// holds are noted, in a vector that every iteration writes to and only these move on in; then these are
-    /// done.
+    /// The iterations [lo, hi) by blocks. First every iteration of a block writes its number to a vector, and the
+    /// place moves on only if the condition holds; then the iterations whose numbers are there are done.
     Leaves selected(llvm::Value* lo, llvm::Value* hi, const Leaves& state, const Ahead& ahead, bool collect) {
         auto& ir = e_.ir;
         const Filter filter = *filter_of(plan_.f);
@@ -242,8 +251,8 @@ class RangeEmitter {
         return reformed;
     }
 
-    /// Asks for the elements that follow those of iteration `i` some lines of the cache later: the processor
-    /// does so by itself up to the end of a page only.
+    /// Prefetches the elements some cache lines behind those of iteration `i`: the processor does that by itself, but
+    /// not beyond the end of a page.
     void fetch_elements(llvm::Value* i) {
         const Annotation* distance = plan_.f.node->annotation(AttrKey::Stream);
         if (!distance) return;
@@ -269,7 +278,7 @@ class RangeEmitter {
         return e_.emit(plan_.f.body().body());
     }
 
-    /// Asks for the beginnings of vectors that are elements some iterations later.
+    /// Prefetches the beginnings of the vectors that are the elements some iterations later.
     void fetch_rows(llvm::Value* i, llvm::Value* last) {
         const Annotation* distance = plan_.f.node->annotation(AttrKey::Prefetch);
         if (!distance) return;
@@ -290,15 +299,15 @@ class RangeEmitter {
         return e_.counted_loop(lo, hi, step, state, fixed, body, strip(step));
     }
 
-    /// Of rounds with so many iterations each.
+    /// How many rounds of `iterations` iterations each make a strip.
     std::optional<Strip> strip(std::int64_t iterations) const {
         if (!may_be_long_) return {};
         const std::int64_t all = strip_of(plan_.f.node);
         return Strip{std::max<std::int64_t>(1, all / iterations), plan_.f.node->loc};
     }
 
-    /// As many iterations as are a multiple of the accumulators; `*lo` moves behind them. Short loops pass
-    /// by, and do not pay for joining accumulators.
+    /// Does as many iterations as are a multiple of the accumulators; `*lo` moves behind them. Short loops skip this,
+    /// and do not pay for combining accumulators.
     Leaves unrolled(Lanes form, llvm::Value** lo, llvm::Value* hi, const Leaves& state) {
         const std::int64_t n = form.accumulators;
         const Lanes single = e_.lanes;
@@ -330,9 +339,8 @@ class RangeEmitter {
 
     std::int64_t accumulators() const { return chosen(plan_.f.node, AttrKey::Accumulators, 1); }
 
-    /// Iterations in pairs, the second of each on a merger of its own, so that merges do not wait for each
-    /// other.
-    /// `*lo` moves behind them.
+    /// Does iterations in pairs, the second of each on a merger of its own, so that merges do not wait for each
+    /// other; `*lo` moves behind them.
     Leaves by_turns(llvm::Value** lo, llvm::Value* hi, const Leaves& state) {
         auto& ir = e_.ir;
         const Scalar s = type_->elem()->scalar;
@@ -348,9 +356,9 @@ class RangeEmitter {
         return {e_.merge_op(type_->op, s, two[0], two[1])};
     }
 
-    /// Iterations in groups, all but the first of each on copies of a small vector, so that merges into the
-    /// same element do not wait for each other. The copies begin neutral and are joined at the end. Gives
-    /// the first iteration that is left.
+    /// Does iterations in groups, all but the first of each on copies of a small vector, so that merges into the
+    /// same element do not wait for each other. The copies begin neutral and are combined at the end. Gives the
+    /// first iteration that is left.
     llvm::Value* spread(llvm::Value* lo, llvm::Value* hi, const Leaves& state) {
         const std::int64_t n = accumulators(), most = chosen(plan_.f.node, AttrKey::Spread, 0);
         const Type* elem = type_->elem();
@@ -397,7 +405,7 @@ class RangeEmitter {
         return e_.emit_if(e_.ir.CreateAnd(small, many), by_turns, [&]() -> Leaves { return {lo}; })[0];
     }
 
-    /// The elements that do not fill all lanes, if there are any: round `at`.
+    /// Round `at`, on the elements that do not fill all lanes, if there are any.
     Leaves partial_round(llvm::Value* at, llvm::Value* count, const Leaves& state) {
         const auto partial = [&] {
             e_.tail = tail_round(e_, count, plan_.step);

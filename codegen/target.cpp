@@ -47,7 +47,7 @@ std::vector<Cpu> runnable_cpus() {
     return all;
 }
 
-/// Features, and the model, which instructions are scheduled for.
+/// The features, and the model that instructions are scheduled for.
 static std::string processor() {
     std::string all;
     unsigned a, b, c, d;
@@ -71,7 +71,7 @@ static Target native() { return kNamed[0]; }
 
 std::vector<Cpu> runnable_cpus() { return {Cpu::Native}; }
 
-/// Features, and the model, which instructions are scheduled for.
+/// The features, and the model that instructions are scheduled for.
 static std::string processor() {
 #if defined(__aarch64__)
     const unsigned long features = ::getauxval(AT_HWCAP);

@@ -43,7 +43,7 @@ static Leaves grown(Emitter& e, const Type* t, Leaves s, std::int64_t extra, Loc
     grow = e.ir.GetInsertBlock();
     e.ir.CreateBr(on);
     e.ir.SetInsertPoint(on);
-    for (int k : {0, 2}) {  // the size stays
+    for (int k : {0, 2}) {  // data and capacity; the size stays
         llvm::PHINode* phi = e.ir.CreatePHI(s[std::size_t(k)]->getType(), 2);
         phi->addIncoming(s[std::size_t(k)], before);
         phi->addIncoming(after[std::size_t(k)], grow);

@@ -6,9 +6,9 @@
 
 namespace weld::codegen {
 
-/// The words at a pointer, and the pointer.
+/// The array at `array` in registers, and the pointer.
 Leaves opened_array(Emitter& e, llvm::Value* array);
-/// The words are written back.
+/// Writes the array back to memory.
 Leaves closed_array(Emitter& e, const Leaves& open);
 
 /// Appends a value to the state `s` of such a builder, which points at its array or has it in registers.

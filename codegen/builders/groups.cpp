@@ -8,7 +8,7 @@
 
 namespace weld::codegen {
 
-/// Groups that are looked at before it is asked whether any lane is left.
+/// After so many groups it is asked whether any lane is left.
 constexpr std::uint32_t kGroupsAtOnce = 4;
 
 // ---- layout of the state -------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ static std::int64_t bytes_of(const Emitter& e, llvm::ArrayRef<llvm::Value*> valu
     return sum;
 }
 
-/// One value after the other in memory from `to` on.
+/// Stores one value after the other, from `to` on.
 static void store_all(Emitter& e, llvm::ArrayRef<llvm::Value*> values, llvm::Value* to) {
     std::int64_t at = 0;
     for (llvm::Value* v : values) {

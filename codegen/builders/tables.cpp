@@ -65,7 +65,7 @@ llvm::Value* KeyCode::step(llvm::Value* h, llvm::Value* x) {
     return ir.CreateMul(ir.CreateAdd(rotated, x), c(0xd6e8feb86659fd93));
 }
 
-/// The bits that decide about a scalar, as an i64.
+/// The bits by which scalars are the same key, as an i64: zeros of both signs have the same, and all NaNs.
 llvm::Value* KeyCode::scalar_bits(Scalar s, llvm::Value* x) {
     if (is_float(s)) {
         llvm::Type* bits = llvm::IntegerType::get(e.unit.ctx, s == Scalar::F64 ? 64 : 32);

@@ -1,4 +1,4 @@
-// Looking for keys in tables, as emitted code does it where that is worth it.
+// Searching tables for keys in emitted code, where that pays.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ Leaves find_entry(Emitter& e, const Leaves& open, const Type* key_type, const Ty
 Leaves merge_or_wait(Emitter& e, const Leaves& open, const Type* key_type, const Type* value_type,
                      const Leaves& key, const Leaves& value, Loc loc, const std::function<Leaves()>& direct);
 
-/// Asks for the memory of the index that a search for `key` begins at, or of the entry that it names.
+/// Prefetches the slot of the index at which a search for `key` begins, or the entry that it names.
 void fetch_early(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
                  const Leaves& key, bool entry);
 

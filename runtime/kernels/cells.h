@@ -3,8 +3,8 @@
 // A matrix is `{vec[C], i64, i64}`: cells by rows, the number of rows, that of columns. A sparse one is
 // `{vec[S], i64, i64, vec[i64], vec[i64]}`: the cells that are stored, the others are 0; the number of rows,
 // that of columns; where the cells of each row begin, and those of the last end; the columns of the cells. A
-// frame is
-// `{{vec[C1], vec[C2], ...}, i64}`: its columns and the number of rows. A cell is a scalar or a string, a
+// frame
+// is `{{vec[C1], vec[C2], ...}, i64}`: its columns and the number of rows. A cell is a scalar or a string, a
 // vec[i8].
 #pragma once
 

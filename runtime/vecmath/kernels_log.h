@@ -7,7 +7,7 @@ namespace {
 template <class V>
 WELD_VM_INLINE V log(V x) {
     using E = ExpLimits<V>;
-    Parts<V> p = split(x);
+    Split<V> p = split(x);
     V f = p.m - Scalar<V>(1), s = f / (p.m + Scalar<V>(1)), z = s * s;
     V half = f * f * Scalar<V>(0.5);
     V rest = mul_add(z, poly(z, Poly<Scalar<V>>::log), half);
@@ -41,7 +41,7 @@ WELD_VM_INLINE Sum sum(F64 a, Sum b) {
 /// log2(x) with a relative error of 2^-64, x >= 0. Infinite for 0 and infinity; then `lo` is NaN.
 WELD_VM_INLINE Sum log2_sum(F64 x) {
     using P = Poly<double>;
-    Parts<F64> p = split_evenly(x);
+    Split<F64> p = split_evenly(x);
     F64 f = p.m - 1.0, g = p.m + 1.0, g_lo = p.m - (g - 1.0), inverse = 1.0 / g;
     F64 s_hi = f * inverse;
     Sum back = product(s_hi, g);
@@ -103,7 +103,7 @@ WELD_VM_INLINE F64 pow(F64 x, F64 y) {
 
 /// Floats raised in double: 2^(y * log2 |x|) needs 40 bits of the logarithm.
 WELD_VM_INLINE F64 pow_short(F64 x, F64 y) {
-    Parts<F64> p = split(abs(x));
+    Split<F64> p = split(abs(x));
     F64 s = (p.m - 1.0) / (p.m + 1.0);
     F64 log2 = mul_add(s, poly(s * s, PolyShort::log2), p.e);
     F64 limit = set<F64>(300), magic = set<F64>(Lane<F64>::kMagic);

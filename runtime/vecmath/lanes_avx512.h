@@ -60,8 +60,9 @@ WELD_VM_INLINE F64 round_abs(F64 x) {
 WELD_VM_INLINE F64 scale(F64 p, F64 k, F64) { return (F64)_mm512_scalef_pd(p, k); }
 WELD_VM_INLINE F32 scale(F32 p, F32 k, F32) { return (F32)_mm512_scalef_ps(p, k); }
 
+/// Of a float m * 2^e.
 template <class V>
-struct Parts {
+struct Split {
     V m, e;
 };
 
@@ -71,17 +72,17 @@ constexpr auto kSignToNaN = (_MM_MANTISSA_SIGN_ENUM)3;
 
 /// x = m * 2^e with m in [0.75, 1.5); 0 and infinity have m = 1 and e infinite, negative x and NaN have m =
 /// NaN.
-WELD_VM_INLINE Parts<F64> split(F64 x) {
+WELD_VM_INLINE Split<F64> split(F64 x) {
     F64 m = (F64)_mm512_getmant_pd(x, _MM_MANT_NORM_p75_1p5, kSignToNaN);
     return {m, (F64)_mm512_getexp_pd(x) - (F64)_mm512_getexp_pd(m)};
 }
 /// The same with m in [sqrt(1/2), sqrt(2)).
-WELD_VM_INLINE Parts<F64> split_evenly(F64 x) {
-    Parts<F64> p = split(x);
+WELD_VM_INLINE Split<F64> split_evenly(F64 x) {
+    Split<F64> p = split(x);
     M64 large = le(set<F64>(0x1.6a09e667f3bcdp0), p.m);
     return {select<F64>(large, p.m * 0.5, p.m), select<F64>(large, p.e + 1.0, p.e)};
 }
-WELD_VM_INLINE Parts<F32> split(F32 x) {
+WELD_VM_INLINE Split<F32> split(F32 x) {
     F32 m = (F32)_mm512_getmant_ps(x, _MM_MANT_NORM_p75_1p5, kSignToNaN);
     return {m, (F32)_mm512_getexp_ps(x) - (F32)_mm512_getexp_ps(m)};
 }

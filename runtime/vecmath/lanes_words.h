@@ -15,14 +15,15 @@ WELD_VM_INLINE V scale(V p, V, V shifted) {
     return p * from_bits(one << L::kMantissa) * from_bits(other << L::kMantissa);
 }
 
+/// Of a float m * 2^e.
 template <class V>
-struct Parts {
+struct Split {
     V m, e;
 };
 
 /// x = m * 2^e with m in [least, 2 * least); 0 and infinity have m = 1 and e infinite, other x m = NaN.
 template <class V>
-WELD_VM_INLINE Parts<V> split_from(Scalar<V> least, V x) {
+WELD_VM_INLINE Split<V> split_from(Scalar<V> least, V x) {
     using L = Lane<V>;
     using S = Scalar<V>;
     constexpr bool wide = sizeof(S) == 8;
@@ -48,10 +49,10 @@ WELD_VM_INLINE Parts<V> split_from(Scalar<V> least, V x) {
 
 /// With m in [0.75, 1.5): where AVX-512 cuts, so that bits are the same.
 template <class V>
-WELD_VM_INLINE Parts<V> split(V x) {
+WELD_VM_INLINE Split<V> split(V x) {
     return split_from<V>(Scalar<V>(0.75), x);
 }
 /// With m in [sqrt(1/2), sqrt(2)).
-WELD_VM_INLINE Parts<F64> split_evenly(F64 x) { return split_from<F64>(0x1.6a09e667f3bcdp-1, x); }
+WELD_VM_INLINE Split<F64> split_evenly(F64 x) { return split_from<F64>(0x1.6a09e667f3bcdp-1, x); }
 
 }  // namespace

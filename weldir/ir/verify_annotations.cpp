@@ -1,4 +1,4 @@
-// The rules of annotations: what stands on which node, and what has to be so that code generation may obey.
+// The rules of annotations: which stand on which nodes, and what must hold for code generation to obey them.
 #include <algorithm>
 #include <limits>
 #include <optional>

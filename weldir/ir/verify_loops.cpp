@@ -1,4 +1,4 @@
-// The rules of types of what goes round and what is built: `iterate`, loops, iterators, builders.
+// The rules of types of `iterate`, loops, iterators and builders.
 #include <algorithm>
 
 #include "weldir/ir/builder.h"

@@ -104,7 +104,7 @@ bool has_loop(const Expr* e) {
 
 namespace {
 /// Asks `test` of every node below, going into module functions once each.
-struct Reach {
+struct AnyNode {
     const std::function<bool(const Expr*)>& test;
     std::unordered_set<const Function*> entered = {};
 
@@ -119,7 +119,7 @@ struct Reach {
 }  // namespace
 
 static bool any_node(const Expr* e, const std::function<bool(const Expr*)>& test) {
-    return Reach{test}.any(e);
+    return AnyNode{test}.any(e);
 }
 
 static bool fails_itself(const Expr* e) {

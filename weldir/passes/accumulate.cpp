@@ -10,8 +10,9 @@
 // - mergers of lanes: two, since the loops around them are short;
 // - vecmergers of scalars, if they turn out to be small when the loop runs, `spread:16384` bytes: a histogram
 //   of few values, in which the same element comes again and again.
-// `apart`: each copy takes a part of the elements to itself, since memory gives more, the more places it is
-// read at. Too many are too much for it, and which iteration fails first must not depend on it.
+// `apart`: each copy takes a part of the elements of its own, since memory that is read at several places at
+// once gives more; but not of too many vectors, nor where a round may fail: which one fails first must not
+// depend on it.
 //
 // Large bodies have enough to do in between; code grows with each copy.
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What may be evaluated without need.
+// What may be evaluated even where it is not needed: the one place that says what is cheap.
 #pragma once
 
 #include "weldir/ir/facts.h"

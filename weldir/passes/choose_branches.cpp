@@ -1,4 +1,4 @@
-// What is computed although nobody may need it, since a branch would cost more; and what is not.
+// What is computed though it may not be needed, because a branch would cost more; and where a branch pays.
 //
 //     if(x > 0.0, merge(b, x * 2.0), b)                      # appends
 //     merge(b, exp(x), x > 0.0)                              # lanes, under a mask
@@ -8,10 +8,9 @@
 //     @(branch:true) merge(b, exp(x), x > 0.0)
 //     @(branch:true) (x > 0.0 & exp(x) < y)
 //
-// `always`: a few operations on scalars are done faster than a branch is foretold wrongly; the value is
-// written behind the others, and counts if the condition holds. `branch`: lanes that nobody needs cost
-// nothing more where another lane is needed, but where none is, something costly can be left out. After
-// vectorize.
+// `always`: a few operations on scalars take less time than a mispredicted branch; the value is written behind
+// the others, and counts if the condition holds. `branch`: lanes that are not needed cost nothing more where
+// another lane is needed, but where none is, something costly can be left out. After vectorize.
 #include "weldir/ir/builder.h"
 #include "weldir/ir/call_graph.h"
 #include "weldir/ir/layout.h"

@@ -9,9 +9,8 @@
 // and `f(x) * f(x)` becomes `let t = f(x); t * t`. Every expression gets a number that equal computations
 // share: names count as what they are bound to, parameters as their position, so two loops that differ in
 // names only are one. A node is replaced where an equal one was evaluated for sure before: earlier on the
-// same straight line or on one around it
-// (`log(z)` above is not: the side of the `if` may not run). So nothing that can fail is evaluated where it
-// was not.
+// same straight line or on one around it (`log(z)` above is not: the side of the `if` may not run). So
+// nothing that can fail is evaluated where it was not.
 //
 // Names, constants, fields and whatever builds are left alone (a loop together with its `result` is a value
 // like any other), and so are calls of kernels that are not pure.

@@ -18,8 +18,7 @@
 //
 // Kept apart: loops whose result only one other loop reads (they fuse vertically, which saves more), loops of
 // which one can run on lanes and the other cannot (the joint loop could not), large bodies, loops with
-// effects,
-// `@(fuse:false)`, more results than registers.
+// effects, `@(fuse:false)`, more results than registers.
 #include <algorithm>
 
 #include "weldir/ir/builder.h"

@@ -22,12 +22,10 @@
 //   - not in a deeper loop (its work would be repeated), nor on the side of an `if` if it may fail;
 //   - not past an effect if it may fail; loops with effects are left alone;
 //   - if the consumer looks at its index, or zips, every run of the producer's body must merge exactly once:
-//   then the
-//     indices are the same;
+//     then the indices are the same;
 //   - the consumer takes all elements (no start, end, stride);
 //   - a loop that puts elements into a vector (vecmerger, vecsetter) is not to read that vector in other
-//   places
-//     because of it: it could not change it in place any more;
+//     places because of it: it could not change it in place any more;
 //   - if the producer merges in several places the consumer's body is copied to each, so it must be small;
 //   - a producer with an `iterate` or loops in loops goes over lanes of its own elements (vectorize-outer), and
 //     does so no more once a loop in it merges what the consumer gathers: the nearest centre of each row stays

@@ -1,13 +1,13 @@
 // Dictmergers in loops over lanes hold the values of the first few keys in registers.
 //
-//     @(tail:masked) for(zip(fringeiter[8](ks), …), for(zip(simditer[8](ks), …), dictmerger[i64,f64,+], f),
-//     g)
+//     @(tail:masked) for(zip(fringeiter[8](ks), …),
+//       for(zip(simditer[8](ks), …), dictmerger[i64,f64,+], f), g)
 // becomes
 //     @(tail:masked) for(zip(fringeiter[8](ks), …),
 //       @(groups:12) for(zip(simditer[8](ks), …), dictmerger[i64,f64,+], f), g)
 //
-// Keys that are few, which is known only while the loop runs, cost neither hashing nor memory so. If more
-// come than are held, the scalar loop goes on with the table; so there has to be one. How many are held
+// So keys that turn out to be few, which is known only while the loop runs, cost neither hashing nor memory.
+// If more come than are held, the scalar loop goes on with the table; so there has to be one. How many are held
 // depends on the type of the values alone, and not on the machine: it decides the order of float sums.
 #include <algorithm>
 

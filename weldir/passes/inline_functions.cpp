@@ -5,10 +5,9 @@
 // becomes
 //     |a: f64, b: f64| let x = a; let y = b + 1.0; x * x + y * y
 //
-// Arguments are bound first, so they are evaluated once and always, as for a
-// call. Functions that call themselves, directly or through others, stay; what nobody calls any more goes.
-// Callees are done before callers, so a chain of small functions collapses at once; a body that has grown is
-// no longer small.
+// Arguments are bound first, so they are evaluated once and always, as for a call. Functions that call
+// themselves, directly or through others, stay; what nobody calls any more goes. Callees are done before
+// callers, so a chain of small functions collapses at once; a body that has grown is no longer small.
 //
 // A small function that calls itself and then goes on takes its own body in, a few levels of it: one call
 // does the work of several.

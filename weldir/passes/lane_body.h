@@ -1,5 +1,5 @@
 // The body of a loop over scalars, translated to lanes: each name becomes what it is in several iterations at
-// once. What does not depend on the element stays scalar and is spread where lanes meet it.
+// once. What does not depend on the element stays scalar and is broadcast where lanes meet it.
 //
 // An `if` that depends on the element is evaluated on both sides: values are selected, merges get a mask. If
 // both sides merge once into the same builder, the values are selected and one merge is left. Lanes merge in

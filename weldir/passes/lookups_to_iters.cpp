@@ -25,9 +25,9 @@
 //     for(v, B, |b, i, x| merge(b, lookup(v, max(i - 1L, 0L)) + lookup(v, if(i < k, i + 1L, k))))
 // becomes
 //     let to = min(k, len(v) - 1L);
-//     for(iter(v, to, …), for(zip(iter(v, 0L, to - 1L), iter(v, 2L, to + 1L)), for(iter(v, 0L, 1L), B, as it
-//     was),
-//       |b, i, z| merge(b, z.$0 + z.$1)), as it was)
+//     for(iter(v, to, …),
+//       for(zip(iter(v, 0L, to - 1L), iter(v, 2L, to + 1L)), for(iter(v, 0L, 1L), B, as it was),
+//         |b, i, z| merge(b, z.$0 + z.$1)), as it was)
 //
 // The index must be a loop's index, or the element of a range with stride 1, plus what does not change in the
 // loop. Lookups in vectors that the loop makes itself, in dictionaries, and inside inner functions are left

@@ -6,8 +6,8 @@
 //     @(appends:2, appends:-1) for(…)
 //
 // Room is made before the loop then, no merge looks whether there is any, and chunks write to their places.
-// -1 is for numbers that vary. Those that are known when the loop begins only, `sizes` writes down. After
-// vectorize: a merge of lanes counts as many.
+// -1 stands for numbers that vary; those that are known only when the loop begins, `sizes` writes down. After
+// vectorize, since a merge of lanes counts as many.
 #include <vector>
 
 #include "weldir/ir/builder.h"

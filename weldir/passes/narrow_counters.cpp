@@ -3,8 +3,8 @@
 //
 //     let h = result(for(xs, vecmerger[i64,+](z), |b, i, x| merge(b, {x, 1L})));
 // becomes
-//     let h = result(if(len(z) > 32768L & len(z) <= 33554432L & len(xs) >= len(z) * 4L & len(xs) <=
-//     2147483647L,
+//     let h = result(if(len(z) > 32768L & len(z) <= 33554432L & len(xs) >= len(z) * 4L &
+//         len(xs) <= 2147483647L,
 //       let none = result(for(rangeiter(0L, len(z), 1L), appender[i32], |b, i, x| merge(b, 0)));
 //       let counts = result(@(accumulators:1) for(xs, vecmerger[i32,+](none), |b, i, x| merge(b, {x, 1})));
 //       @(accumulators:1) for(counts, vecmerger[i64,+](z), |b, i, n| merge(b, {i, i64(n)})),

@@ -7,8 +7,7 @@
 //     merge(b, select(x > 10, x, 0))
 //
 // Values: where both sides are a few cheap operations that cannot fail; `@(predicate:true)` allows costly
-// ones,
-// `@(predicate:false)` keeps the branch. Merges: only where asked for, into mergers of integers, whose
+// ones, `@(predicate:false)` keeps the branch. Merges: only where asked for, into mergers of integers, whose
 // neutral value leaves every state as it is (a float sum of -0.0 would become 0.0; vectorize uses masks,
 // which need no neutral value).
 #include "weldir/ir/builder.h"

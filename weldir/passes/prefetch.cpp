@@ -1,4 +1,4 @@
-// Memory is asked for before it is needed, where the program knows early what it will need.
+// Prefetching: memory is asked for before it is needed, where the program knows early what it will need.
 //
 //     result(for(xs, appender[f64], |b, i, x| merge(b, lookup(d, x % 1000L))))
 // becomes
@@ -11,7 +11,7 @@
 //   a vector fewer elements, than `far` says, it is in the cache, and nothing is asked for.
 // - Loops over vectors of vectors: the beginnings of rows, `@(prefetch:8)` of the loop.
 // - Loops that read whole lines of the cache in each round: what comes next, `@(stream:3072)` of the loop.
-//   The processor does so by itself up to the end of a page only.
+//   The processor does that by itself, but not beyond the end of a page.
 #include <algorithm>
 #include <string>
 #include <unordered_map>

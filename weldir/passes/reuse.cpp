@@ -10,12 +10,10 @@
 //
 // Three steps, each one walk:
 //   1. `Origins` (origins.cpp), forward: which *objects* each value may point at. An object is memory that a
-//   node of the
-//      program allocates: what a builder builds, what a sort gives. Parameters, constants, and all that is
-//      unknown are one object, kOutside, which is nobody's here.
+//      node of the program allocates: what a builder builds, what a sort gives. Parameters, constants, and all
+//      that is unknown are one object, kOutside, which nobody here owns.
 //   2. `Lives` (lives.cpp), backward: which objects are read later. A vecmerger or vecsetter may start in
-//   place
-//      on a vector whose objects are all owned and not read later.
+//      place on a vector whose objects are all owned and not read later.
 //   3. `Marks` writes down what was found.
 //
 // A function does not know who else reads its parameters. Its caller does: `@(give:a) f(a)` says that nobody

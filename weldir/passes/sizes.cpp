@@ -5,9 +5,9 @@
 //     result(for(xs, @(size:given) appender[f64](len(ys)), |b, i, x| for(ys, b, |c, j, y| merge(c, x * y))))
 //
 // The number is exact: every run of the body merges so often, on all paths, so memory is set aside once and
-// chunks of the loop write to their places directly. Numbers that are the same always `make-room` finds. A
-// `size` that somebody wrote is a hint that nothing is made of. Runs after fusion, which changes the numbers,
-// and before vectorize, which hides them.
+// chunks of the loop write to their places directly. Numbers that are always the same are found by
+// `make-room`. A `size` in the text of a program is a hint, which is not made use of. Runs after fusion, which
+// changes the numbers, and before vectorize, which hides them.
 #include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/lengths.h"

@@ -1,4 +1,4 @@
-// Calls that are the last thing that a recursive function does take its place: they need no stack.
+// Tail calls of recursive functions take the place of their callers: they need no stack.
 //
 //     def count(n: i64, s: i64): i64 = if(n == 0L, s, let r = count(n - 1L, s + n); r);
 // becomes

@@ -10,7 +10,7 @@
 // (with the lanes written out: `simditer[8]`, and `@(tail:masked)` before the outer loop, which says that
 // both loops compute the same: machines with masks do what is left in one round of lanes). All values of a
 // body have equally many lanes: 64 bytes of the widest type among them, whatever registers the target has.
-// What does not depend on the element stays scalar and is spread where lanes meet it. The index becomes a
+// What does not depend on the element stays scalar and is broadcast where lanes meet it. The index becomes a
 // range that is zipped with the data, whose lanes count on.
 //
 // A vecmerger that is merged into at the index (or the index plus what stays the same) gets

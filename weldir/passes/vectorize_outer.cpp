@@ -8,7 +8,7 @@
 //       if(r.$0, merge(b, iterate(..., result(for(zip(r.$1, other), merger[simd[f64,8],+], ...)) ...)),
 //         for(iter(rows, k * 8L, min(k * 8L + 8L, len(rows)), 1L), b, ... as before)))
 //
-// Elements that are vectors are turned over, so that lane j of element i is element i of vector j: worth it
+// Elements that are vectors are transposed, so that lane j of element i is element i of vector j: worth it
 // where each is read many times. (A loop inside that reads its row once is better off on lanes of the row.)
 // Where the vectors of a group differ in length, and for the last group, the loop stays what it was.
 //
