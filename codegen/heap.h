@@ -13,8 +13,8 @@
 // is not given back; where programs are verified, as in tests, that is a failure. And what it keeps stays
 // until the process is gone: when that ends, other threads may still be at work.
 //
-// The linker directs what codegen and LLVM call of `malloc`, `operator new`, and locks to
-// heap_calls.cpp (CMakeLists.txt); who works in no heap gets what those always were. With sanitizers there are no heaps.
+// The linker directs what codegen and LLVM call of `malloc`, `operator new`, and locks to heap_calls.cpp
+// (CMakeLists.txt); who works in no heap gets what those always were. With sanitizers there are no heaps.
 #pragma once
 
 #include <csetjmp>

@@ -31,7 +31,7 @@ inline bool bytes_decide(const WeldType* t) {
 }
 
 KeyKind key_kind(const WeldType* key);
-/// Hash and equality of such keys are found by way of their type: there is no more in a key than its own bytes otherwise.
+/// Hash and equality of such keys need their type: they may point at more than their own bytes.
 constexpr bool reads_type(KeyKind k) { return k == KeyKind::Bytes || k == KeyKind::Any; }
 
 inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/describe.h"
 #include "weldir/ir/type.h"
 #include "weldir/support/visible.h"
 
@@ -128,10 +129,10 @@ class HeaderWriter {
             case kWeldGroupMerger:
                 return fmt::format("dict<{}, {}>", name_of(type->args[0]->args[0]),
                                    name_of(type->args[0]->args[1]));
-            case kWeldTopK: return "void*";
             case kWeldStruct: return struct_name(type);
             default: break;
         }
+        if (runtime::is_builder(type)) return "void*";
         const bool is_signed = weld::is_signed(Scalar(type->kind));
         return fmt::format("std::{}int{}_t", is_signed ? "" : "u", type->size * 8);
     }
