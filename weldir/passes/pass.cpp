@@ -14,13 +14,15 @@
 
 namespace weld {
 
-#define WELD_PASS(function, name, level, summary) const Expr* function(Module& m, const Expr* lambda);
-#define WELD_MODULE_PASS(function, name, level, summary) bool function(Module& m);
+#define WELD_PASS(function, name, level, stays, summary) const Expr* function(Module& m, const Expr* lambda);
+#define WELD_MODULE_PASS(function, name, level, stays, summary) bool function(Module& m);
 #include "weldir/passes/passes.def"
 
 static constexpr PassInfo kPasses[] = {
-#define WELD_PASS(function, name, level, summary) {name, level, summary, function, nullptr},
-#define WELD_MODULE_PASS(function, name, level, summary) {name, level, summary, nullptr, function},
+#define WELD_PASS(function, name, level, stays, summary) \
+    {name, level, StaysTrue::stays, summary, function, nullptr},
+#define WELD_MODULE_PASS(function, name, level, stays, summary) \
+    {name, level, StaysTrue::stays, summary, nullptr, function},
 #include "weldir/passes/passes.def"
 };
 
@@ -186,27 +188,26 @@ class Runner {
         return any;
     }
 
-    /// What is read last, and what is known early, may change with every pass: what `reuse`, `collect`,
-    /// `prefetch` and `select-rounds` found holds until then. `weigh` and `segments` change neither.
+    /// What is read last, and what is known early, may change with every pass: what was found of it holds until
+    /// then. passes.def says what a pass leaves true.
     void forget_found(const PassInfo& pass) {
-        if (pass.run_module == weigh || pass.run_module == segments) return;
-        const bool collects = pass.run_module == collect;
-        const bool moves = pass.run_module != reuse && !collects && pass.run_module != tail_calls &&
-                           pass.run != select_rounds;
+        if (pass.stays == StaysTrue::All) return;
+        const bool leaves_early = pass.stays != StaysTrue::None,
+                   leaves_reads = pass.stays == StaysTrue::Reads;
         const auto is_found = [&](const Annotation& a) {
             switch (a.key) {
                 case AttrKey::Keep: return true;
                 case AttrKey::InPlace:
                 case AttrKey::Over:
                 case AttrKey::Free:
-                case AttrKey::Give: return !collects;
+                case AttrKey::Give: return !leaves_reads;
                 case AttrKey::Prefetch:
                 case AttrKey::Far:
-                case AttrKey::Selection: return moves;
+                case AttrKey::Selection: return !leaves_early;
                 default: return false;
             }
         };
-        if (moves) found_ = false;
+        if (!leaves_early) found_ = false;
         const auto bare = [&](const Expr* e) -> const Expr* {
             std::vector<Annotation> others;
             std::ranges::remove_copy_if(e->annotations, std::back_inserter(others), is_found);
