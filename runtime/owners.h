@@ -61,4 +61,7 @@ class Owners {
     Edges edges_;                        ///< what is entered from there on, until the next edge
 };
 
+/// `p` is nobody's, as is the one place where vectors of no elements lie.
+inline bool is_nowhere(const void* p) { return !Owners::all().find(p).known(); }
+
 }  // namespace weld::runtime

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "frontend/api/describe.h"
+#include "runtime/builders/pieces.h"
 #include "runtime/describe.h"
 #include "runtime/given.h"
 #include "runtime/hash_table.h"
@@ -132,41 +133,8 @@ void add_builders(const WeldType* t, const void* at, std::vector<BuilderState>* 
 
 }  // namespace
 
-const void* BuilderState::memory() const {
-    switch (type->kind) {
-        case kWeldAppender: {
-            const auto* a = static_cast<const WeldAppender*>(at);
-            return a->capacity && type->args[0]->size ? a->data : nullptr;
-        }
-        case kWeldVecMerger:
-        case kWeldVecSetter: {
-            const auto* v = static_cast<const WeldVec*>(at);
-            return v->len ? v->data : nullptr;
-        }
-        case kWeldMerger: return nullptr;  // is its value
-        default: return *static_cast<void* const*>(at);
-    }
-}
-
-/// Where nothing is there is one place for all, which is no value's.
-static bool is_nowhere(const void* p) { return !runtime::Owners::all().find(p).known(); }
-
-bool BuilderState::is_new() const {
-    switch (type->kind) {
-        case kWeldAppender: {
-            const auto* a = static_cast<const WeldAppender*>(at);
-            if (type->args[0]->size) return !a->data && !a->size && !a->capacity;
-            return a->size >= 0 && a->capacity >= a->size && is_nowhere(a->data);
-        }
-        case kWeldVecMerger:
-        case kWeldVecSetter: {
-            const auto* v = static_cast<const WeldVec*>(at);
-            return !v->len && is_nowhere(v->data);
-        }
-        case kWeldMerger: return true;
-        default: return false;  // points at what it has
-    }
-}
+const void* BuilderState::memory() const { return runtime::memory_of(type, at); }
+bool BuilderState::is_new() const { return runtime::is_new_state(type, at); }
 
 std::vector<BuilderState> builders_in(const WeldType* type, const void* value) {
     std::vector<BuilderState> all;

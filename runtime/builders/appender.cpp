@@ -61,8 +61,25 @@ static void reach_group(Tracer& tracer, const WeldType* type, const void* state)
     tracer.array(type->args[0], rows);
 }
 
-const BuilderPieces kAppenderPieces{
-    .cut = cut, .start = start, .combine = combine, .seamless = seamless, .reach = reach, .kept = kept};
+static const void* memory(const WeldType* type, const void* state) {
+    const auto* a = static_cast<const WeldAppender*>(state);
+    return a->capacity && type->args[0]->size ? a->data : nullptr;
+}
+
+static bool is_new(const WeldType* type, const void* state) {
+    const auto* a = static_cast<const WeldAppender*>(state);
+    if (type->args[0]->size) return !a->data && !a->size && !a->capacity;
+    return a->size >= 0 && a->capacity >= a->size && is_nowhere(a->data);
+}
+
+const BuilderPieces kAppenderPieces{.cut = cut,
+                                    .start = start,
+                                    .combine = combine,
+                                    .seamless = seamless,
+                                    .reach = reach,
+                                    .kept = kept,
+                                    .memory = memory,
+                                    .is_new = is_new};
 const BuilderPieces kGroupMergerPieces{.cut = cut,
                                        .start = start_group,
                                        .combine = combine,

@@ -20,6 +20,10 @@ static std::int32_t combine(Task*, const WeldType* type, void* whole, std::span<
 
 static bool seamless(const WeldType* type) { return merges_exactly(type->args[0], WeldMergeOp(type->op)); }
 
-const BuilderPieces kMergerPieces{cut, start, combine, seamless};
+static const void* memory(const WeldType*, const void*) { return nullptr; }  // a state is its value
+static bool is_new(const WeldType*, const void*) { return true; }
+
+const BuilderPieces kMergerPieces{
+    .cut = cut, .start = start, .combine = combine, .seamless = seamless, .memory = memory, .is_new = is_new};
 
 }  // namespace weld::runtime

@@ -1,11 +1,13 @@
-// What a loop that is cut into chunks asks of a builder: how its state may be cut, new states for the pieces,
-// how they become one again, and what a state refers to. One file per builder says it.
+// What the runtime asks of a builder. A loop that is cut into chunks: how its state may be cut, new states for
+// the pieces, how they become one again. A collection: what a state refers to. Hosts, which pass states from
+// run to run: what memory it has. One file per builder says it.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <span>
 
+#include "runtime/owners.h"
 #include "runtime/tracer.h"
 
 namespace weld::runtime {
@@ -51,6 +53,12 @@ struct BuilderPieces {
     WeldAppender* (*kept)(void* state) = nullptr;
     /// Whether pieces of a serial loop should be combined now; null: at once.
     bool (*should_combine)(const Task* task, const void* whole, std::span<void* const> pieces) = nullptr;
+    /// The memory that tells a state from others; null if it has none. Without this function: the state is a
+    /// pointer to it.
+    const void* (*memory)(const WeldType* type, const void* state) = nullptr;
+    /// The state has no memory to share, and may have come from anywhere. Without this function: no, it points at
+    /// what it has.
+    bool (*is_new)(const WeldType* type, const void* state) = nullptr;
 };
 
 #define WELD_BUILDER(name, ...) extern const BuilderPieces k##name##Pieces;
@@ -67,6 +75,25 @@ inline const BuilderPieces& pieces_of(const WeldType* builder) {
 inline bool keeps_merges(const WeldType* builder) { return pieces_of(builder).kept; }
 inline WeldAppender* kept_merges(const WeldType* builder, void* state) {
     return pieces_of(builder).kept(state);
+}
+
+inline const void* memory_of(const WeldType* builder, const void* state) {
+    const auto memory = pieces_of(builder).memory;
+    return memory ? memory(builder, state) : *static_cast<const void* const*>(state);
+}
+inline bool is_new_state(const WeldType* builder, const void* state) {
+    const auto is_new = pieces_of(builder).is_new;
+    return is_new && is_new(builder, state);
+}
+
+// Of states that are a WeldVec.
+inline const void* memory_of_vec(const WeldType*, const void* state) {
+    const auto* v = static_cast<const WeldVec*>(state);
+    return v->len ? v->data : nullptr;
+}
+inline bool is_new_vec(const WeldType*, const void* state) {
+    const auto* v = static_cast<const WeldVec*>(state);
+    return !v->len && is_nowhere(v->data);
 }
 
 }  // namespace weld::runtime

@@ -92,7 +92,12 @@ static void reach(Tracer& tracer, const WeldType* type, const void* state) {
     tracer.elements(type->args[0], v->data, v->len);
 }
 
-const BuilderPieces kVecMergerPieces{
-    .cut = cut, .start = start, .combine = combine, .seamless = seamless, .reach = reach};
+const BuilderPieces kVecMergerPieces{.cut = cut,
+                                     .start = start,
+                                     .combine = combine,
+                                     .seamless = seamless,
+                                     .reach = reach,
+                                     .memory = memory_of_vec,
+                                     .is_new = is_new_vec};
 
 }  // namespace weld::runtime

@@ -13,6 +13,7 @@ static void reach(Tracer& tracer, const WeldType* type, const void* state) {
     tracer.elements(type->args[0], v->data, v->len);
 }
 
-const BuilderPieces kVecSetterPieces{.cut = cut, .seamless = seamless, .reach = reach};
+const BuilderPieces kVecSetterPieces{
+    .cut = cut, .seamless = seamless, .reach = reach, .memory = memory_of_vec, .is_new = is_new_vec};
 
 }  // namespace weld::runtime
