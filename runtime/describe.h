@@ -1,7 +1,6 @@
 // Helpers on WeldType: what emitted code tells the runtime about types.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "runtime/abi/weld_abi.h"
@@ -15,18 +14,6 @@ inline bool is_float(const WeldType* t) { return t->kind == kWeldF32 || t->kind 
 inline std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
 inline std::int64_t lanes_of(const WeldType* simd) { return simd->size / simd->args[0]->size; }
-
-/// How {key, value} lies in memory.
-struct PairLayout {
-    std::int64_t value_at;
-    std::int64_t size;
-    std::int64_t align;
-};
-inline PairLayout pair_layout(const WeldType* key, const WeldType* value) {
-    const std::int64_t align = std::max(key->align, value->align);
-    const std::int64_t value_at = round_up(key->size, value->align);
-    return {value_at, round_up(value_at + value->size, align), align};
-}
 
 /// Whether a part of a value of type `t` satisfies `is`, which is asked about every type below `t`.
 template <class Is>

@@ -31,8 +31,7 @@ class MemoryAccount {
 
     explicit MemoryAccount(std::int64_t limit = kUnlimited) : limit_(limit) {}
 
-    std::int64_t limit() const { return limit_.load(std::memory_order_relaxed); }
-    void set_limit(std::int64_t bytes) { limit_.store(bytes, std::memory_order_relaxed); }
+    std::int64_t limit() const { return limit_; }
     std::int64_t used() const { return used_.load(std::memory_order_relaxed); }
     std::int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
     /// Counts `bytes` more; false, and nothing is counted, if that exceeds the limit.
@@ -53,7 +52,7 @@ class MemoryAccount {
   private:
     std::int64_t keep() const;
 
-    std::atomic<std::int64_t> limit_;
+    const std::int64_t limit_;
     std::atomic<std::int64_t> used_{0};
     std::atomic<std::int64_t> peak_{0};
     PageHeap heap_;

@@ -32,10 +32,8 @@
 namespace weld::codegen {
 
 EntryLayout entry_layout(const Type* key, const Type* value) {
-    const std::int64_t align = std::max(align_of(key), align_of(value));
-    const auto up = [](std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; };
-    const std::int64_t value_at = up(size_of(key), align_of(value));
-    return {value_at, up(value_at + size_of(value), align)};
+    const Type* const fields[] = {key, value};
+    return {offsets_of(fields)[1], size_of(fields)};
 }
 
 namespace {

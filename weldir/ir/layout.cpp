@@ -10,16 +10,18 @@ namespace weld {
 
 static std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
+static std::int64_t align_of(std::span<const Type* const> fields) {
+    std::int64_t most = 1;
+    for (const Type* f : fields) most = std::max(most, align_of(f));
+    return most;
+}
+
 std::int64_t align_of(const Type* t) {
     switch (t->kind) {
         case TypeKind::Scalar: return size_of(t->scalar);
         case TypeKind::Simd:
             return std::min<std::int64_t>(64, std::bit_ceil(std::uint64_t(size_of(t->scalar)) * t->lanes));
-        case TypeKind::Struct: {
-            std::int64_t most = 1;
-            for (const Type* f : t->args) most = std::max(most, align_of(f));
-            return most;
-        }
+        case TypeKind::Struct: return align_of(t->args);
         case TypeKind::Builder: return is_value(info(t)) ? align_of(t->elem()) : 8;
         case TypeKind::Vec:
         case TypeKind::Dict:
@@ -39,15 +41,17 @@ std::vector<std::int64_t> offsets_of(std::span<const Type* const> fields) {
     return offsets;
 }
 
+std::int64_t size_of(std::span<const Type* const> fields) {
+    std::int64_t at = 0;  // asks each field once: two times would be exponential in the nesting
+    for (const Type* f : fields) at = round_up(at, align_of(f)) + size_of(f);
+    return round_up(at, align_of(fields));
+}
+
 std::int64_t size_of(const Type* t) {
     switch (t->kind) {
         case TypeKind::Scalar: return size_of(t->scalar);
         case TypeKind::Simd: return round_up(std::int64_t(size_of(t->scalar)) * t->lanes, align_of(t));
-        case TypeKind::Struct: {
-            std::int64_t at = 0;  // asks each field once: two times would be exponential in the nesting
-            for (const Type* f : t->args) at = round_up(at, align_of(f)) + size_of(f);
-            return round_up(at, align_of(t));
-        }
+        case TypeKind::Struct: return size_of(t->args);
         case TypeKind::Vec: return 16;
         case TypeKind::Dict:
         case TypeKind::Function: return 8;

@@ -20,7 +20,8 @@ constexpr std::int64_t kMostWordsInLanes = 4;
 /// Parameters of a function that are more scalars, pointers and lengths than this are passed in memory.
 constexpr std::size_t kMostParamsInRegisters = 64;
 bool has_params_in_memory(const Type* function);
-/// Offset of each field of a struct.
+/// Bytes of a struct of these fields, and the offset of each.
+std::int64_t size_of(std::span<const Type* const> fields);
 std::vector<std::int64_t> offsets_of(std::span<const Type* const> fields);
 
 }  // namespace weld

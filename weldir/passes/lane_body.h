@@ -110,8 +110,6 @@ class LaneBody {
     void bind(Block b, std::size_t i, Lets& lets);
     const Expr* branch(const Expr* e, Lets& lets);
     const Expr* nested_loop(For f, Lets& lets);
-    const Expr* nested_datum(const Expr* datum, Lets& lets);
-    const Expr* nested_builder(const Expr* e, Lets& lets);
     const Expr* nested_iterate(Iterate it, Lets& lets);
     const Expr* with_fields(const Expr* e, std::size_t more,
                             const std::function<const Expr*(std::size_t)>& field_of);

@@ -73,7 +73,6 @@ class WalkFinder {
 
     const Expr* in_middle(const Expr* key);
     std::optional<bool> holds_in_middle(const Expr* cond);
-    bool ends_before(Op op, const Expr* limit, std::int64_t ahead);
     std::optional<std::int64_t> ahead(const Expr* e);
     std::optional<bool> at_begin(const Expr* limit, std::int64_t ahead);
 
