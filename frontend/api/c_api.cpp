@@ -260,6 +260,9 @@ weld_module_t weld_module_compile(const char* code, weld_conf_t conf, weld_error
         if (!wrong.empty()) return fail(error, WELD_COMPILE_ERROR, wrong);
         options.libraries = libraries();
         const Language* language = find_language(options.language);
+        if (!options.script_args.empty() && (!language || language->arguments != ArgumentStyle::Named))
+            return fail(error, WELD_COMPILE_ERROR,
+                        "weld.daphne.arguments: only scripts have arguments with names");
         options.may_end_early = language && language->session == SessionStyle::Values;
         CompileOptions watched = options;
         CodeDump dump(values);

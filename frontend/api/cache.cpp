@@ -45,7 +45,8 @@ static std::string key_of(std::string_view text, const CompileOptions& options) 
     append(key, options.allowed_functions ? "allowed" : "any");
     for (const std::string& name : options.allowed_functions.value_or(std::vector<std::string>()))
         append(key, name);
-    append(key, options.select_matrix_repr ? "any representation" : "dense");
+    append(key,
+           options.select_matrix_repr ? fmt::format("sparse below {}", options.sparsity_threshold) : "dense");
     append(key, fmt::format("{}", options.script_args.size()));
     for (const std::string& argument : options.script_args) append(key, argument);
     append(key, options.libraries ? options.libraries->searched() : "");

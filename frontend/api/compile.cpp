@@ -150,7 +150,7 @@ class Compilation {
                 .allowed_functions = options_.allowed_functions ? &*options_.allowed_functions : nullptr,
                 .searched = libraries->searched(),
                 .script_args = options_.script_args,
-                .select_matrix_repr = options_.select_matrix_repr,
+                .sparsity_threshold = options_.select_matrix_repr ? options_.sparsity_threshold : 0,
                 .import_paths = &options_.import_paths,
                 .load =
                     [this](const std::string& path, std::string* text, std::string* error) {

@@ -44,7 +44,8 @@ struct CompileOptions {
     bool verify = false;            ///< check the IR after each pass
     bool nul_terminated_strings = false;
     std::vector<std::string> script_args;  ///< `name=value`, for languages with ArgumentStyle::Named
-    bool select_matrix_repr = false;       ///< matrices of scripts may be sparse
+    bool select_matrix_repr = false;       ///< matrices of scripts may be sparse,
+    double sparsity_threshold = 0.25;      ///< if a smaller share of their cells is not zero
     ImportPaths import_paths;              ///< of scripts
     /// For programs that go on from others (Language::session): what the one before has left; null: nothing.
     std::shared_ptr<const Environment> before;

@@ -57,6 +57,24 @@ std::vector<std::string> split_names(std::string_view list) {
     return names;
 }
 
+std::vector<std::string> split_script_arguments(std::string_view list) {
+    std::vector<std::string> all;
+    bool quoted = false;
+    std::string one;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        if (list[i] == ',' && !quoted) {
+            all.push_back(std::move(one));
+            one.clear();
+            continue;
+        }
+        one += list[i];
+        if (list[i] == '\\' && quoted && i + 1 < list.size()) one += list[++i];
+        else quoted ^= list[i] == '"';
+    }
+    if (!list.empty()) all.push_back(std::move(one));
+    return all;
+}
+
 // ---- values by their types
 
 // Each reads a value of its type, and returns what was expected instead if it cannot be understood.
@@ -135,6 +153,17 @@ static std::string read(const std::string& text, config::Functions* value) {
     return std::ranges::all_of(value->names, is_function_name) ? "" : "names of functions, or `none`";
 }
 
+static std::string read(const std::string& text, config::ScriptArguments* value) {
+    value->texts = split_script_arguments(text);
+    return {};
+}
+
+static std::string read(const std::string& text, config::Share* value) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value->value);
+    const bool is_number = error == std::errc() && end == text.data() + text.size();
+    return is_number && value->value >= 0 && value->value <= 1 ? "" : "a number from 0 to 1";
+}
+
 // ---- keys
 
 namespace {
@@ -194,6 +223,9 @@ std::string Config::apply(CompileOptions* compile, RunSettings* run) const {
     if (s.verify) compile->verify = *s.verify;
     if (s.nul_strings) compile->nul_terminated_strings = *s.nul_strings;
     if (s.serialize_header) compile->serialize_header = *s.serialize_header;
+    if (s.script_args) compile->script_args = s.script_args->texts;
+    if (s.select_matrix_repr) compile->select_matrix_repr = *s.select_matrix_repr;
+    if (s.sparsity_threshold) compile->sparsity_threshold = s.sparsity_threshold->value;
     if (s.allowed_functions) compile->allowed_functions = s.allowed_functions->names;
     if (s.threads) run->threads = compile->threads = s.threads->value;
     if (s.memory_limit) run->memory_limit = compile->memory_limit = s.memory_limit->value;

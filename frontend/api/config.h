@@ -39,6 +39,12 @@ struct DumpFormats {
 struct Functions {
     std::vector<std::string> names;
 };  ///< as C spells them; `none` for no function
+struct ScriptArguments {
+    std::vector<std::string> texts;
+};  ///< as split_script_arguments; what is in them is read with the script
+struct Share {
+    double value;
+};  ///< 0...1
 }  // namespace config
 
 /// The values of a configuration; those that are not set have none.
@@ -87,6 +93,8 @@ int default_threads();
 std::int64_t parse_size(std::string_view text);
 /// The names in a list, separated by commas.
 std::vector<std::string> split_names(std::string_view list);
+/// Arguments of a script with commas between, `a=1,b="x,y"`: commas in quotation marks separate nothing.
+std::vector<std::string> split_script_arguments(std::string_view list);
 /// All of `text` as a decimal number; -1 if it is none, or below 0.
 std::int64_t parse_count(std::string_view text);
 

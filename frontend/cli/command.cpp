@@ -108,7 +108,10 @@ int Settings::apply(const Options& options) {
     account = std::make_shared<runtime::MemoryAccount>(limit);
     compile.verify |= options.verify;
     compile.libraries = libraries;
-    compile.select_matrix_repr = options.select_matrix_repr;
+    compile.select_matrix_repr |= options.select_matrix_repr;
+    compile.script_args.insert(compile.script_args.end(), options.script_args.begin(),
+                               options.script_args.end());
+    if (scripts.sparsity_threshold) compile.sparsity_threshold = *scripts.sparsity_threshold;
     for (const std::string& path : options.libraries)
         if (std::string error; !libraries->load(path, &error))
             return wrong_usage(fmt::format("--lib: {}", error));
@@ -213,10 +216,9 @@ class Command {
         CompileOptions options = settings_.compile;
         options.only_check = options_.task != Task::Run;
         options.warnings = !options_.json;
-        options.script_args = options_.script_args;
         if (language().arguments == ArgumentStyle::Named)
             options.script_args.insert(options.script_args.end(), options_.args.begin(), options_.args.end());
-        else if (!options_.script_args.empty())
+        else if (!options.script_args.empty())
             return wrong_usage("--args: only scripts have arguments with names");
         options.before = left_.names;
         options.may_end_early = language().session == SessionStyle::Values;

@@ -95,21 +95,8 @@ std::string set_text(Options& o, std::string_view value) {
     return value.empty() ? "expected a value" : "";
 }
 
-/// `a=1,b="x,y"`: commas in quotation marks separate nothing.
 std::string set_script_args(Options& o, std::string_view value) {
-    bool quoted = false;
-    std::string one;
-    for (std::size_t i = 0; i < value.size(); ++i) {
-        if (value[i] == ',' && !quoted) {
-            o.script_args.push_back(std::move(one));
-            one.clear();
-            continue;
-        }
-        one += value[i];
-        if (value[i] == '\\' && quoted && i + 1 < value.size()) one += value[++i];
-        else quoted ^= value[i] == '"';
-    }
-    if (!value.empty()) o.script_args.push_back(std::move(one));
+    for (std::string& one : split_script_arguments(value)) o.script_args.push_back(std::move(one));
     return {};
 }
 

@@ -67,7 +67,10 @@ const char* wanted(std::string_view key, const Json& value, bool* is_known) {
     if (is_one_of(key, kNumbers)) return value.is_number_integer() ? nullptr : "a whole number";
     if (is_one_of(key, kTexts)) return value.is_string() ? nullptr : "a string";
     if (is_one_of(key, kLists)) return value.is_array() ? nullptr : "a list";
-    if (key == "sparsity_threshold") return value.is_number() ? nullptr : "a number";
+    if (key == "sparsity_threshold") {
+        const bool is_share = value.is_number() && value.get<double>() >= 0 && value.get<double>() <= 1;
+        return is_share ? nullptr : "a number from 0 to 1";
+    }
     if (key == "taskPartitioningScheme")
         return value.is_string() && is_one_of(value.get_ref<const std::string&>(), kPartitioning)
                    ? nullptr
@@ -112,6 +115,7 @@ std::string read_user_config(const std::string& path, UserConfig* config) {
         if (what) return fmt::format("`{}` is {}", key, what);
         if (key == "numberOfThreads" && value.get<std::int64_t>() > 0)
             config->threads = int(std::min<std::int64_t>(value.get<std::int64_t>(), 1 << 16));
+        if (key == "sparsity_threshold") config->sparsity_threshold = value.get<double>();
         if (key != "daphnedsl_import_paths") continue;
         for (const auto& [name, folders] : value.items()) {
             if (name == "default_dirs") config->imports.folders = folders.get<std::vector<std::string>>();

@@ -11,6 +11,7 @@ namespace weld {
 struct UserConfig {
     ImportPaths imports;
     std::optional<int> threads;
+    std::optional<double> sparsity_threshold;
 };
 
 /// Reads the file; none is as good as an empty one. Nothing, or what is wrong with it.

@@ -260,7 +260,7 @@ class Planner {
                                             : Aggregated::Count;
         Value* of = e.args.empty() ? c_.constant(integer_constant(1), loc_) : value(*e.args[0]);
         of = spread(of);
-        if (of && of->type.value == ValueType::Str && what != Aggregated::Count)
+        if (of && of->type.value == ValueType::Str && (what == Aggregated::Sum || what == Aggregated::Mean))
             of = wrong(e.at, fmt::format("{} takes numbers, found strings", e.text));
         if (of) made.push_back({what, of, e.source});
         return of != nullptr;
@@ -273,6 +273,11 @@ class Planner {
         for (const Aggregated& a : made) {
             Value* of = as_aggregated(c_, a.what, a.column, loc_);
             Value* all = nullptr;
+            if (of->type.value == ValueType::Str && a.what != Aggregated::Count) {
+                columns.push_back(spread(extreme_text(c_, a.what, of, loc_)));
+                labels.push_back(a.label);
+                continue;
+            }
             switch (a.what) {
                 case Aggregated::Sum: all = call_of(c_, "sum", {of}, loc_); break;
                 case Aggregated::Mean: all = call_of(c_, "mean", {of}, loc_); break;

@@ -127,7 +127,7 @@ class Graph {
   public:
     Region main;
     std::deque<GraphFunction> functions;
-    bool selects_representation = false;  ///< `--select-matrix-repr`
+    double sparsity_threshold = 0;  ///< with a smaller share of cells that are not zero, matrices are sparse
 
     Value* value(const Type& type);
     /// Another value of which the same is known.

@@ -37,6 +37,10 @@ std::string filled_in(std::string_view text, const Value* x);
 std::string conversion(ValueType from, ValueType to);
 std::string operator_code(Operator op, ValueType operand, ValueType result);
 
+/// An i32 that says whether the cell `a` comes before `b` (below 0), or after it (above): the bytes of
+/// strings are i8 in Weld, and unsigned when they are compared.
+std::string comparison(ValueType v, std::string_view a, std::string_view b);
+
 /// A product of a matrix with its transposed one, which is symmetric in every bit.
 bool is_product_with_itself(const GraphNode& n);
 

@@ -5,6 +5,11 @@
 
 namespace weld::daphne {
 
+std::string comparison(ValueType v, std::string_view a, std::string_view b) {
+    if (v == ValueType::Str) return fmt::format("i32(cudf[weld_compare,i64]({}, {}))", a, b);
+    return fmt::format("compare({}, {})", a, b);
+}
+
 std::string operator_code(Operator op, ValueType operand, ValueType result) {
     auto truth = [&](std::string condition) {
         return result == ValueType::Bool ? condition : fmt::format("if({}, R(1), R(0))", condition);
@@ -23,7 +28,11 @@ std::string operator_code(Operator op, ValueType operand, ValueType result) {
         case Operator::Minus: return "-a";
         case Operator::Plus: return "a";
         case Operator::MatMul: return "";
-        default: return truth(fmt::format("a {} b", text_of(op)));
+        case Operator::Eq:
+        case Operator::Ne: return truth(fmt::format("a {} b", text_of(op)));
+        default:
+            if (text) return truth(fmt::format("{} {} 0", comparison(operand, "a", "b"), text_of(op)));
+            return truth(fmt::format("a {} b", text_of(op)));
     }
 }
 

@@ -56,10 +56,10 @@ void lower_recode(Lowering& l, const GraphNode& n) {
     l.define(n.results,
              fmt::format(
                  "let all = tovec(result(for(x.$0, dictmerger[{0},i64,min], |d, k, a| merge(d, {{a, k}})))); "
-                 "let first = if(ordered, sort(all, |e| e.$0), sort(all, |e| e.$1)); "
+                 "let first = if(ordered, sort(all, |p, q| {2}), sort(all, |e| e.$1)); "
                  "let coded = result(for(first, dictmerger[{0},i64,min], |d, k, e| merge(d, {{e.$0, k}}))); "
                  "{{{{map(x.$0, |a| lookup(coded, a)), {1}, 1L}}, {{map(first, |e| e.$0), len(first), 1L}}}}",
-                 cell(x), Lowering::rows("x", x)),
+                 cell(x), Lowering::rows("x", x), comparison(x->type.value, "p.$0", "q.$0")),
              {{"x", x}, {"ordered", n.args[1]}}, n.loc);
 }
 

@@ -87,6 +87,8 @@ void lower_order(Lowering& l, const GraphNode& n) {
         // NaN comes after all numbers
         const ValueType value = x->type.is_frame() ? x->type.columns[std::size_t(c)].value : x->type.value;
         auto less = [&](const char* p, const char* q) {
+            if (value == ValueType::Str)
+                return comparison(value, fmt::format("{}{}", p, i), fmt::format("{}{}", q, i)) + " < 0";
             if (!is_float(value)) return fmt::format("{0}{2} < {1}{2}", p, q, i);
             return fmt::format("({0}{2} < {1}{2} || ({0}{2} == {0}{2} && {1}{2} != {1}{2}))", p, q, i);
         };

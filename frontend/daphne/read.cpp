@@ -86,7 +86,7 @@ bool read_daphne(Module& m, std::string name, std::string text, const ReadOption
     if (diagnostics.has_errors()) return false;
     if (options.parsed_text) *options.parsed_text = daphne::print_syntax(*script);
     daphne::Graph graph;
-    graph.selects_representation = options.select_matrix_repr;
+    graph.sparsity_threshold = options.sparsity_threshold;
     const auto* before = static_cast<const daphne::ScriptEnvironment*>(options.before);
     auto left = std::make_shared<daphne::ScriptEnvironment>();
     daphne::Checker(m, graph, inputs, diagnostics)

@@ -11,6 +11,7 @@ static void lower_same(Lowering& l, const GraphNode& n);
 static void lower_join(Lowering& l, const GraphNode& n);
 static void lower_members(Lowering& l, const GraphNode& n);
 static void lower_group(Lowering& l, const GraphNode& n);
+static void lower_extreme_text(Lowering& l, const GraphNode& n);
 
 // Operations that no script can call: arguments are columns, and what else there is stands in
 // GraphNode::text.
@@ -20,6 +21,8 @@ static constexpr Builtin kLeftJoin = {"(left join)", "", nullptr, lower_join, "l
 static constexpr Builtin kFullJoin = {"(full join)", "", nullptr, lower_join, "full"};
 static constexpr Builtin kMembers = {"(members)", "", nullptr, lower_members, ""};
 static constexpr Builtin kGroup = {"(group)", "", nullptr, lower_group, ""};
+static constexpr Builtin kLeastText = {"(least text)", "", nullptr, lower_extreme_text, "<"};
+static constexpr Builtin kGreatestText = {"(greatest text)", "", nullptr, lower_extreme_text, ">"};
 
 static Dim count_dim(std::size_t n) { return {std::int64_t(n), 0}; }
 
@@ -123,8 +126,10 @@ Value* members(Checker& checker, const std::vector<Value*>& left, const std::vec
 
 Value* as_aggregated(Checker& checker, Aggregated::What what, Value* column, Loc loc) {
     if (what == Aggregated::Count) return column;
-    if (column->type.value == ValueType::Str)
-        return checker.error(loc, "only numbers are aggregated; strings can be counted");
+    if (column->type.value == ValueType::Str) {
+        if (what == Aggregated::Min || what == Aggregated::Max) return column;
+        return checker.error(loc, "only numbers are added; strings can be compared and counted");
+    }
     if (what == Aggregated::Mean) return checker.to_value_type(column, ValueType::F64, loc);
     return column->type.value == ValueType::Bool ? checker.to_value_type(column, ValueType::Si64, loc)
                                                  : column;
@@ -146,6 +151,11 @@ Value* grouped(Checker& checker, const std::vector<Value*>& keys, const std::vec
     GraphNode* node = node_of(checker, kGroup, args, loc);
     node->text = text;
     return checker.give(node, type, checker.graph().fresh_dim(), count_dim(type.columns.size()));
+}
+
+Value* extreme_text(Checker& checker, Aggregated::What what, Value* column, Loc loc) {
+    GraphNode* node = node_of(checker, what == Aggregated::Min ? kLeastText : kGreatestText, {column}, loc);
+    return checker.give(node, Type::scalar(ValueType::Str));
 }
 
 // ---- Weld of them
@@ -239,11 +249,36 @@ static void lower_members(Lowering& l, const GraphNode& n) {
              named(n), n.loc);
 }
 
+/// Of the strings `data` in the places `rows`; an empty one if there are none.
+static std::string extreme_text(std::string_view op, std::string_view data, std::string_view rows) {
+    return fmt::format("extreme_text({}, {}, |a, b| {} {} 0)", data, rows,
+                       comparison(ValueType::Str, "a", "b"), op);
+}
+
+static void lower_extreme_text(Lowering& l, const GraphNode& n) {
+    l.define(n.results[0], extreme_text(n.builtin->code, "x.$0", "counted(len(x.$0))"), {{"x", n.args[0]}},
+             n.loc);
+}
+
+/// The order of groups `p` and `q`, by their keys.
+static std::string order_of_groups(const GraphNode& n, std::size_t keys) {
+    const auto one = [&](std::size_t i, std::string_view field) {
+        return comparison(n.args[i]->type.value, fmt::format("p.$0{}", field), fmt::format("q.$0{}", field));
+    };
+    if (keys == 1) return one(0, "");
+    std::string order = one(keys - 1, fmt::format(".${}", keys - 1));
+    for (std::size_t i = keys - 1; i-- > 0;)
+        order = fmt::format("(let c = {}; if(c != 0, c, {}))", one(i, fmt::format(".${}", i)), order);
+    return order;
+}
+
 static void lower_group(Lowering& l, const GraphNode& n) {
     const std::size_t keys = n.args.size() - n.text.size();
     const bool alone = n.args.size() == 1;
     std::string key, columns;
+    bool has_texts = false;
     for (std::size_t i = 0; i < keys; ++i) {
+        has_texts |= n.args[i]->type.value == ValueType::Str;
         key += fmt::format("{}e.${}", i ? ", " : "", i);
         columns +=
             fmt::format("{}map(groups, |g| g.$0{})", i ? ", " : "", keys > 1 ? fmt::format(".${}", i) : "");
@@ -262,9 +297,18 @@ static void lower_group(Lowering& l, const GraphNode& n) {
     };
     Table tables[] = {{"+", {}, {}}, {"min", {}, {}}, {"max", {}, {}}};
     tables[0].add("i64", "1L");
+    bool wants_rows = false;
     for (std::size_t i = 0; i < n.text.size(); ++i) {
         const std::string_view t = weld_name(n.args[keys + i]->type.value);
         const std::string cell = fmt::format("e.${}", keys + i);
+        const bool is_extreme = n.text[i] == Aggregated::Min || n.text[i] == Aggregated::Max;
+        if (is_extreme && n.args[keys + i]->type.value == ValueType::Str) {
+            columns += fmt::format(
+                ", map(groups, |g| let at = lookup(rows_of, g.$0); {})",
+                extreme_text(std::string_view(&n.text[i], 1), fmt::format("x{}.$0", keys + i), "at"));
+            wants_rows = true;
+            continue;
+        }
         switch (n.text[i]) {
             case Aggregated::Count: columns += ", map(groups, |g| g.$1.$0)"; break;
             case Aggregated::Sum:
@@ -291,10 +335,16 @@ static void lower_group(Lowering& l, const GraphNode& n) {
         merges += fmt::format("{}merge(b.${}, {{{}, {{{}}}}})", made ? ", " : "", made, key, t.values);
         results += fmt::format("let table{} = result(made.${}); ", i, made++);
     }
+    if (wants_rows) {
+        builders += fmt::format(", groupmerger[{},i64]", key_type(n, 0, keys));
+        merges += fmt::format(", merge(b.${}, {{{}, i}})", made, key);
+        results += fmt::format("let rows_of = result(made.${}); ", made);
+    }
     l.define(n.results[0],
              fmt::format("let made = for({}, {{{}}}, |b, i, e| {{{}}}); {}let groups = sort(tovec(table0), "
-                         "|g| g.$0); {{{{{}}}, len(groups)}}",
-                         walk(0, n.args.size()), builders, merges, results, columns),
+                         "{}); {{{{{}}}, len(groups)}}",
+                         walk(0, n.args.size()), builders, merges, results,
+                         has_texts ? "|p, q| " + order_of_groups(n, keys) : "|g| g.$0", columns),
              named(n), n.loc);
 }
 

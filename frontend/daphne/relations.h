@@ -43,5 +43,7 @@ Value* grouped(Checker& checker, const std::vector<Value*>& keys, const std::vec
                const std::vector<Aggregated>& aggregated, Loc loc);
 /// The column as the type that is aggregated; null after an error.
 Value* as_aggregated(Checker& checker, Aggregated::What what, Value* column, Loc loc);
+/// The first (`Min`) or last (`Max`) of the strings in a column; an empty one if there are none.
+Value* extreme_text(Checker& checker, Aggregated::What what, Value* column, Loc loc);
 
 }  // namespace weld::daphne

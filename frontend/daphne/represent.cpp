@@ -182,9 +182,8 @@ class Choice {
         const bool makes = n.kind == GraphNode::Matrix ||
                            (n.kind == GraphNode::Builtin &&
                             is_any_of(n.builtin->name, {"fill", "rand", "diagMatrix", "readMatrix"}));
-        constexpr double most = 0.25;
         const Value* v = n.results.empty() ? nullptr : n.results[0];
-        return graph_.selects_representation && makes && v->sparsity >= 0 && v->sparsity < most;
+        return makes && v->sparsity >= 0 && v->sparsity < graph_.sparsity_threshold;
     }
 
     Graph& graph_;
@@ -276,7 +275,7 @@ class Conversion {
 
 void represent(Graph& graph) {
     const auto is_sparse = [](const Value* v) { return v->type.is_sparse; };
-    if (!graph.selects_representation && std::ranges::none_of(graph.main.params, is_sparse)) return;
+    if (graph.sparsity_threshold <= 0 && std::ranges::none_of(graph.main.params, is_sparse)) return;
     Choice(graph).run();
     Conversion(graph).run();
 }

@@ -28,8 +28,8 @@ struct ReadOptions {
     std::string searched;
     /// `name=value`, as the user gave them; for scripts.
     std::span<const std::string> script_args;
-    /// Matrices of scripts may be stored sparsely.
-    bool select_matrix_repr = false;
+    /// Matrices of scripts of which a smaller share of cells is not zero are stored sparsely; 0: none.
+    double sparsity_threshold = 0;
     /// Where scripts find what they import, beside their own folder; null: nowhere.
     const ImportPaths* import_paths = nullptr;
     /// Reads the text of a file that a script imports. Else false, with what is

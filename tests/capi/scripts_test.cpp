@@ -85,3 +85,53 @@ TEST_CASE("a later part that fails, or is wrong, says where") {
     CHECK(message.find("labels.daphne:4:") == 0);
     CHECK(text == "");  // nothing of the part has run
 }
+
+namespace {
+
+const char* const kWithArguments =
+    "print($n + 1); print($text); print(typeOf(rand(40, 10, 1.0, 2.0, 0.1, 1)));";
+
+using Keys = std::vector<std::pair<const char*, const char*>>;
+
+/// What a script prints; why it is rejected, if it is.
+std::string outcome(const char* code, const Keys& keys) {
+    const Conf settings = conf({{"weld.compile.language", "daphne"}});
+    for (const auto& [key, value] : keys) weld_conf_set(settings.get(), key, value);
+    const Error e = error();
+    const Module m(weld_module_compile(code, settings.get(), e.get()));
+    if (m) return printed(m);
+    CHECK(weld_error_code(e.get()) == WELD_COMPILE_ERROR);
+    return weld_error_message(e.get());
+}
+
+bool says(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("arguments of a script are a key of the configuration") {
+    const auto with = [](const char* arguments) {
+        return outcome(kWithArguments, {{"weld.daphne.arguments", arguments}});
+    };
+    const std::string shape = "DenseMatrix(40x10, double)\n";
+    CHECK(with("n=4,text=\"a, b\"") == "5\na, b\n" + shape);
+    CHECK(with("n=4.5,text=\"\"") == "5.5\n\n" + shape);  // the types are others
+    CHECK(says(with("n=4,text=a b"), "script argument `text`: `a b` is no literal"));
+    CHECK(says(with("n=4,n=5"), "script argument `n` is given twice"));
+    CHECK(says(with("n=4"), "needs an argument `text`"));
+    CHECK(says(outcome("1 + 2", {{"weld.compile.language", "weld"}, {"weld.daphne.arguments", "n=4"}}),
+               "weld.daphne.arguments"));
+}
+
+TEST_CASE("matrices of a script may be sparse") {
+    const auto kind = [](Keys keys) {
+        keys.emplace_back("weld.daphne.arguments", "n=1,text=\"\"");
+        const std::string text = outcome(kWithArguments, keys);
+        return says(text, "CSRMatrix(40x10") ? "sparse" : says(text, "DenseMatrix(40x10") ? "dense" : text;
+    };
+    CHECK(kind({{"weld.daphne.selectMatrixRepr", "true"}}) == "sparse");
+    CHECK(kind({{"weld.daphne.selectMatrixRepr", "false"}}) == "dense");
+    CHECK(kind({{"weld.daphne.sparsityThreshold", "0.5"}}) == "dense");
+    CHECK(kind({{"weld.daphne.selectMatrixRepr", "true"}, {"weld.daphne.sparsityThreshold", "0.05"}}) ==
+          "dense");
+    CHECK(says(kind({{"weld.daphne.sparsityThreshold", "2"}}), "a number from 0 to 1"));
+}

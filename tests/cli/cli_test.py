@@ -151,6 +151,11 @@ class CliTest(Case):
                             ('{"daphnedsl_import_paths": {"a": "b"}}', "is an object with lists of folders"),
                             ('{"daphnedsl_import_paths": {"a": ["/none"]}}', "library `a`: no folder `/none`")):
             self.fails(1, r"^weld-cli: error: .*c\.json: .*" + re.escape(said), *config(wrong), m)
+        for share, kind in ((0.25, "CSR"), (0.1, "Dense"), (1, "CSR"), (0, "Dense")):
+            script = "print(typeOf(diagMatrix(fill(1, 5, 1))));"
+            self.assertEqual(self.result(*config('{"sparsity_threshold": %s}' % share), "--select-matrix-repr", "--lang", "daphne", "-e", script),
+                             f"{kind}Matrix(5x5, int64_t)")
+        self.fails(1, r"`sparsity_threshold` is a number from 0 to 1", *config('{"sparsity_threshold": 2}'), "--lang", "daphne", "-e", "print(1);")
         more = '{"use_vectorized_exec": true, "libdir": "x", "explain_llvm": false, "sparsity_threshold": 0.5, "numberOfThreads": 1, "logging": []}'
         self.assertEqual(self.result(*config(more), "--lang", "daphne", "-e", "print(1);"), "1")
 
