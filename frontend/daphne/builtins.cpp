@@ -8,8 +8,8 @@
 namespace weld::daphne {
 
 static constexpr Builtin kBuiltins[] = {
-#define DAPHNE_BUILTIN(name, params, rule, lowering, code) \
-    {#name, params, rule_##rule, lower_##lowering, code},
+#define DAPHNE_BUILTIN(name, params, rule, lowering, sparse, code) \
+    {#name, params, rule_##rule, lower_##lowering, code, SparseRule::sparse},
 #include "frontend/daphne/builtins.def"
 };
 

@@ -121,7 +121,7 @@ class Lowering {
     std::unordered_map<const GraphFunction*, weld::Function*> functions_;
 };
 
-#define DAPHNE_BUILTIN(name, params, rule, lowering, code) \
+#define DAPHNE_BUILTIN(name, params, rule, lowering, sparse, code) \
     void lower_##lowering(Lowering& l, const GraphNode& n);
 #include "frontend/daphne/builtins.def"
 

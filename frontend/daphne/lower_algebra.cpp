@@ -97,13 +97,8 @@ void lower_diag_vector(Lowering& l, const GraphNode& n) {
     const Value* x = n.args[0];
     l.demand("x.$1 == x.$2", {{"x", x}}, "`diagVector` takes a square matrix", n.loc);
     if (x->type.is_sparse)
-        return l.define(
-            n.results[0],
-            filled_in("let n = rows; {result(for(rangeiter(0L, n, 1L), appender, |o, r, _| merge(o, "
-                      "result(for(rangeiter(lookup(x.$3, r), lookup(x.$3, r + 1L), 1L), merger[T,+], |s, k, "
-                      "at| if(lookup(x.$4, at) == r, merge(s, lookup(x.$0, at)), s)))))), n, 1L}",
-                      x),
-            {{"x", x}}, n.loc);
+        return l.define(n.results[0], filled_in("{sparse_diagonal(x, rows, merger[T,+]), rows, 1L}", x),
+                        {{"x", x}}, n.loc);
     l.define(n.results[0],
              filled_in("let n = rows; {result(for(rangeiter(0L, n, 1L), appender, |o, k, _| merge(o, "
                        "lookup(x.$0, k * n + k)))), n, 1L}",
@@ -118,13 +113,11 @@ void lower_triangle(Lowering& l, const GraphNode& n) {
         return l.define(
             n.results[0],
             filled_in("let n = rows; ", x) +
-                stored_rows(
-                    {.count = "n",
-                     .columns = "n",
-                     .row = "r",
-                     .condition = fmt::format("r {} j || (diagonal && r == j)", n.builtin->code),
-                     .cell = fmt::format("(let a = lookup(x.$0, at); if(values || a == {0}(0), a, {0}(1)))",
-                                         cell(x))}),
+                stored_rows({.count = "n",
+                             .columns = "n",
+                             .row = "r",
+                             .condition = fmt::format("r {} j || (diagonal && r == j)", n.builtin->code),
+                             .cell = fmt::format("if(values || a == {0}(0), a, {0}(1))", cell(x))}),
             args, n.loc);
     l.define(
         n.results[0],

@@ -103,6 +103,11 @@ void Lowering::elementwise(const Value* out, const std::vector<const Value*>& op
     else if (!condition.empty()) demand(fmt::format("let a = x0; {}", condition), {args[0]}, message, loc);
 
     if (out->type.is_sparse) {
+        if (std::ranges::count_if(operands, [](const Value* v) { return v->type.is_sparse; }) == 2)
+            return define(out,
+                          fmt::format("sparse_of_two(x0, x1, {}, {}, {}(0), {}(0), |a, b| {})",
+                                      rows("x0", operands[0]), columns("x0", operands[0]), t, r, what),
+                          args, loc);
         const Value* x = *std::ranges::find_if(operands, [](const Value* v) { return v->type.is_sparse; });
         const std::string name = x == operands[0] ? "x0" : "x1";
         return define(out,

@@ -1,5 +1,5 @@
 // Matrices from numbers and chance, and what is asked of them: type, counts, symmetry.
-#include "frontend/daphne/lower.h"
+#include "frontend/daphne/lower_sparse.h"
 
 namespace weld::daphne {
 
@@ -123,6 +123,7 @@ void lower_is_symmetric(Lowering& l, const GraphNode& n) {
     const Value* x = n.args[0];
     if (!(x->rows == x->columns))
         l.demand("x.$1 == x.$2", {{"x", x}}, "only square matrices can be symmetric", n.loc);
+    if (x->type.is_sparse) return lower_sparse_symmetry(l, n);
     l.define(n.results[0],
              filled_in("result(for(x.$0, merger[i64,+], |o, k, a| if(a == lookup(x.$0, (k % rows) * rows + k "
                        "/ rows), o, merge(o, 1L)))) == 0L",

@@ -107,7 +107,7 @@ void Lowering::extract(const GraphNode& n) {
                 stored_rows({.count = count_rows,
                              .columns = count_columns,
                              .row = row,
-                             .condition = all ? "" : "j >= columnfirst && j < columnfirst + columncount",
+                             .condition = all ? "true" : "j >= columnfirst && j < columnfirst + columncount",
                              .column = all ? "j" : "j - columnfirst"}),
             args_of(n), n.loc);
     }

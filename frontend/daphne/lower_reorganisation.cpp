@@ -39,6 +39,11 @@ void lower_cbind(Lowering& l, const GraphNode& n) {
     const Value *x = n.args[0], *y = n.args[1];
     const std::vector<Named> args = {{"x", x}, {"y", y}};
     if (!(x->rows == y->rows)) l.demand("x.$1 == y.$1", args, "`cbind` takes equally many rows", n.loc);
+    if (n.results[0]->type.is_sparse)
+        return l.define(n.results[0],
+                        fmt::format("sparse_side_by_side(x, y, {0}, {1}, {1} + {2})", Lowering::rows("x", x),
+                                    Lowering::columns("x", x), Lowering::columns("y", y)),
+                        args, n.loc);
     if (x->type.is_matrix())
         return l.define(
             n.results[0],
@@ -62,6 +67,11 @@ void lower_rbind(Lowering& l, const GraphNode& n) {
     if (x->type.is_matrix()) {
         if (!(x->columns == y->columns))
             l.demand("x.$2 == y.$2", args, "`rbind` takes equally many columns", n.loc);
+        if (n.results[0]->type.is_sparse)
+            return l.define(n.results[0],
+                            fmt::format("sparse_joined(x, y, {} + {}, {})", Lowering::rows("x", x),
+                                        Lowering::rows("y", y), Lowering::columns("x", x)),
+                            args, n.loc);
         return l.define(n.results[0],
                         fmt::format("{{joined(x.$0, y.$0), {} + {}, {}}}", Lowering::rows("x", x),
                                     Lowering::rows("y", y), Lowering::columns("x", x)),

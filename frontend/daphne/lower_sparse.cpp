@@ -6,29 +6,8 @@
 namespace weld::daphne {
 
 std::string stored_rows(const StoredRows& rows) {
-    const std::string all_of_row = "rangeiter(lookup(x.$3, row), lookup(x.$3, row + 1L), 1L)";
-    const auto if_kept = [&](std::string_view then, std::string_view otherwise) {
-        return rows.condition.empty() ? std::string(then)
-                                      : fmt::format("if({}, {}, {})", rows.condition, then, otherwise);
-    };
-    const auto of_each = [&](std::string_view what) {
-        return fmt::format(
-            "result(for(rangeiter(0L, {}, 1L), appender, |o, r, _| let row = {}; for({}, o, |o2, _2, at| let "
-            "j = "
-            "lookup(x.$4, at); {})))",
-            rows.count, rows.row, all_of_row, if_kept(fmt::format("merge(o2, {})", what), "o2"));
-    };
-    const std::string counts =
-        rows.condition.empty()
-            ? "lookup(x.$3, row + 1L) - lookup(x.$3, row)"
-            : fmt::format("result(for({}, merger[i64,+], |s, _2, at| let j = lookup(x.$4, at); {}))",
-                          all_of_row, if_kept("merge(s, 1L)", "s"));
-    return fmt::format(
-        "{{{}, {}, {}, begins({}, result(for(rangeiter(0L, {}, 1L), appender, |o, r, _| let row = {}; "
-        "merge(o, "
-        "{})))), {}}}",
-        of_each(rows.cell), rows.count, rows.columns, rows.count, rows.count, rows.row, counts,
-        of_each(rows.column));
+    return fmt::format("stored_rows(x, {}, {}, |r| {}, |r, j| {}, |j| {}, |a| {})", rows.count, rows.columns,
+                       rows.row, rows.condition, rows.column, rows.cell);
 }
 
 // ---- aggregates
@@ -91,47 +70,38 @@ void lower_sparse_aggregate(Lowering& l, const GraphNode& n) {
 
 // ---- matrices
 
-/// With a dense matrix on its right: each row in the order of its cells.
+static std::string shape_of_product(const GraphNode& n) {
+    return fmt::format("{}, {}", Lowering::rows("x", n.args[0]), Lowering::columns("y", n.args[1]));
+}
+
 void lower_sparse_product(Lowering& l, const GraphNode& n) {
     const Value *x = n.args[0], *y = n.args[1];
-    l.define(n.results[0],
-             fmt::format(
-                 "let n = {}; let m = {}; {{result(for(rangeiter(0L, n, 1L), appender, |o, r, _| let first = "
-                 "lookup(x.$3, r); let last = lookup(x.$3, r + 1L); for(rangeiter(0L, m, 1L), o, |o2, _2, c| "
-                 "merge(o2, result(for(rangeiter(first, last, 1L), merger[{},+], |s, _3, at| merge(s, "
-                 "lookup(x.$0, at) * lookup(y.$0, lookup(x.$4, at) * m + c)))))))), n, m}}",
-                 Lowering::rows("x", x), Lowering::columns("y", y), cell(x)),
-             {{"x", x}, {"y", y}}, n.loc);
+    l.define(
+        n.results[0],
+        y->type.is_sparse
+            ? fmt::format("sparse_by_sparse(x, y, {}, dictmerger[i64,{},+])", shape_of_product(n), cell(x))
+            : fmt::format("sparse_by_dense(x, y, {}, merger[{},+])", shape_of_product(n), cell(x)),
+        {{"x", x}, {"y", y}}, n.loc);
 }
 
 void lower_sparse_transpose(Lowering& l, const GraphNode& n) {
-    l.define(
-        n.results[0],
-        filled_in(
-            "let n = rows; let m = columns; "
-            "let of_row = result(for(rangeiter(0L, n, 1L), appender, |o, r, _| for(rangeiter(lookup(x.$3, "
-            "r), "
-            "lookup(x.$3, r + 1L), 1L), o, |o2, _2, _3| merge(o2, r)))); "
-            "let order = sort(counted(len(x.$4)), |p, q| let a = lookup(x.$4, p); let b = lookup(x.$4, q); "
-            "if(a < b, -1, if(a > b, 1, 0))); "
-            "let counts = result(for(x.$4, vecmerger[i64,+](filled(m, 0L)), |o, _, j| merge(o, {j, 1L}))); "
-            "{taken(x.$0, order), m, n, begins(m, counts), taken(of_row, order)}",
-            n.args[0]),
-        {{"x", n.args[0]}}, n.loc);
+    l.define(n.results[0], filled_in("sparse_transposed(x, rows, columns)", n.args[0]), {{"x", n.args[0]}},
+             n.loc);
 }
 
 void lower_sparse_reshape(Lowering& l, const GraphNode& n) {
     const Value* x = n.args[0];
-    l.define(
-        n.results[0],
-        filled_in(
-            "let m = columns; let places = result(for(rangeiter(0L, rows, 1L), appender, |o, r, _| "
-            "for(rangeiter(lookup(x.$3, r), lookup(x.$3, r + 1L), 1L), o, |o2, _2, at| merge(o2, r * m + "
-            "lookup(x.$4, at))))); "
-            "let counts = result(for(places, vecmerger[i64,+](filled(rr, 0L)), |o, _, p| merge(o, {p / cc, "
-            "1L}))); {x.$0, rr, cc, begins(rr, counts), map(places, |p| p % cc)}",
-            x),
-        {{"x", x}, {"rr", n.args[1]}, {"cc", n.args[2]}}, n.loc);
+    l.define(n.results[0], filled_in("sparse_reshaped(x, rows, columns, r, c)", x),
+             {{"x", x}, {"r", n.args[1]}, {"c", n.args[2]}}, n.loc);
+}
+
+void lower_sparse_symmetry(Lowering& l, const GraphNode& n) {
+    const Value* x = n.args[0];
+    l.define(n.results[0],
+             filled_in("let other = sparse_transposed(x, rows, rows); let differ = sparse_of_two(x, other, "
+                       "rows, rows, T(0), false, |a, b| a != b); len(differ.$0) == 0L",
+                       x),
+             {{"x", x}}, n.loc);
 }
 
 }  // namespace weld::daphne

@@ -19,48 +19,57 @@ namespace weld::daphne {
 
 static bool is_zero(const Constant& c) { return is_float(c.value) ? c.number == 0 : c.integer == 0; }
 
-/// `op` of zero and the scalar gives zero: surely, if the scalar is known, else for most of them (the run
-/// looks).
+/// Two matrices of the same shape, both sparse.
+static bool are_sparse(const GraphNode& n) {
+    const Value *a = n.args[0], *b = n.args[1];
+    return a->type.is_sparse && b->type.is_sparse && a->rows == b->rows && a->columns == b->columns;
+}
+
+/// `op` gives zero for two zeros, or for zero and the scalar: surely, if that is known, else for most of them
+/// (the run looks).
 static bool keeps_zero(Operator op, std::size_t sparse, const GraphNode& n) {
-    const Value* other = n.args[1 - sparse];
-    if (!other->type.is_scalar() || op == Operator::MatMul || n.is_outer) return false;
-    if (!other->constant) return op == Operator::Mul || (op == Operator::Div && sparse == 0);
-    const auto zero = convert(integer_constant(0), other->type.value);
-    const Constant& k = *other->constant;
+    const Value *one = n.args[sparse], *other = n.args[1 - sparse];
+    if (op == Operator::MatMul || n.is_outer) return false;
+    const auto zero = convert(integer_constant(0), one->type.value);
+    if (other->type.is_matrix() && !are_sparse(n)) return false;
+    if (other->type.is_scalar() && !other->constant)
+        return op == Operator::Mul || (op == Operator::Div && sparse == 0);
+    const Constant& k = other->type.is_matrix() ? *zero : *other->constant;
     const auto made = sparse == 0 ? fold(op, *zero, k, n.results[0]->type.value)
                                   : fold(op, k, *zero, n.results[0]->type.value);
     return made && is_zero(*made);
 }
 
-/// `min` and `max` with a known scalar, `mod` by one.
+/// `min` and `max` of two, or with a known scalar, `mod` by one.
 static bool keeps_zero(std::string_view name, std::size_t sparse, const GraphNode& n) {
-    const auto& k = n.args[1 - sparse]->constant;
-    if (!k || n.args[1 - sparse]->type.is_matrix()) return false;
+    const Value* other = n.args[1 - sparse];
+    if (name == "mod") return keeps_zero(Operator::Mod, sparse, n);
+    if (other->type.is_matrix()) return are_sparse(n);
+    const auto& k = other->constant;
+    if (!k) return false;
     const bool negative = is_float(k->value) ? k->number < 0 : is_unsigned(k->value) ? false : k->integer < 0;
     const bool is_number = !is_float(k->value) || k->number == k->number;
-    if (name == "mod") return keeps_zero(Operator::Mod, sparse, n);
     return is_number && (is_zero(*k) || negative == (name == "max"));
 }
 
-static bool is_any_of(std::string_view name, std::initializer_list<std::string_view> names) {
-    return std::ranges::find(names, name) != names.end();
+static SparseUse use_by_builtin(const GraphNode& n, std::size_t arg) {
+    const auto if_so = [](bool so, SparseUse use) { return so ? use : SparseUse::None; };
+    switch (n.builtin->sparse) {
+        case SparseRule::Dense:
+        case SparseRule::Makes: break;
+        case SparseRule::Reads: return if_so(arg == 0, SparseUse::Reads);
+        case SparseRule::Aggregates: return if_so(arg == 0 && n.args.size() <= 2, SparseUse::Reads);
+        case SparseRule::Keeps: return if_so(arg == 0, SparseUse::Keeps);
+        case SparseRule::Cells: return if_so(keeps_zero(n.builtin->name, arg, n), SparseUse::Keeps);
+        case SparseRule::Binds:
+            return if_so(n.args[0]->type.is_sparse && n.args[1]->type.is_sparse, SparseUse::Keeps);
+    }
+    return SparseUse::None;
 }
 
-static SparseUse use_by_builtin(const GraphNode& n, std::size_t arg) {
-    const std::string_view name = n.builtin->name;
-    if (is_any_of(name, {"minus", "abs", "sign", "round", "floor", "ceil", "isNan", "sqrt", "sin", "tan",
-                         "asin", "atan", "sinh", "tanh", "relu"}))
-        return SparseUse::Keeps;
-    if (is_any_of(name, {"min", "max", "mod"}))
-        return keeps_zero(name, arg, n) ? SparseUse::Keeps : SparseUse::None;
-    if (arg > 0) return SparseUse::None;
-    if (is_any_of(name, {"t", "transpose", "reverse", "reshape", "lowerTri", "upperTri"}))
-        return SparseUse::Keeps;
-    if (is_any_of(name, {"print", "typeOf", "nrow", "ncol", "ncell", "sparsity", "diagVector"}))
-        return SparseUse::Reads;
-    if (is_any_of(name, {"sum", "aggMin", "aggMax", "mean", "var", "stddev", "count"}))
-        return n.args.size() > 2 ? SparseUse::None : SparseUse::Reads;  // of groups: none
-    return SparseUse::None;
+static SparseUse use_by_product(const GraphNode& n, std::size_t arg) {
+    if (n.args[0]->type.is_sparse && n.args[1]->type.is_sparse) return SparseUse::Keeps;
+    return arg == 0 && !is_product_with_itself(n) ? SparseUse::Reads : SparseUse::None;
 }
 
 SparseUse use_of(const GraphNode& n, std::size_t arg) {
@@ -72,8 +81,7 @@ SparseUse use_of(const GraphNode& n, std::size_t arg) {
         }
         case GraphNode::Operator:
             if (n.args.size() == 1) return keeps(n.op == Operator::Minus);
-            if (n.op == Operator::MatMul)
-                return arg == 0 && !is_product_with_itself(n) ? SparseUse::Reads : SparseUse::None;
+            if (n.op == Operator::MatMul) return use_by_product(n, arg);
             return keeps(keeps_zero(n.op, arg, n));
         case GraphNode::Builtin: return use_by_builtin(n, arg);
         case GraphNode::Extract: {
@@ -180,8 +188,7 @@ class Choice {
     /// Made of no matrix, with few cells that are not zero.
     bool is_made_sparse(const GraphNode& n) const {
         const bool makes = n.kind == GraphNode::Matrix ||
-                           (n.kind == GraphNode::Builtin &&
-                            is_any_of(n.builtin->name, {"fill", "rand", "diagMatrix", "readMatrix"}));
+                           (n.kind == GraphNode::Builtin && n.builtin->sparse == SparseRule::Makes);
         const Value* v = n.results.empty() ? nullptr : n.results[0];
         return makes && v->sparsity >= 0 && v->sparsity < graph_.sparsity_threshold;
     }

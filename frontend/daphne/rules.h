@@ -5,7 +5,7 @@
 
 namespace weld::daphne {
 
-#define DAPHNE_BUILTIN(name, params, rule, lowering, code) bool rule_##rule(Call& c);
+#define DAPHNE_BUILTIN(name, params, rule, lowering, sparse, code) bool rule_##rule(Call& c);
 #include "frontend/daphne/builtins.def"
 
 }  // namespace weld::daphne

@@ -25,8 +25,11 @@ EXPRESSIONS = """X; typeOf(X); t(X); transpose(t(X)); reverse(X); reshape(X, nco
     X * 2; 3 * X; X / 2; X ^ 2; X % 2; X != 0; X > 3; X < 0; X == 0; 2 / (X + 1); X * zero; one * X; X / one; X + X; X * X; X - 1
     min(X, 2); max(X, 2); max(X, 0); mod(X, 3); sqrt(X); abs(X); sin(X); exp(X); sign(X); round(X); isNan(X); X && 1; X || 0
     as.f64(X); as.bool(X); as.si64(X); as.str(X); X ? 1 : 2; cbind(X, X); rbind(X, X); replace(X, as.T(0), as.T(1))
-    as.frame(X); createList(X, X); diagMatrix(X[, 0]); map(X, twice); times(X); times(X + 1); down(X, 2)""".replace("\n", ";").split(";")
-OF_SQUARES = ["upperTri(X, false, true)", "lowerTri(X, true, false)", "diagVector(X)", "isSymmetric(X)", "isSymmetric(X + t(X))"]
+    as.frame(X); createList(X, X); diagMatrix(X[, 0]); map(X, twice); times(X); times(X + 1); down(X, 2)
+    X + Y; Y - Y; X * Y; X - X * 2; min(X, Y); max(X, Y); X == Y; X != Y; X < Y; X > Y; X <= Y; X >= Y; X && Y; X || Y; X / (Y + 1)
+    X * zero + Y; X @ t(Y); t(X) @ Y; t(X) @ X; X @ t(X); X[, 0] @ Y[0, ]; cbind(X, Y); rbind(X, Y); rbind(X, Y * zero); cbind(X[, 0:0], Y)
+    rbind(X[0:0, ], Y); X[0, ] + Y[0, ]; X + Y[0, ]; X[, 0] * Y; X[0:0, ] + Y[0:0, ]; sum(X * Y); isNan(X + Y); t(X + Y)""".replace("\n", ";").split(";")
+OF_SQUARES = ["upperTri(X, false, true)", "lowerTri(X, true, false)", "diagVector(X)", "isSymmetric(X)", "isSymmetric(X + t(X))", "isSymmetric(X @ t(X))", "isSymmetric(X * zero)", "isSymmetric(X - t(X))"]
 CONTROL = """Y = X; for (i in 1:3) Y = Y * as.T(2); print(Y);
 Y = X; for (i in 1:3) { Y = Y + Y; Z = Y[0, ]; } print(Y);
 Y = X; i = 0; while (i < 3) { Y = -Y; i = i + 1; if (i == 2) Y = abs(Y); } print(Y);
@@ -43,8 +46,11 @@ WAYS = [["-O0"], ["-O2", "--threads", "4"]]
 
 
 def script(value, cells, rows, columns):
-    lines = ["X = as.%s([%s](%d, %d));" % (value, ", ".join(map(str, cells)), rows, columns),
-             "zero = as.%s(sum(X) - sum(X));" % value, "one = zero + as.%s(1);" % value]
+    others = [c * 2 if i % 3 else 0 for i, c in enumerate(cells)]
+    others[-1] = 6 if sum(cells) else 0
+    lines = ["%s = as.%s([%s](%d, %d));" % (name, value, ", ".join(map(str, numbers)), rows, columns)
+             for name, numbers in (("X", cells), ("Y", others))]
+    lines += ["zero = as.%s(sum(X) - sum(X));" % value, "one = zero + as.%s(1);" % value]
     for e in EXPRESSIONS + (OF_SQUARES if rows == columns else []):
         if e.strip().startswith("down"):
             lines.append("D, n = %s; print(D); print(n);" % e)
