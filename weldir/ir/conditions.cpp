@@ -35,7 +35,6 @@ static Count with(const Equations& equations, Count n) {
     return n;
 }
 
-/// The equations of depth 0, and those of `least` or more, around a place; each says what some name is.
 const std::vector<Conditions::Equal>& Conditions::solved(Place place, Depth least) {
     const auto [known, is_new] = solved_.try_emplace({place, least});
     std::vector<Equal>& equal = known->second;
@@ -62,16 +61,9 @@ const std::vector<Conditions::Equal>& Conditions::solved(Place place, Depth leas
 
 Conditions::Depth Conditions::equal(const Count& a, const Count& b, Place place) {
     if (a == b) return 0;
-    Depth innermost = 0, outermost = kNever;
-    for (Place p = place; p; p = at(p).around) {
-        if (at(p).op != Op::Eq || at(p).depth == 0) continue;
-        innermost = std::max(innermost, at(p).depth);
-        outermost = std::min(outermost, at(p).depth);
-    }
-    const auto follows = [&](Depth least) { return with(solved(place, least), a - b).known() == 0; };
-    if (place && follows(kNever)) return 0;
-    if (innermost && follows(innermost)) return innermost;
-    return innermost > outermost && follows(outermost) ? outermost : kNever;
+    if (!place) return kNever;
+    return first_depth(place, false,
+                       [&](Depth least) { return with(solved(place, least), a - b).known() == 0; });
 }
 
 Conditions::Depth Conditions::less(const Count& a, const Count& b, Place place) {
@@ -95,6 +87,30 @@ Conditions::Depth Conditions::not_negative(const Count& a, Place place) {
         if (c.op == Op::Eq || !(c.b == a) || !c.a.known()) continue;
         if (*c.a.known() < (c.op == Op::Lt ? -1 : 0)) continue;
         if (best == kNever || !c.depth || (best && c.depth > best)) best = c.depth;
+    }
+    return best;
+}
+
+std::optional<std::int64_t> Conditions::least(const Count& a, Place place, Depth least) const {
+    std::optional<std::int64_t> best;
+    for (Place p = place; p; p = at(p).around) {
+        const Condition& c = at(p);
+        const std::optional<std::int64_t> n = c.a.known();
+        if (c.op == Op::Eq || !n || !(c.b == a) || (c.depth && c.depth < least)) continue;
+        if (c.op == Op::Lt && *n == INT64_MAX) continue;
+        best = std::max(best.value_or(INT64_MIN), *n + (c.op == Op::Lt));
+    }
+    return best;
+}
+
+std::optional<std::int64_t> Conditions::most(const Count& a, Place place, Depth least) const {
+    std::optional<std::int64_t> best;
+    for (Place p = place; p; p = at(p).around) {
+        const Condition& c = at(p);
+        const std::optional<std::int64_t> n = c.b.known();
+        if (c.op == Op::Eq || !n || !(c.a == a) || (c.depth && c.depth < least)) continue;
+        if (c.op == Op::Lt && *n == INT64_MIN) continue;
+        best = std::min(best.value_or(INT64_MAX), *n - (c.op == Op::Lt));
     }
     return best;
 }

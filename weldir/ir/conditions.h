@@ -10,7 +10,9 @@
 // together with the `if`: so answers say how far out the conditions lie that they rely on.
 #pragma once
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,11 +20,23 @@
 
 namespace weld {
 
+/// A name that is taken to be in bounds, so that products don't wrap.
+struct SmallName {
+    const Expr* name;
+    std::optional<std::int64_t> most = {};
+    bool may_be_negative = false;  ///< unless it is asked
+};
+
 class Conditions {
   public:
     using Place = std::uint32_t;  ///< 0: nothing is known
     using Depth = std::uint32_t;
     static constexpr Depth kNever = UINT32_MAX;  ///< it does not follow from any
+    /// Where two things hold that hold at these depths.
+    static Depth outer(Depth a, Depth b) {
+        if (a == kNever || b == kNever) return kNever;
+        return a && b ? std::min(a, b) : std::max(a, b);
+    }
 
     /// The place behind `a op b` (Eq, Lt or Le of i64), which holds at `depth`.
     Place add(Place around, Depth depth, Op op, const Count& a, const Count& b);
@@ -33,6 +47,45 @@ class Conditions {
     Depth less(const Count& a, const Count& b, Place at);
     /// The same for `a >= 0`.
     Depth not_negative(const Count& a, Place at);
+
+    /// The least that `a` can be, and the most, where comparisons with numbers say so; of depth 0, or of
+    /// `least` or more.
+    std::optional<std::int64_t> least(const Count& a, Place at, Depth least) const;
+    std::optional<std::int64_t> most(const Count& a, Place at, Depth least) const;
+
+    /// What an equation says: that a name of counts is another count, as arithmetic has it.
+    struct Equal {
+        const Expr* name;
+        Count is;
+    };
+    /// The equations of depth 0, and those of `least` or more, around a place; each says what some name is.
+    const std::vector<Equal>& solved(Place at, Depth least);
+
+    /// A condition `a < b` or `a <= b` around a place, of depth 0, or of `least` or more, is one that `fn`
+    /// takes.
+    template <class Fn>
+    bool any_order(Place place, Depth least, Fn&& fn) const {
+        for (Place p = place; p; p = at(p).around)
+            if (at(p).op != Op::Eq && (!at(p).depth || at(p).depth >= least) &&
+                fn(at(p).op, at(p).a, at(p).b))
+                return true;
+        return false;
+    }
+
+    /// Asks with the conditions of depth 0 alone, of the innermost, of the outermost depth: the first of
+    /// these with which `holds` says yes.
+    template <class Holds>
+    Depth first_depth(Place place, bool with_orders, Holds&& holds) const {
+        Depth innermost = 0, outermost = kNever;
+        for (Place p = place; p; p = at(p).around) {
+            if ((at(p).op != Op::Eq && !with_orders) || at(p).depth == 0) continue;
+            innermost = std::max(innermost, at(p).depth);
+            outermost = std::min(outermost, at(p).depth);
+        }
+        if (holds(kNever)) return 0;
+        if (innermost && holds(innermost)) return innermost;
+        return innermost > outermost && holds(outermost) ? outermost : kNever;
+    }
 
     /// The innermost place that both are behind.
     Place common(Place a, Place b) const;
@@ -45,14 +98,7 @@ class Conditions {
         Depth depth;
         std::uint32_t above;  ///< so many conditions are around it
     };
-    /// What an equation says: that a name of counts is another count.
-    struct Equal {
-        const Expr* name;
-        Count is;
-    };
-
     const Condition& at(Place p) const { return all_[p - 1]; }
-    const std::vector<Equal>& solved(Place at, Depth least);
 
     std::vector<Condition> all_;
     std::map<std::pair<Place, Depth>, std::vector<Equal>> solved_;

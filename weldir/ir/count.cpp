@@ -27,6 +27,7 @@ static std::int64_t wrapped(std::uint64_t n) { return std::int64_t(n); }
 
 Count operator+(const Count& a, const Count& b) {
     Count sum = a;
+    sum.exact_ = a.exact_ && b.exact_;
     for (const Count::Product& p : b.sum_) {
         const auto at = std::ranges::lower_bound(sum.sum_, p.of, are_before, &Count::Product::of);
         if (at == sum.sum_.end() || at->of != p.of) sum.sum_.insert(at, p);
@@ -47,6 +48,7 @@ Count operator*(const Count& a, const Count& b) {
             std::ranges::sort(of, {}, &Expr::id);
             if (one.sum_[0].factor) sum = sum + one;
         }
+    sum.exact_ = a.exact_ && b.exact_;
     return sum;
 }
 

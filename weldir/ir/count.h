@@ -36,13 +36,18 @@ class Count {
     /// What is worth reckoning with.
     bool is_small() const;
 
-    friend bool operator==(const Count&, const Count&) = default;
+    /// The number is the sum without wrapping, too: it is counted, not computed.
+    bool is_exact() const { return exact_; }
+    void set_exact(bool is) { exact_ = is; }
+
+    friend bool operator==(const Count& a, const Count& b) { return a.sum_ == b.sum_; }
     friend Count operator+(const Count& a, const Count& b);
     friend Count operator-(const Count& a, const Count& b) { return a + Count(-1) * b; }
     friend Count operator*(const Count& a, const Count& b);
 
   private:
     std::vector<Product> sum_;  // by `of`
+    bool exact_ = true;
 };
 
 }  // namespace weld

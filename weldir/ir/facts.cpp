@@ -154,9 +154,7 @@ Traits Facts::traits_of(const Expr* e) {
             if (e->num_args > 3)
                 fail_unless(t, agreement(e->as<For>().data(), place_of(e->as<For>().index_param())));
             break;
-        case Op::Iter:
-            if (!bounds_hold(e)) fail_unless(t, Conditions::kNever);
-            break;
+        case Op::Iter: fail_unless(t, bounds_hold_under(e)); break;
         case Op::Lookup: fail_unless(t, index_holds_under(e)); break;
         case Op::Result: {  // what begins and ends inside builds nothing that others see
             const std::vector<const Symbol*> free = free_symbols(e);
@@ -177,79 +175,6 @@ Traits Facts::traits_of(const Expr* e) {
         default: break;
     }
     return t;
-}
-
-// ---- checks that hold
-
-/// Not negative for sure: a few times the number of things that are in memory.
-static bool not_negative(const Count& c) {
-    return std::ranges::all_of(c.sum(), [](const Count::Product& p) {
-        if (p.of.empty()) return p.factor >= 0 && p.factor <= INT64_MAX / 2;
-        return p.factor >= 0 && p.factor < 1 << 10 && p.of.size() == 1 && p.of[0]->op == Op::Len;
-    });
-}
-
-bool Facts::bounds_hold(const Expr* e) {
-    const Iter iter{{e}};
-    if (!iter.shape().bounded) return true;
-    if (iter.shape().nd || !is_int(iter.start(), 0) || !is_int(iter.stride(), 1)) return false;
-    const std::optional<Count> end = count(iter.end());
-    if (!end) return false;
-    if (iter.shape().range) return not_negative(*end);
-    const std::optional<Count> n = length(iter.data());
-    if (!n) return false;
-    return *n == *end || (n->known() && end->known() && 0 <= *end->known() && *end->known() <= *n->known());
-}
-
-/// The loop over 0, 1, ... that `i` runs through: `i` is its index, or the element of a range from 0.
-static const Expr* counting_loop(const Facts& facts, const Expr* i) {
-    const Expr* loop = is_path(i) ? facts.loop_of(base_of(i)) : nullptr;
-    if (!loop) return nullptr;
-    const For view{{loop}};
-    if (i->op == Op::Var && i->attr.symbol == view.index_param()) return loop;
-    std::size_t datum = 0;
-    if (i->op == Op::GetField && i->arg(0)->op == Op::Var && view.data().size() > 1) datum = i->attr.index;
-    else if (i->op != Op::Var || view.data().size() > 1) return nullptr;
-    if (base_of(i) != view.elem_param()) return nullptr;
-    const Iter range = view.data()[datum]->as<Iter>();
-    if (!range || !range.shape().range || range.shape().kind != IterKind::Scalar) return nullptr;
-    return is_int(range.start(), 0) && is_int(range.stride(), 1) ? loop : nullptr;
-}
-
-/// The outer of two depths at which something holds.
-static Conditions::Depth outer(Conditions::Depth a, Conditions::Depth b) {
-    if (a == Conditions::kNever || b == Conditions::kNever) return Conditions::kNever;
-    return a && b ? std::min(a, b) : std::max(a, b);
-}
-
-/// Conditions of what depth see to it that a look-up lies inside.
-Conditions::Depth Facts::index_holds_under(const Expr* e) {
-    const Lookup at{{e}};
-    if (!at.of()->type->is_vec()) return Conditions::kNever;
-    const std::optional<Count> n = length(at.of());
-    if (!n) return Conditions::kNever;
-    const Expr* key = resolve(at.key());
-    if (Literal l = key->as<Literal>(); l && n->known())
-        return 0 <= l.as_int() && l.as_int() < *n->known() ? 0 : Conditions::kNever;
-    const Place place = place_of(e);
-    const Expr* loop = counting_loop(*this, key);
-    if (const std::optional<Count> times = loop ? iterations(loop) : std::nullopt) {
-        const Place there = std::max(place, place_of(For{{loop}}.index_param()));
-        if (const Depth same = conditions_.equal(*times, *n, there); same != Conditions::kNever) return same;
-    }
-    const std::optional<Count> k = place ? count(at.key()) : std::nullopt;
-    if (!k) return Conditions::kNever;
-    const Depth above = counts_up(*k) ? 0 : conditions_.not_negative(*k, place);
-    return outer(above, conditions_.less(*k, *n, place));
-}
-
-/// A sum of lengths and of counters, which begin at 0.
-bool Facts::counts_up(const Count& n) {
-    return std::ranges::all_of(n.sum(), [&](const Count::Product& p) {
-        if (p.of.empty()) return p.factor >= 0 && p.factor <= INT32_MAX;
-        return p.factor >= 0 && p.factor < 1 << 10 && p.of.size() == 1 &&
-               (p.of[0]->op == Op::Len || counting_loop(*this, p.of[0]));
-    });
 }
 
 // ---- lengths
@@ -300,7 +225,8 @@ std::optional<Count> Facts::length_of(const Expr* e) {
         case Op::If:
         case Op::Select: {
             std::optional<Count> then = length(e->arg(1)), otherwise = length(e->arg(2));
-            return then && otherwise && *then == *otherwise ? then : std::nullopt;
+            if (!then || !otherwise || !(*then == *otherwise)) return {};
+            return then->is_exact() ? otherwise : then;
         }
         default: return {};
     }
@@ -352,6 +278,17 @@ std::optional<Count> Facts::count(const Expr* e) {
     return counts_[name] = n;
 }
 
+/// A name and a small number. As a number of rounds it is exact, though it may wrap: then there are none, or
+/// so many that no loop comes to its end.
+static bool is_near(const Count& n) {
+    constexpr std::int64_t kFar = std::int64_t(1) << 32;
+    int names = 0;
+    return std::ranges::all_of(n.sum(), [&](const Count::Product& p) {
+        if (p.of.empty()) return -kFar <= p.factor && p.factor <= kFar;
+        return p.factor == 1 && p.of.size() == 1 && !names++;
+    });
+}
+
 std::optional<Count> Facts::count_of(const Expr* e) {
     if (e->op == Op::Literal) return Count(e->as<Literal>().as_int());
     if (e->op == Op::Len) return length(e->as<Len>().of());
@@ -360,8 +297,10 @@ std::optional<Count> Facts::count_of(const Expr* e) {
     ++depth_;
     const std::optional<Count> a = count(e->arg(0)), b = a ? count(e->arg(1)) : std::nullopt;
     --depth_;
-    if (e->op == Op::Mul) return times(a, b);
-    return plus(a, e->op == Op::Add ? b : times(Count(-1), b));
+    std::optional<Count> n =
+        e->op == Op::Mul ? times(a, b) : plus(a, e->op == Op::Add ? b : times(Count(-1), b));
+    if (n && !is_near(*n)) n->set_exact(false);
+    return n;
 }
 
 /// The product of the elements of a shape.
@@ -370,6 +309,7 @@ std::optional<Count> Facts::product(const Expr* shape) {
     if (!sizes) return {};
     std::optional<Count> all = Count(1);
     for (const Expr* size : sizes.elems()) all = times(all, count(size));
+    if (all) all->set_exact(false);
     return all;
 }
 
@@ -398,7 +338,8 @@ void Facts::find_conditions(const Expr* e, Place place, Depth depth, bool outerm
             find_conditions(e->arg(0), place, depth, false);
             return find_in_branch(e, 1, e->op == Op::And, place, depth);
         case Op::For: loop_places_[e->as<For>().index_param()] = place; break;
-        case Op::Lookup: note_place(e, place); break;
+        case Op::Lookup:
+        case Op::Iter: note_place(e, place); break;
         default: break;
     }
     for (const Expr* a : e->args()) find_conditions(a, place, depth, e == root_ && e->op == Op::Lambda);
@@ -446,14 +387,14 @@ Conditions::Place Facts::behind(const Expr* condition, bool holds, Place place, 
 }
 
 /// A node that stands in several places knows what all of them do.
-void Facts::note_place(const Expr* lookup, Place place) {
-    if (Place* known = lookup_places_.find(lookup)) *known = conditions_.common(*known, place);
-    else lookup_places_[lookup] = place;
+void Facts::note_place(const Expr* e, Place place) {
+    if (Place* known = places_.find(e)) *known = conditions_.common(*known, place);
+    else places_[e] = place;
 }
 
-Conditions::Place Facts::place_of(const Expr* lookup) {
+Conditions::Place Facts::place_of(const Expr* e) {
     if (!std::exchange(conditions_found_, true)) find_conditions(root_, 0, 0, false);
-    const Place* place = lookup_places_.find(lookup);
+    const Place* place = places_.find(e);
     return place ? *place : 0;
 }
 
@@ -495,7 +436,7 @@ Conditions::Depth Facts::agreement(std::span<const Expr* const> data, Place plac
     Depth all = first ? 0 : Conditions::kNever;
     for (std::size_t i = 1; i < data.size() && all != Conditions::kNever; ++i) {
         const std::optional<Count> n = iterations_of(data[i]);
-        all = outer(all, n ? conditions_.equal(*n, *first, place) : Conditions::kNever);
+        all = Conditions::outer(all, n ? conditions_.equal(*n, *first, place) : Conditions::kNever);
     }
     return all;
 }

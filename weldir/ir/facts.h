@@ -44,6 +44,7 @@ class Facts {
   public:
     /// Looks at all of `root` once.
     Facts(Module& m, const Expr* root);
+    friend class Bounds;
 
     /// From now on a Block binds `s` to `value`.
     void define(const Symbol* s, const Expr* value) { definitions_[s] = value; }
@@ -71,6 +72,12 @@ class Facts {
     /// where it is: see conditions.h.
     bool agree(const Count& a, const Count& b, const Symbol* at);
 
+    /// Each round of a loop finds `vec` at a number that begins with `from` and goes on by one: all of these
+    /// lie inside for sure, if the loop stays where it is.
+    /// If it takes numbers that are small, `small` gets them, for which the caller then sees to that.
+    bool walks_inside(const Expr* vec, const Expr* from, const Expr* loop,
+                      std::vector<SmallName>* small = nullptr);
+
     /// How often each run of a loop's body merges into the builder at `path` in its builder (indices of
     /// nested struct fields, outermost first); nothing if that varies.
     std::optional<Count> merges_per_iteration(const Expr* loop, const std::vector<std::size_t>& path = {});
@@ -78,7 +85,6 @@ class Facts {
   private:
     using Path = std::vector<std::size_t>;
     Traits traits_of(const Expr* e);
-    bool bounds_hold(const Expr* iter);
     const Expr* step(const Expr* e) const;
     std::optional<Count> length_of(const Expr* collection);
     std::optional<Count> built(const Expr* builder, const Path& path);
@@ -93,10 +99,11 @@ class Facts {
     void find_conditions(const Expr* e, Place place, Depth depth, bool outermost);
     void find_in_branch(const Expr* e, std::size_t arg, bool holds, Place place, Depth depth);
     Place behind(const Expr* condition, bool holds, Place place, Depth depth);
-    void note_place(const Expr* lookup, Place place);
+    void note_place(const Expr* e, Place place);
     Place place_of(const Symbol* index);
-    Place place_of(const Expr* lookup);
+    Place place_of(const Expr* e);
     Depth agreement(std::span<const Expr* const> data, Place place);
+    Depth bounds_hold_under(const Expr* iter);
     Depth index_holds_under(const Expr* lookup);
     bool counts_up(const Count& n);
 
@@ -114,7 +121,7 @@ class Facts {
     bool conditions_found_ = false;
     Conditions conditions_;
     Table<Symbol, Place> loop_places_;  // by index
-    Table<Expr, Place> lookup_places_;
+    Table<Expr, Place> places_;         // of look-ups and of iterators with bounds
     Table<Expr, Depth> branch_depths_;  // of an `if` (or `&&`, `||`) whose sides know more than it
     int depth_ = 0;                     // of the questions about counts that are being answered
 };

@@ -61,11 +61,8 @@ class Converter {
             if (const Expr* apart = with_ends_apart(loop, clamped)) return apart;
         WalkFinder finder(m_, facts_, loop, false);
         if (finder.walks().empty()) return nullptr;
-        if (finder.all_whole()) {
-            std::vector<const Expr*> data(loop.data().begin(), loop.data().end());
-            for (const Walk& w : finder.walks()) data.push_back(w.vec);
-            return with_data(loop, data, finder);
-        }
+        if (finder.all_inside())
+            if (const Expr* plain = inside(loop, finder)) return plain;
         const Expr* apart = with_ends_apart(loop, finder);
         return apart ? apart : in_two_ways(loop, finder);
     }
@@ -176,6 +173,20 @@ class Converter {
         return name(builder, "b", lets);
     }
 
+    /// No lookup of the loop can fail. Null if its rounds are not consecutive.
+    const Expr* inside(For loop, WalkFinder& finder) {
+        Lets lets;
+        std::vector<const Expr*> data(loop.data().begin(), loop.data().end());
+        const Expr* n = nullptr;
+        for (const Walk& w : finder.walks()) {
+            if (!w.is_whole && !std::ranges::all_of(loop.data(), is_consecutive)) return nullptr;
+            if (!w.is_whole && !n) n = name(trip_count(loop.data()[0], lets), "n", lets);
+            const Expr* holds = nullptr;
+            data.push_back(w.is_whole ? w.vec : checked(w, i64(0), n, lets, holds));
+        }
+        return block(m_, lets, with_data(loop, data, finder), loop.node->loc);
+    }
+
     const Expr* in_two_ways(For loop, WalkFinder& finder) {
         for (const Expr* d : loop.data())
             if (!is_consecutive(d)) return nullptr;
@@ -184,7 +195,9 @@ class Converter {
         std::vector<const Expr*> data(loop.data().begin(), loop.data().end());
         const Expr* fits = nullptr;
         for (const Walk& w : finder.walks()) {
+            const Expr* none = nullptr;
             if (w.is_whole) data.push_back(w.vec);
+            else if (w.is_inside) data.push_back(checked(w, i64(0), n, lets, none));
             else if (w.distance().value_or(0) < 0) return nullptr;  // its first round fails
             else data.push_back(checked(w, i64(0), n, lets, fits));
         }

@@ -20,6 +20,11 @@ std::optional<std::int64_t> Walk::distance() const {
     return sign * n.as_int();
 }
 
+const Expr* Walk::start(Module& m) const {
+    if (!offset) return counter_start;
+    return is_int(counter_start, 0) ? offset : scalar_op(m, Op::Add, {counter_start, offset});
+}
+
 void Middle::end_before(const Expr* limit, std::int64_t plus) {
     for (const Last& last : lasts_)
         if (last.plus == plus && same(last.limit, limit)) return;
@@ -32,8 +37,8 @@ WalkFinder::WalkFinder(Module& m, Facts& facts, For loop, bool clamped)
     look(loop.body().body());
 }
 
-bool WalkFinder::all_whole() const {
-    return std::ranges::all_of(walks_, [](const Walk& w) { return w.is_whole; });
+bool WalkFinder::all_inside() const {
+    return std::ranges::all_of(walks_, [](const Walk& w) { return w.is_inside; });
 }
 
 int WalkFinder::walk_of(const Expr* lookup) {
@@ -65,11 +70,12 @@ std::optional<Walk> WalkFinder::as_walk(const Expr* e) {
     const Lookup at = e->as<Lookup>();
     if (!at || !is_path(at.of()) || inside_.count(base_of(at.of()))) return {};
     if (!at.of()->type->is_vec() || !at.of()->type->elem()->is_scalar()) return {};
-    Walk w = {at.of(), nullptr, nullptr, false};
+    Walk w = {at.of(), nullptr, nullptr, false, false};
     if (!take_apart(at.key(), w) || !w.counter_start) return {};
     const std::optional<Count> rounds = facts_.iterations(loop_.node), n = facts_.length(w.vec);
     w.is_whole = !w.offset && is_int(w.counter_start, 0) && rounds && n &&
                  facts_.agree(*rounds, *n, loop_.index_param());
+    w.is_inside = w.is_whole || facts_.walks_inside(w.vec, w.start(m_), loop_.node);
     return w;
 }
 
@@ -124,7 +130,7 @@ const Expr* WalkFinder::counter_start(const Expr* e) {
 
 /// How far `e` is ahead of the rounds, if it counts along with them.
 std::optional<std::int64_t> WalkFinder::ahead(const Expr* e) {
-    Walk w = {e, nullptr, nullptr, false};
+    Walk w = {e, nullptr, nullptr, false, false};
     if (!take_apart(e, w) || !w.counter_start) return {};
     return w.distance();
 }

@@ -23,7 +23,11 @@ struct Walk {
     const Expr* vec;
     const Expr* counter_start;  ///< where the counter begins
     const Expr* offset;
-    bool is_whole;  ///< it yields all of `vec` for sure
+    bool is_whole;   ///< it yields all of `vec` for sure
+    bool is_inside;  ///< all of it lies in `vec` for sure
+
+    /// Where it begins.
+    const Expr* start(Module& m) const;
 
     /// How far it is ahead of the rounds of its loop, if that is a small number.
     std::optional<std::int64_t> distance() const;
@@ -58,7 +62,7 @@ class WalkFinder {
 
     const std::vector<Walk>& walks() const { return walks_; }
     const Middle& middle() const { return middle_; }
-    bool all_whole() const;
+    bool all_inside() const;
     /// The number of the walk that a lookup belongs to, or -1.
     int walk_of(const Expr* lookup);
 
