@@ -1,3 +1,4 @@
+// One walk over the module, in which names and vectors are found constant once what they consist of is.
 #include "weldir/ir/constants.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Arithmetic of counts. Products are sorted, and equal ones are one, so that equal counts look the same.
 #include "weldir/ir/count.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Telling whether a loop has the form that an annotation is about.
 #include "weldir/ir/loop_forms.h"
 
 #include <algorithm>

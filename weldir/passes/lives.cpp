@@ -1,3 +1,4 @@
+// The walk from the last value to the first: what is read behind a node is known when the walk comes to it.
 #include "weldir/passes/lives.h"
 
 #include <map>

@@ -1,3 +1,4 @@
+// Unions and comparisons of sets of objects.
 #include "weldir/passes/reach.h"
 
 namespace weld::ownership {

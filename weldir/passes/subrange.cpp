@@ -1,3 +1,4 @@
+// Making loops over subranges: of the bounds of each datum, and of the index, which begins elsewhere.
 #include "weldir/passes/subrange.h"
 
 #include "weldir/ir/walk.h"

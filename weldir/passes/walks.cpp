@@ -1,3 +1,4 @@
+// Taking the index of each lookup apart: into the counter of the loop, and what stays the same.
 #include "weldir/passes/walks.h"
 
 #include <algorithm>
