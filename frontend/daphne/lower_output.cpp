@@ -31,12 +31,10 @@ static void read_file(Lowering& l, const GraphNode& n, std::string_view kernel, 
     std::vector<Named> args = {{"path", n.args[0]}};
     if (n.args.size() > 1) args.push_back({"description", n.args[1]});
     const Value* out = n.results[0];
-    Type type = out->type;
-    type.is_sparse = false;
-    const std::string read = fmt::format("cudf[{},{}](path, {}{})", kernel, weld_name(type), shape,
-                                         n.args.size() > 1 ? ", description" : "");
-    if (!out->type.is_sparse) return l.define(out, read, args, n.loc);
-    l.define(out, fmt::format("let x = {}; sparse(x.$0, x.$1, x.$2, {}(0))", read, cell(out)), args, n.loc);
+    l.define(out,
+             fmt::format("cudf[{},{}](path, {}{})", kernel, weld_name(out->type), shape,
+                         n.args.size() > 1 ? ", description" : ""),
+             args, n.loc);
 }
 void lower_read_matrix(Lowering& l, const GraphNode& n) {
     const Value* out = n.results[0];

@@ -3,6 +3,7 @@
 // a `.meta` beside them.
 #include "runtime/kernels/files.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -153,6 +154,52 @@ std::int32_t read_matrix(Task* task, const WeldCall* call, Matrix* to) {
     return kOk;
 }
 
+bool is_read_sparse(std::string_view path) { return path.ends_with(".mtx") || path.ends_with(".dbdf"); }
+
+/// The cells of a matrix that are not zero, row by row. Status.
+template <class T>
+std::int32_t without_zeros(Task* task, const WeldCall* call, const Matrix& m, Sparse* to) {
+    const T* cells = static_cast<const T*>(m.cells.data);
+    std::int64_t count = 0;
+    if (in_strips(task, 0, m.cells.len, call->loc, [&](std::int64_t from, std::int64_t end) {
+            count += end - from - std::count(cells + from, cells + end, T(0));
+        }))
+        return kFailed;
+    auto* offsets = allocate_array<std::int64_t>(task, m.rows + 1, call->loc);
+    auto* places = offsets ? allocate_array<std::int64_t>(task, count, call->loc) : nullptr;
+    T* values = places ? allocate_array<T>(task, count, call->loc) : nullptr;
+    if (!values) return kFailed;
+    *to = {{values, count}, m.rows, m.columns, {offsets, m.rows + 1}, {places, count}};
+    offsets[0] = 0;
+    count = 0;
+    return in_strips<64>(task, 0, m.rows, call->loc, [&](std::int64_t from, std::int64_t end) {
+        for (std::int64_t i = from; i < end; ++i) {
+            for (std::int64_t j = 0; j < m.columns; ++j)
+                if (const T cell = cells[i * m.columns + j]; cell != T(0))
+                    values[count] = cell, places[count++] = j;
+            offsets[i + 1] = count;
+        }
+    });
+}
+
+std::int32_t read_csr(Task* task, const WeldCall* call, Sparse* to) {
+    TableFile file = wanted_file(call, 2);
+    if (is_read_sparse(file.path)) {
+        file.sparse = to;
+        if (read_table(task, call, file, description_of(call, 2))) return kFailed;
+        release(task, const_cast<char*>(file.bytes.data()));
+        return kOk;
+    }
+    Matrix all;
+    if (read_matrix(task, call, &all)) return kFailed;
+    const std::int32_t status = with_cell(call->types[0], [&]<class T>() -> std::int32_t {
+        if constexpr (std::is_arithmetic_v<T>) return without_zeros<T>(task, call, all, to);
+        else return fail_file(task, call, file, "it holds no numbers");
+    });
+    release(task, all.cells.data);
+    return status;
+}
+
 std::int32_t read_frame(Task* task, const WeldCall* call, char* to) {
     TableFile file = wanted_file(call, 1);
     const WeldType* type = call->types[0];
@@ -219,6 +266,8 @@ std::int32_t write_table(Task* task, const WeldCall* call, int number,
 using namespace weld::runtime;
 
 WELD_KERNEL_BODY(weld_kernel_read_matrix) { return read_matrix(task, call, static_cast<Matrix*>(result)); }
+
+WELD_KERNEL_BODY(weld_kernel_read_csr) { return read_csr(task, call, static_cast<Sparse*>(result)); }
 
 WELD_KERNEL_BODY(weld_kernel_read_open) {
     const std::string path(text_of(argument<WeldVec>(call, 0)));

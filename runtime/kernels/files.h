@@ -23,7 +23,8 @@ struct TableFile {
     std::int64_t rows, columns;
     char delimiter = ',';
     bool has_header = false;
-    bool is_sniffed = false;  ///< nothing but its first rows says what it holds: each cell is looked at
+    Sparse* sparse = nullptr;  ///< receives a sparse matrix, instead of what `make` makes
+    bool is_sniffed = false;   ///< nothing but its first rows says what it holds: each cell is looked at
     /// Makes columns of so many rows; empty after recording the failure.
     std::function<std::vector<TableColumn>(std::int64_t rows, std::int64_t columns)> make;
 };

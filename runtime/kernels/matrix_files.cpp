@@ -7,29 +7,112 @@
 #include "runtime/csv/cell.h"
 #include "runtime/kernels/describe_table.h"
 #include "runtime/kernels/files.h"
+#include "runtime/memory.h"
 #include "runtime/parallel.h"
 
 namespace weld::runtime {
 
 namespace {
 
-/// Sets the cell at (row, column) to a number.
+/// Where the cells of a matrix go that is read: all of them, zeros as well.
 template <class T>
-void set(const std::vector<TableColumn>& cells, std::int64_t row, std::int64_t column, T value) {
-    *static_cast<T*>(cells[std::size_t(column)].at(row)) = value;
-}
+class DenseCells {
+  public:
+    static constexpr int kRounds = 1;  ///< how often the file is read
+    DenseCells(Task* task, const WeldCall* call, const TableFile& file)
+        : task_(task), call_(call), file_(file) {}
 
-std::vector<TableColumn> zeros(Task* task, const WeldCall* call, const TableFile& file, std::int64_t rows,
-                               std::int64_t columns) {
-    std::vector<TableColumn> cells = file.make(rows, columns);
-    if (!cells.empty() &&
-        in_strips(task, 0, rows * columns, call->loc, [&](std::int64_t from, std::int64_t to) {
-            std::memset(cells[0].data + from * cells[0].cell->size, 0,
-                        std::size_t((to - from) * cells[0].cell->size));
-        }))
-        cells.clear();
-    return cells;
-}
+    std::int32_t begin(std::int64_t rows, std::int64_t columns) {
+        cells_ = file_.make(rows, columns);
+        if (cells_.empty() && columns > 0) return kFailed;
+        return in_strips(task_, 0, rows * columns, call_->loc, [&](std::int64_t from, std::int64_t to) {
+            std::memset(cells_[0].data + from * cells_[0].cell->size, 0,
+                        std::size_t((to - from) * cells_[0].cell->size));
+        });
+    }
+    void put(std::int64_t row, std::int64_t column, T value) {
+        *static_cast<T*>(cells_[std::size_t(column)].at(row)) = value;
+    }
+    std::int32_t end() { return kOk; }
+
+  private:
+    Task* task_;
+    const WeldCall* call_;
+    const TableFile& file_;
+    std::vector<TableColumn> cells_;
+};
+
+/// The same for a sparse matrix. The first round counts the cells of each row, the second one puts them
+/// there; then they are sorted by columns, and of several in the same place the last one stays.
+template <class T>
+class SparseCells {
+  public:
+    static constexpr int kRounds = 2;
+    SparseCells(Task* task, const WeldCall* call, const TableFile&, Sparse* to)
+        : task_(task), call_(call), to_(to) {}
+
+    std::int32_t begin(std::int64_t rows, std::int64_t columns) {
+        const bool counts = !offsets_;
+        if (counts && make_offsets(rows)) return kFailed;
+        if (counts) return *to_ = {{}, rows, columns, {offsets_, rows + 1}, {}}, kOk;
+        std::int64_t sum = 0;
+        if (in_strips(task_, 1, rows + 1, call_->loc, [&](std::int64_t from, std::int64_t end) {
+                for (std::int64_t i = from; i < end; ++i) std::swap(offsets_[i], sum), sum += offsets_[i];
+            }))
+            return kFailed;
+        places_ = allocate_array<std::int64_t>(task_, sum, call_->loc);
+        values_ = places_ ? allocate_array<T>(task_, sum, call_->loc) : nullptr;
+        is_counted_ = true;
+        return values_ ? kOk : kFailed;
+    }
+    void put(std::int64_t row, std::int64_t column, T value) {
+        std::int64_t& at = offsets_[row + 1];
+        if (is_counted_) places_[at] = column, values_[at] = value;
+        ++at;
+    }
+    std::int32_t end() {
+        if (!is_counted_) return kOk;
+        std::vector<std::pair<std::int64_t, T>> row;
+        std::int64_t kept = 0, from = 0;
+        if (in_strips<64>(task_, 0, to_->rows, call_->loc, [&](std::int64_t begin, std::int64_t last) {
+                for (std::int64_t i = begin; i < last; ++i) {
+                    const std::int64_t end = offsets_[i + 1];
+                    row.clear();
+                    for (std::int64_t k = from; k < end; ++k) row.emplace_back(places_[k], values_[k]);
+                    std::ranges::stable_sort(row, {}, &std::pair<std::int64_t, T>::first);
+                    for (std::size_t k = 0; k < row.size(); ++k) {
+                        const bool is_last = k + 1 == row.size() || row[k + 1].first != row[k].first;
+                        if (!is_last || row[k].second == T(0)) continue;
+                        places_[kept] = row[k].first, values_[kept++] = row[k].second;
+                    }
+                    from = end;
+                    offsets_[i + 1] = kept;
+                }
+            }))
+            return kFailed;
+        to_->cells = {values_, kept};
+        to_->places = {places_, kept};
+        return kOk;
+    }
+
+  private:
+    std::int32_t make_offsets(std::int64_t rows) {
+        if (rows == INT64_MAX) return task_->fail_memory(call_->loc, Shortage::Limit);
+        offsets_ = allocate_array<std::int64_t>(task_, rows + 1, call_->loc);
+        if (!offsets_) return kFailed;
+        return in_strips(task_, 0, rows + 1, call_->loc, [&](std::int64_t from, std::int64_t to) {
+            std::fill(offsets_ + from, offsets_ + to, 0);
+        });
+    }
+
+    Task* task_;
+    const WeldCall* call_;
+    Sparse* to_;
+    std::int64_t* offsets_ = nullptr;  ///< of row i + 1: first how many, then where the next one goes
+    std::int64_t* places_ = nullptr;
+    T* values_ = nullptr;
+    bool is_counted_ = false;
+};
 
 /// Calls f<T>() for cells that are numbers; strings fail. Status.
 template <class F>
@@ -105,32 +188,28 @@ class MarketHead {
     }
 };
 
+template <class T, class Cells>
 class MatrixMarket {
   public:
-    MatrixMarket(Task* task, const WeldCall* call, const TableFile& file)
-        : task_(task), call_(call), file_(file), head_(file.bytes) {}
+    MatrixMarket(Task* task, const WeldCall* call, const TableFile& file, Cells& cells)
+        : task_(task), call_(call), file_(file), head_(file.bytes), cells_(cells) {}
 
-    template <class T>
     std::int32_t read() {
         if (!head_.read()) return fail(head_.wrong);
         const std::int64_t rows = head_.rows, columns = head_.columns;
-        if (check_table(task_, call_, file_, rows, columns)) return kFailed;
-        cells_ = zeros(task_, call_, file_, rows, columns);
-        if (cells_.empty()) return kFailed;
-        return head_.is_array ? read_array<T>(rows, columns) : read_entries<T>(rows, columns, head_.count);
+        if (check_table(task_, call_, file_, rows, columns) || cells_.begin(rows, columns)) return kFailed;
+        return head_.is_array ? read_array(rows, columns) : read_entries(rows, columns, head_.count);
     }
 
   private:
     std::int32_t fail(std::string_view what) const { return fail_file(task_, call_, file_, what); }
 
-    template <class T>
     void put(std::int64_t row, std::int64_t column, T value) {
-        set(cells_, row, column, value);
+        cells_.put(row, column, value);
         if (!head_.is_general() && row != column)
-            set(cells_, column, row, head_.symmetry == "symmetric" ? value : T(T(0) - value));
+            cells_.put(column, row, head_.symmetry == "symmetric" ? value : T(T(0) - value));
     }
 
-    template <class T>
     std::int32_t read_entries(std::int64_t rows, std::int64_t columns, std::int64_t count) {
         return in_strips(
             task_, 0, count, call_->loc, [&](std::int64_t from, std::int64_t to) -> std::int32_t {
@@ -150,7 +229,6 @@ class MatrixMarket {
     }
 
     /// By columns; of a symmetric matrix those on and below the diagonal, of a skew one those below.
-    template <class T>
     std::int32_t read_array(std::int64_t rows, std::int64_t columns) {
         return in_strips<64>(task_, 0, columns, call_->loc,
                              [&](std::int64_t from, std::int64_t to) -> std::int32_t {
@@ -171,13 +249,15 @@ class MatrixMarket {
     const WeldCall* call_;
     const TableFile& file_;
     MarketHead head_;
-    std::vector<TableColumn> cells_;
+    Cells& cells_;
 };
 
 // ---- DAPHNE's binary format
 //
 // Bytes: version 1, kind of data, rows u64, columns u64, type of the cells; then blocks of row u64, column
-// u64 of their first cell, rows u32, columns u32, kind, and if they are not empty type of the cells and data.
+// u64 of their first cell, rows u32, columns u32, kind, and if they are not empty type of the cells and data:
+// all cells by rows; or, of a block of few cells, how many it has, u64, and for each row how many that has,
+// u32, and for each of those its column in the block, u32, and the cell.
 
 enum : std::uint8_t { kVersion = 1 };
 enum Kind : std::uint8_t { kDense = 1, kCsr = 2 };
@@ -205,41 +285,38 @@ std::string_view bytes_of(const T& value) {
     return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
+template <class T, class Cells>
 class BinaryTable {
   public:
-    BinaryTable(Task* task, const WeldCall* call, const TableFile& file)
-        : task_(task), call_(call), file_(file), rest_(file.bytes) {}
+    BinaryTable(Task* task, const WeldCall* call, const TableFile& file, Cells& cells)
+        : task_(task), call_(call), file_(file), rest_(file.bytes), cells_(cells) {}
 
-    template <class T>
     std::int32_t read() {
         std::uint8_t version, kind, type;
         std::int64_t rows, columns;
         if (!take(&version) || version != kVersion || !take(&kind) || !take(&rows) || !take(&columns) ||
             !take(&type))
             return fail("it doesn't begin as a file of the binary format does");
-        if (kind != kDense) return fail("it holds no dense matrix");
+        if (kind != kDense && kind != kCsr) return fail("it holds no matrix");
         if (type != type_code(call_->types[0])) return fail("its cells have another type");
-        if (rows <= 0 || columns <= 0) return fail("its shape is wrong");
-        if (check_table(task_, call_, file_, rows, columns)) return kFailed;
-        cells_ = zeros(task_, call_, file_, rows, columns);
-        if (cells_.empty()) return kFailed;
+        if (rows < 0 || columns <= 0) return fail("its shape is wrong");
+        if (check_table(task_, call_, file_, rows, columns) || cells_.begin(rows, columns)) return kFailed;
         while (!rest_.empty())
-            if (read_block<T>(rows, columns)) return kFailed;
+            if (read_block(rows, columns)) return kFailed;
         return kOk;
     }
 
   private:
     std::int32_t fail(std::string_view what) const { return fail_file(task_, call_, file_, what); }
 
-    template <class T>
-    bool take(T* value) {
+    template <class X>
+    bool take(X* value) {
         if (rest_.size() < sizeof *value) return false;
         std::memcpy(value, rest_.data(), sizeof *value);
         rest_.remove_prefix(sizeof *value);
         return true;
     }
 
-    template <class T>
     std::int32_t read_block(std::int64_t rows, std::int64_t columns) {
         std::uint64_t row, column;
         std::uint32_t height, width;
@@ -250,35 +327,73 @@ class BinaryTable {
             height > std::uint64_t(rows) - row || width > std::uint64_t(columns) - column)
             return fail("a block lies outside of the matrix");
         if (kind == kEmptyBlock) return task_->check_stop(call_->loc);
-        if (kind != kDenseBlock) return fail("it has a block of an unknown kind");
+        if (kind != kDenseBlock && kind != kCsrBlock) return fail("it has a block of an unknown kind");
         if (!take(&type) || type != type_code(call_->types[0])) return fail("its cells have another type");
+        if (kind == kCsrBlock) return read_rows(std::int64_t(row), std::int64_t(column), height, width);
         if (rest_.size() / sizeof(T) < std::uint64_t(height) * width) return fail("it ends too early");
         return in_strips(
             task_, 0, std::int64_t(height) * width, call_->loc, [&](std::int64_t from, std::int64_t to) {
                 for (std::int64_t i = from; i < to; ++i) {
                     T value = 0;
                     take(&value);
-                    set(cells_, std::int64_t(row) + i / width, std::int64_t(column) + i % width, value);
+                    cells_.put(std::int64_t(row) + i / width, std::int64_t(column) + i % width, value);
                 }
             });
+    }
+
+    /// Of a block of cells by rows.
+    std::int32_t read_rows(std::int64_t row, std::int64_t column, std::int64_t height, std::int64_t width) {
+        std::uint64_t all;
+        if (!take(&all)) return fail("it ends too early");
+        return in_strips<64>(task_, 0, height, call_->loc,
+                             [&](std::int64_t from, std::int64_t to) -> std::int32_t {
+                                 for (std::int64_t i = from; i < to; ++i) {
+                                     std::uint32_t count;
+                                     if (!take(&count)) return fail("it ends too early");
+                                     for (std::uint32_t k = 0; k < count; ++k) {
+                                         std::uint32_t place;
+                                         T value;
+                                         if (!take(&place) || !take(&value)) return fail("it ends too early");
+                                         if (place >= width) return fail("a cell lies outside of its block");
+                                         cells_.put(row + i, column + place, value);
+                                     }
+                                 }
+                                 return kOk;
+                             });
     }
 
     Task* task_;
     const WeldCall* call_;
     const TableFile& file_;
     std::string_view rest_;
-    std::vector<TableColumn> cells_;
+    Cells& cells_;
 };
+
+/// Reads a file as often as its cells want. Status.
+template <template <class, class> class Reader, class T, class Cells>
+std::int32_t read_into(Task* task, const WeldCall* call, const TableFile& file, Cells cells) {
+    for (int i = 0; i < Cells::kRounds; ++i)
+        if (Reader<T, Cells>(task, call, file, cells).read() || cells.end()) return kFailed;
+    return kOk;
+}
+
+template <template <class, class> class Reader>
+std::int32_t read_numbers(Task* task, const WeldCall* call, const TableFile& file) {
+    return with_numbers(task, call, file, [&]<class T>() {
+        return file.sparse
+                   ? read_into<Reader, T>(task, call, file, SparseCells<T>(task, call, file, file.sparse))
+                   : read_into<Reader, T>(task, call, file, DenseCells<T>(task, call, file));
+    });
+}
 
 }  // namespace
 
 std::int32_t read_matrix_market(Task* task, const WeldCall* call, const TableFile& file) {
-    return with_numbers(task, call, file,
-                        [&]<class T>() { return MatrixMarket(task, call, file).read<T>(); });
+    return read_numbers<MatrixMarket>(task, call, file);
 }
 
 std::int32_t read_binary_table(Task* task, const WeldCall* call, const TableFile& file) {
-    return with_numbers(task, call, file, [&]<class T>() { return BinaryTable(task, call, file).read<T>(); });
+    return read_numbers<BinaryTable>(task, call, file);
 }
 
 bool describe_matrix_market(std::string_view bytes, std::string* text, std::string* error) {
@@ -293,14 +408,14 @@ bool describe_binary_table(std::string_view bytes, std::string* text, std::strin
     constexpr std::size_t head = 2 + 2 * sizeof rows + 1;
     if (bytes.size() < head || bytes[0] != kVersion)
         return *error = "it doesn't begin as a file of the binary format does", false;
-    if (bytes[1] != kDense) return *error = "it holds no dense matrix", false;
+    if (bytes[1] != kDense && bytes[1] != kCsr) return *error = "it holds no matrix", false;
     constexpr std::string_view types[] = {"ui8", "", "ui32", "ui64", "si8", "", "si32", "si64", "f32", "f64"};
     const std::size_t type = static_cast<std::uint8_t>(bytes[head - 1]) - std::size_t(1);
     if (type >= std::size(types) || types[type].empty())
         return *error = "its cells have a type that scripts have not", false;
     std::memcpy(&rows, bytes.data() + 2, sizeof rows);
     std::memcpy(&columns, bytes.data() + 2 + sizeof rows, sizeof columns);
-    if (rows <= 0 || columns <= 0) return *error = "its shape is wrong", false;
+    if (rows < 0 || columns <= 0) return *error = "its shape is wrong", false;
     *text = describe_matrix(rows, columns, types[type]);
     return true;
 }

@@ -7,6 +7,7 @@ of all value types, of shapes without rows and columns, with one, with no cell t
 import json
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -88,10 +89,65 @@ def reads_sparse(cli, folder):
     return True
 
 
+def describe(path, rows, columns, value, cells):
+    pathlib.Path(str(path) + ".meta").write_text(
+        json.dumps({"numRows": rows, "numCols": columns, "valueType": value, "numNonZeros": cells}))
+
+
+def binary(rows, columns, blocks):
+    """In DAPHNE's format, of si64: blocks of (row, column, height, width, cells by rows)."""
+    data = struct.pack("<BBQQB", 1, 2, rows, columns, 8)
+    for row, column, height, width, cells in blocks:
+        data += struct.pack("<QQIIBBQ", row, column, height, width, 2, 8, sum(map(len, cells)))
+        for one in cells:
+            data += struct.pack("<I", len(one)) + b"".join(struct.pack("<Iq", *c) for c in one)
+    return data
+
+
+def reads_cells(cli, folder):
+    """Files of few cells become sparse matrices without a dense one, and the same as dense ones."""
+    head = "%%MatrixMarket matrix "
+    good = binary(3, 4, [(0, 1, 2, 3, [[(2, 7)], []]), (2, 0, 1, 4, [[(3, 4), (0, -5)]])])
+    small = [("s.mtx", head + "coordinate integer symmetric\n5 5 5\n1 1 3\n4 2 5\n3 1 2\n3 1 7\n5 5 0\n", 5, 5, "si64",
+              "3 0 7 0 0\n0 0 0 5 0\n7 0 0 0 0\n0 5 0 0 0\n0 0 0 0 0\n"),
+             ("k.mtx", head + "coordinate real skew-symmetric\n2 2 1\n2 1 1.5\n", 2, 2, "f64", "0 -1.5\n1.5 0\n"),
+             ("a.mtx", head + "array real general\n2 5\n0\n0\n1\n0\n0\n0\n0\n0\n0\n2\n", 2, 5, "f64", "0 1 0 0 0\n0 0 0 0 2\n"),
+             ("b.dbdf", good, 3, 4, "si64", "0 0 0 7\n0 0 0 0\n-5 0 0 4\n"),
+             ("short.dbdf", good[:-3], 3, 4, "si64", "it ends too early"),
+             ("wide.dbdf", binary(1, 4, [(0, 1, 1, 3, [[(3, 1)]])]), 1, 4, "si64", "a cell lies outside of its block"),
+             ("out.mtx", head + "coordinate real general\n2 2 1\n3 1 1\n", 2, 2, "f64", "outside of the matrix"),
+             ("few.mtx", head + "coordinate real general\n2 2 2\n1 1 1\n", 2, 2, "f64", "it has 1 of 2 entries")]
+    good = True
+    for name, data, rows, columns, value, cells in small:
+        (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+        describe(folder / name, rows, columns, value, 0)
+        for options, kind in ([], "Dense"), (["--select-matrix-repr"], "CSR"):
+            code, printed, said = run(cli, 'print(readMatrix("%s"));' % (folder / name), options)
+            right = printed.partition("\n")[2] == cells and printed.startswith(kind) if code == 0 else code == 3 and cells in said
+            if not right:
+                print(name, options, code, printed, said)
+            good &= right
+    n = 20000
+    rows = [((i * 7919) % n + 1, (i * 104729) % n + 1, i % 9 + 1) for i in range(4000)]
+    (folder / "big.mtx").write_text(head + "coordinate real general\n%d %d 4000\n" % (n, n) + "".join("%d %d %d\n" % r for r in rows))
+    describe(folder / "big.mtx", n, n, "f64", 4000)
+    found = run(cli, 'X = readMatrix("%s"); print(typeOf(X)); print(sum(X)); print(sum(X + X));' % (folder / "big.mtx"),
+                ["--select-matrix-repr", "--memory-limit", "64MB"])
+    total = sum({r[:2]: r[2] for r in rows}.values())
+    if found != (0, "CSRMatrix(20000x20000, double)\n%d\n%d\n" % (total, 2 * total), ""):
+        print("big.mtx", total, *found)
+        good = False
+    found = run(cli, 'write(fill(1.0, 0, 2), "{0}"); print(readMatrix("{0}"));'.format(folder / "empty.dbdf"), [])
+    if found != (0, "DenseMatrix(0x2, double)\n", ""):
+        print("empty.dbdf", *found)
+        good = False
+    return good
+
+
 def main():
     cli, part = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
     with tempfile.TemporaryDirectory() as folder:
-        failures = 0 if reads_sparse(cli, pathlib.Path(folder)) else 1
+        failures = sum(not reads(cli, pathlib.Path(folder)) for reads in (reads_sparse, reads_cells))
     cases = [(t, *s) for t in TYPES for s in SHAPES if t == "f64" or s == SHAPES[1]]
     for i, case in enumerate(cases):
         if part not in str(case):
