@@ -183,6 +183,12 @@ const Case cases[] = {
      "cudf[weld_compare,i64](u, u)"},
     {"kernel.format", 2e7, false, "|n:i64| " WELD_FLOATS "len(cudf[weld_format,vec[i8]](v))"},
     {"kernel.random", 3e8, false, "|n:i64| len(cudf[weld_random,vec[f64]](0.0, 1.0, n, 1L, 0.5, 7L))"},
+    {"kernel.random.sparse", 3e7, false,
+     "|n:i64| let m = cudf[weld_random_csr,{vec[f64],i64,i64,vec[i64],vec[i64]}](0.0, 1.0, 1L, n, 0.9, 7L); "
+     "len(m.$0)"},
+    {"kernel.random.sparse.rows", 1e8, false,
+     "|n:i64| let m = cudf[weld_random_csr,{vec[f64],i64,i64,vec[i64],vec[i64]}](0.0, 1.0, n, 2L, 0.1, 7L); "
+     "len(m.$0)"},
     {"kernel.sample", 1e8, false, "|n:i64| len(cudf[weld_sample,vec[i64]](n, n, false, 7L))"},
     {"kernel.sample.drawn", 3e7, false, "|n:i64| len(cudf[weld_sample,vec[f64]](2.0, n, false, 7L))"},
     {"kernel.matmul", 4000, false,

@@ -5,15 +5,16 @@
 #include <climits>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <random>
 #include <type_traits>
-#include <unordered_set>
 #include <utility>
 
 #include "runtime/kernels/cells.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
+#include "runtime/sort.h"
 
 namespace weld::runtime {
 
@@ -122,7 +123,10 @@ std::int32_t share_out(Task* task, const WeldCall* call, Engine& engine, std::in
                        std::int64_t rows, std::int64_t columns, double sparsity, std::int64_t* counts) {
     std::uniform_int_distribution<std::size_t> row(0, std::size_t(rows - 1));
     const bool adds = sparsity <= 0.5;
-    std::fill_n(counts, rows, adds ? 0 : columns);
+    if (for_pieces(task, rows, 1 << 17, call->loc, [&](std::int64_t from, std::int64_t to) {
+            std::fill(counts + from, counts + to, adds ? 0 : columns);
+        }))
+        return kFailed;
     const std::int64_t steps = adds ? cells : rows * columns - cells;
     return in_strips(task, 0, steps, call->loc, [&](std::int64_t from, std::int64_t to) {
         for (std::int64_t i = from; i < to;) {
@@ -133,6 +137,53 @@ std::int32_t share_out(Task* task, const WeldCall* call, Engine& engine, std::in
         }
     });
 }
+
+/// The numbers that were drawn, whose bits are asked for: in memory of the run, so that it is counted and
+/// goes at once.
+template <class T>
+class Drawn {
+  public:
+    /// Room for up to `most` numbers. Status.
+    std::int32_t make(Task* task, const WeldCall* call, std::int64_t most) {
+        if (most > std::int64_t(1) << 60) return task->fail_memory(call->loc, Shortage::Limit);
+        slots_ = allocate_array<std::uint64_t>(task, std::int64_t(slots_for(most)), call->loc);
+        return slots_ ? kOk : kFailed;
+    }
+    /// Before the first insertion, and to forget all: for `count` numbers, no more than there is room for,
+    /// in a time that depends on them alone. Status.
+    std::int32_t clear(Task* task, const WeldCall* call, std::int64_t count) {
+        const std::uint64_t size = slots_for(count);
+        mask_ = size - 1;
+        shift_ = 64 - std::countr_zero(size);
+        has_zero_ = false;
+        return for_pieces(
+            task, std::int64_t(size), 1 << 17, call->loc,
+            [&](std::int64_t from, std::int64_t to) { std::fill(slots_ + from, slots_ + to, 0); });
+    }
+    /// False if it is in already.
+    bool insert(T number) {
+        std::uint64_t bits = 0;
+        std::memcpy(&bits, &number, sizeof number);
+        if (bits == 0) return !std::exchange(has_zero_, true);
+        for (std::uint64_t at = bits * 0x9e3779b97f4a7c15u >> shift_;; ++at) {
+            std::uint64_t& slot = slots_[at & mask_];
+            if (slot == bits) return false;
+            if (slot == 0) return slot = bits, true;
+        }
+    }
+    void free(Task* task) { release(task, slots_); }
+
+  private:
+    /// Two for each, and so that the shift stays below 64.
+    static std::uint64_t slots_for(std::int64_t numbers) {
+        return std::bit_ceil(std::max<std::uint64_t>(std::uint64_t(numbers) * 2, 2));
+    }
+
+    std::uint64_t* slots_ = nullptr;  // 0: free
+    std::uint64_t mask_ = 0;
+    int shift_ = 0;
+    bool has_zero_ = false;
+};
 
 template <class T>
 std::int32_t random_csr(Task* task, const WeldCall* call, Sparse* to) {
@@ -155,61 +206,29 @@ std::int32_t random_csr(Task* task, const WeldCall* call, Sparse* to) {
                   }) ||
         share_out(task, call, engine, cells, rows, columns, sparsity, offsets + 1))
         return kFailed;
+    std::int64_t most = 0;
+    if (in_strips(task, 1, rows + 1, call->loc, [&](std::int64_t from, std::int64_t to) {
+            most = std::max(most, *std::max_element(offsets + from, offsets + to));
+        }))
+        return kFailed;
+    Drawn<std::int64_t> chosen;
+    auto* scratch = allocate_array<std::int64_t>(task, most, call->loc);
+    if (!scratch || chosen.make(task, call, most)) return kFailed;
     std::uniform_int_distribution<std::size_t> column(0, std::size_t(columns - 1));
-    std::unordered_set<std::int64_t> chosen;
     for (std::int64_t i = 0; i < rows; ++i) {
+        const std::int64_t count = offsets[i + 1];
+        std::int64_t* const row = at + offsets[i];
+        if (chosen.clear(task, call, count)) return kFailed;
+        for (std::int64_t k = 0; k < count && !task->should_stop();)
+            if (const auto j = std::int64_t(column(engine)); chosen.insert(j)) row[k++] = j;
+        sort_run(row, scratch, count, std::less<>(), [&] { return task->should_stop(); });
         if (task->check_stop(call->loc)) return kFailed;
-        std::int64_t* const begin = at + offsets[i];
-        std::int64_t* end = begin;
-        chosen.clear();
-        for (const std::int64_t count = offsets[i + 1]; end - begin < count;) {
-            const auto j = std::int64_t(column(engine));
-            if (chosen.insert(j).second) *end++ = j;
-            if ((end - begin) % kStrip == 0 && task->check_stop(call->loc)) return kFailed;
-        }
-        std::sort(begin, end);
         offsets[i + 1] += offsets[i];
     }
+    chosen.free(task);
+    release(task, scratch);
     return kOk;
 }
-
-/// The numbers that were drawn, whose bits are asked for: in memory of the run, so that it is counted and
-/// goes at once.
-template <class T>
-class Drawn {
-  public:
-    /// For up to `most` numbers. Status.
-    std::int32_t make(Task* task, const WeldCall* call, std::int64_t most) {
-        if (most > std::int64_t(1) << 60) return task->fail_memory(call->loc, Shortage::Limit);
-        const std::uint64_t size = std::bit_ceil(std::uint64_t(most) * 2);
-        mask_ = size - 1;
-        shift_ = 64 - std::countr_zero(size);
-        slots_ = allocate_array<std::uint64_t>(task, std::int64_t(size), call->loc);
-        return slots_ ? for_pieces(task, std::int64_t(size), 1 << 17, call->loc,
-                                   [&](std::int64_t from, std::int64_t to) {
-                                       std::fill(slots_ + from, slots_ + to, 0);
-                                   })
-                      : kFailed;
-    }
-    /// False if it is in already.
-    bool insert(T number) {
-        std::uint64_t bits = 0;
-        std::memcpy(&bits, &number, sizeof number);
-        if (bits == 0) return !std::exchange(has_zero_, true);
-        for (std::uint64_t at = bits * 0x9e3779b97f4a7c15u >> shift_;; ++at) {
-            std::uint64_t& slot = slots_[at & mask_];
-            if (slot == bits) return false;
-            if (slot == 0) return slot = bits, true;
-        }
-    }
-    void free(Task* task) { release(task, slots_); }
-
-  private:
-    std::uint64_t* slots_ = nullptr;  // 0: free
-    std::uint64_t mask_ = 0;
-    int shift_ = 0;
-    bool has_zero_ = false;
-};
 
 /// The order that std::shuffle gives. For few numbers it draws for two of them at once.
 template <class T>
@@ -247,7 +266,7 @@ std::int32_t distinct(Task* task, const WeldCall* call, std::mt19937& engine, T 
             return shuffle(task, call, engine, to, size);
         }
     Drawn<T> seen;
-    if (seen.make(task, call, size)) return kFailed;
+    if (seen.make(task, call, size) || seen.clear(task, call, size)) return kFailed;
     Uniform<T> value(0, std::is_floating_point_v<T> ? range : T(range - 1));
     std::int64_t in_vain = 0;  // draws since the last new number: few may lie below a small range
     if (in_strips(task, 0, size, call->loc, [&](std::int64_t from, std::int64_t end) {
