@@ -59,7 +59,7 @@ class Interactive {
     void say(std::string_view text) { leave_ |= print_text(text) != kRan; }
 
     /// Reads lines until they are complete. False at the end of input.
-    static bool read_input(LineEditor& editor, std::string* input) {
+    bool read_input(LineEditor& editor, std::string* input) const {
         input->clear();
         for (std::string line;;) {
             switch (editor.read(input->empty() ? "weld> " : "  ... ", &line)) {
@@ -70,8 +70,12 @@ class Interactive {
             const bool forced = line.empty() && !input->empty();
             *input += input->empty() ? line : '\n' + line;
             if (!line.empty()) editor.remember(line);
-            if (forced || (!input->empty() && (input->front() == ':' || !is_incomplete(*input)))) return true;
+            if (forced || (!input->empty() && (input->front() == ':' || !goes_on(*input)))) return true;
         }
+    }
+
+    bool goes_on(std::string_view input) const {
+        return is_incomplete(input) || (leaves_values_ && lacks_body(input));
     }
 
     void handle(std::string_view input) {
@@ -118,7 +122,8 @@ class Interactive {
     static std::string statement(std::string_view text) {
         const std::size_t end = text.find_last_not_of(" \t\r\n");
         const char last = end == text.npos ? ';' : text[end];
-        if (is_assignment(text) && last != ';' && last != '}') return fmt::format("{};", text);
+        if ((is_assignment(text) || begins_statement(text)) && last != ';' && last != '}')
+            return fmt::format("{};", text);
         return last == ';' || last == '}' ? std::string(text) : fmt::format("print({});", text);
     }
 

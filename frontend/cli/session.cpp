@@ -2,6 +2,7 @@
 #include "frontend/cli/session.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace weld {
 
@@ -97,6 +98,39 @@ bool is_incomplete(std::string_view text) {
     while (const char c = scan.next()) last = c;
     constexpr std::string_view goes_on = ",+-*/%&|^<>=!~:.(";
     return scan.in_string() || scan.depth() > 0 || (last && goes_on.find(last) != goes_on.npos);
+}
+
+/// The word that ends before `end`, or at the blanks before that.
+static std::string_view word_before(std::string_view text, std::size_t end) {
+    text = text.substr(0, end);
+    text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+    std::size_t begin = text.size();
+    const auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    while (begin > 0 && in_word(text[begin - 1])) --begin;
+    return text.substr(begin);
+}
+
+bool begins_statement(std::string_view text) {
+    constexpr std::string_view words[] = {"if", "for", "while", "do", "def", "import", "return"};
+    return std::ranges::find(words, word(text, 0)) != std::end(words);
+}
+
+bool lacks_body(std::string_view text) {
+    Scan scan(text);
+    std::size_t open = 0,
+                end = 0;  // where the last bracket begins that is in no other, and the last thing ends
+    char last = 0;
+    while (const char c = scan.next()) {
+        if (c == '(' && scan.depth() == 1) open = scan.at() - 1;
+        last = c, end = scan.at();
+    }
+    if (scan.depth() > 0 || scan.in_string()) return false;
+    if (last != ')') {
+        const std::string_view final = word_before(text, end);
+        return final == "else" || final == "do";
+    }
+    const std::string_view before = word_before(text, open);
+    return before == "if" || before == "for" || (before == "while" && word(text, 0) != "do");
 }
 
 std::vector<std::string> split_statements(std::string_view text) {

@@ -10,6 +10,12 @@ namespace weld {
 /// Whether more lines are needed: a bracket or string is open, or the last thing is an operator or a comma.
 bool is_incomplete(std::string_view text);
 
+/// Whether the text of a script begins with a word that no expression begins with.
+bool begins_statement(std::string_view text);
+
+/// Whether a script ends in `if (…)`, `for (…)`, `while (…)`, `else` or `do`: what these are for comes next.
+bool lacks_body(std::string_view text);
+
 /// `text` cut after each `;` that stands in no bracket, string or comment; the rest comes last, if it is not
 /// blank.
 std::vector<std::string> split_statements(std::string_view text);

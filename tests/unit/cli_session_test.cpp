@@ -21,6 +21,18 @@ TEST_CASE("input that goes on") {
     CHECK_FALSE(is_incomplete(")"));
 }
 
+TEST_CASE("what a loop or a branch of a script is for may come on the next line") {
+    for (const char* open : {"for (i in 1:3)", "if (x > (1 + 2)) # why", "while (f(a)[0] == \")\")",
+                             "if (a) b; else", "do", "x = 1; for(i in 1:2)", "if (a) for (i in 1:2)"})
+        CHECK_MESSAGE(lacks_body(open), open);
+    for (const char* whole :
+         {"for (i in 1:3) print(i)", "if (a) b;", "do x = x + 1; while (x < 3)", "print(if_not)", "forth(1)",
+          "elsewhere", "", "for (i in", "f(for)", "\"if\" (1)", "x = (1)"})
+        CHECK_FALSE_MESSAGE(lacks_body(whole), whole);
+    CHECK(begins_statement("for (i in 1:3)\n print(i)"));
+    CHECK_FALSE(begins_statement("forth(1)"));
+}
+
 TEST_CASE("statements end with semicolons outside of brackets") {
     CHECK(split_statements("let a = 1; let b = (let c = 2; c); a + b") ==
           std::vector<std::string>{"let a = 1;", " let b = (let c = 2; c);", " a + b"});
