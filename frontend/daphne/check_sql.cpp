@@ -154,8 +154,8 @@ class Planner {
 
     Value* operate(Operator op, Value* a, Value* b, std::size_t at) {
         const bool texts = a->type.value == ValueType::Str && b->type.value == ValueType::Str;
-        const bool compares = op >= Operator::Eq && op <= Operator::Ge;
-        if ((a->type.value == ValueType::Str || b->type.value == ValueType::Str) && !(texts && compares))
+        if ((a->type.value == ValueType::Str || b->type.value == ValueType::Str) &&
+            !(texts && is_comparison(op)))
             return wrong(
                 at, texts ? "this takes numbers, found strings" : "a number and a string do not go together");
         return c_.operate(op, a, b, loc_);

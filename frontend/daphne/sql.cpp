@@ -175,8 +175,7 @@ class Parser {
             do s.on.push_back(comparison());
             while (take("AND"));
             for (const Made& e : s.on)
-                if (e->kind != SqlExpr::Binary || e->op < Operator::Eq || e->op > Operator::Ge)
-                    fail(e->at, "ON takes comparisons");
+                if (e->kind != SqlExpr::Binary || !is_comparison(e->op)) fail(e->at, "ON takes comparisons");
         }
         q_.sources.push_back(std::move(s));
     }

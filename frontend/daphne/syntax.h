@@ -60,6 +60,18 @@ enum class Operator : std::uint8_t {
 };
 /// As it is written.
 std::string_view text_of(Operator op);
+/// Gives a truth value for two numbers or two strings.
+constexpr bool is_comparison(Operator op) {
+    switch (op) {
+        case Operator::Eq:
+        case Operator::Ne:
+        case Operator::Lt:
+        case Operator::Le:
+        case Operator::Gt:
+        case Operator::Ge: return true;
+        default: return false;
+    }
+}
 
 struct Node;
 
