@@ -197,6 +197,14 @@ void Lowering::demand(std::string_view condition, const std::vector<Named>& args
     act(fmt::format("assert({}, \"{}\")", condition, message), args, loc);
 }
 
+void Lowering::demand_countable(const GraphNode& n, std::string_view rows, std::string_view columns,
+                                const std::vector<Named>& args) {
+    const Dim r = n.results[0]->rows, c = n.results[0]->columns;
+    if (r.known() && c.known() && (c.number == 0 || r.number <= INT64_MAX / c.number)) return;
+    demand(fmt::format("if({1} > 0L, {0} <= {2}L / {1}, {1} == 0L)", rows, columns, INT64_MAX), args,
+           "a matrix has less than 2^63 cells", n.loc);
+}
+
 // ---- the whole
 
 void Lowering::run() {

@@ -66,6 +66,9 @@ class Lowering {
     /// The run goes on if `condition` holds, else it fails with `message`.
     void demand(std::string_view condition, const std::vector<Named>& args, std::string_view message,
                 Loc loc);
+    /// That the cells of the matrix that `n` makes can be counted: what has so many rows and columns.
+    void demand_countable(const GraphNode& n, std::string_view rows, std::string_view columns,
+                          const std::vector<Named>& args);
     const Expr* apply(std::string_view text, const std::vector<Named>& args, Loc loc);
     void bind(const Value* out, const Expr* e);
     const Expr* value(const Value* v);

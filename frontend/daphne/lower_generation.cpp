@@ -10,6 +10,7 @@ void lower_fill(Lowering& l, const GraphNode& n) {
     if (!out->rows.known() || !out->columns.known())
         l.demand("r >= 0L && c >= 0L", {{"r", n.args[1]}, {"c", n.args[2]}},
                  "numbers of rows and columns are not negative", n.loc);
+    l.demand_countable(n, "r", "c", {{"r", n.args[1]}, {"c", n.args[2]}});
     if (out->type.is_sparse)
         return l.define(
             out,

@@ -39,11 +39,14 @@ void lower_cbind(Lowering& l, const GraphNode& n) {
     const Value *x = n.args[0], *y = n.args[1];
     const std::vector<Named> args = {{"x", x}, {"y", y}};
     if (!(x->rows == y->rows)) l.demand("x.$1 == y.$1", args, "`cbind` takes equally many rows", n.loc);
-    if (n.results[0]->type.is_sparse)
+    if (n.results[0]->type.is_sparse) {
+        const std::string rows = Lowering::rows("x", x), left = Lowering::columns("x", x);
+        const std::string columns = fmt::format("({} + {})", left, Lowering::columns("y", y));
+        l.demand_countable(n, rows, columns, args);
         return l.define(n.results[0],
-                        fmt::format("sparse_side_by_side(x, y, {0}, {1}, {1} + {2})", Lowering::rows("x", x),
-                                    Lowering::columns("x", x), Lowering::columns("y", y)),
-                        args, n.loc);
+                        fmt::format("sparse_side_by_side(x, y, {}, {}, {})", rows, left, columns), args,
+                        n.loc);
+    }
     if (x->type.is_matrix())
         return l.define(
             n.results[0],
@@ -67,11 +70,13 @@ void lower_rbind(Lowering& l, const GraphNode& n) {
     if (x->type.is_matrix()) {
         if (!(x->columns == y->columns))
             l.demand("x.$2 == y.$2", args, "`rbind` takes equally many columns", n.loc);
-        if (n.results[0]->type.is_sparse)
-            return l.define(n.results[0],
-                            fmt::format("sparse_joined(x, y, {} + {}, {})", Lowering::rows("x", x),
-                                        Lowering::rows("y", y), Lowering::columns("x", x)),
-                            args, n.loc);
+        if (n.results[0]->type.is_sparse) {
+            const std::string rows = fmt::format("({} + {})", Lowering::rows("x", x), Lowering::rows("y", y));
+            const std::string columns = Lowering::columns("x", x);
+            l.demand_countable(n, rows, columns, args);
+            return l.define(n.results[0], fmt::format("sparse_joined(x, y, {}, {})", rows, columns), args,
+                            n.loc);
+        }
         return l.define(n.results[0],
                         fmt::format("{{joined(x.$0, y.$0), {} + {}, {}}}", Lowering::rows("x", x),
                                     Lowering::rows("y", y), Lowering::columns("x", x)),

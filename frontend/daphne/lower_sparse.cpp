@@ -76,12 +76,14 @@ static std::string shape_of_product(const GraphNode& n) {
 
 void lower_sparse_product(Lowering& l, const GraphNode& n) {
     const Value *x = n.args[0], *y = n.args[1];
-    l.define(
-        n.results[0],
-        y->type.is_sparse
-            ? fmt::format("sparse_by_sparse(x, y, {}, dictmerger[i64,{},+])", shape_of_product(n), cell(x))
-            : fmt::format("sparse_by_dense(x, y, {}, merger[{},+])", shape_of_product(n), cell(x)),
-        {{"x", x}, {"y", y}}, n.loc);
+    if (y->type.is_sparse)
+        l.demand_countable(n, Lowering::rows("x", x), Lowering::columns("y", y), {{"x", x}, {"y", y}});
+    l.define(n.results[0],
+             y->type.is_sparse
+                 ? fmt::format("sparse_by_sparse(x, y, {0}, {1}(0), dictmerger[i64,{1},+])",
+                               shape_of_product(n), cell(x))
+                 : fmt::format("sparse_by_dense(x, y, {}, merger[{},+])", shape_of_product(n), cell(x)),
+             {{"x", x}, {"y", y}}, n.loc);
 }
 
 void lower_sparse_transpose(Lowering& l, const GraphNode& n) {

@@ -53,6 +53,7 @@ class SparseCells {
 
     std::int32_t begin(std::int64_t rows, std::int64_t columns) {
         const bool counts = !offsets_;
+        if (rows > 0 && columns > INT64_MAX / rows) return task_->fail_memory(call_->loc, Shortage::Limit);
         if (counts && make_offsets(rows)) return kFailed;
         if (counts) return *to_ = {{}, rows, columns, {offsets_, rows + 1}, {}}, kOk;
         std::int64_t sum = 0;

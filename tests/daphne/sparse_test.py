@@ -141,6 +141,15 @@ def reads_cells(cli, folder):
     if found != (0, "DenseMatrix(0x2, double)\n", ""):
         print("empty.dbdf", *found)
         good = False
+    wide = 2**62
+    (folder / "wide.mtx").write_text(head + "coordinate real general\n4 %d 1\n1 1 5\n" % wide)
+    describe(folder / "wide.mtx", 4, wide, "f64", 1)
+    for made in ['readMatrix("%s")' % (folder / "wide.mtx"), "rbind(X, X)", "cbind(X, X)", "t(X[0, ]) @ X[0, ]"]:
+        text = "X = fill(0.0, 3, 3000000000000000000); print(ncell(X)); print(aggMin(%s));" % made
+        found = run(cli, text, ["--select-matrix-repr", "--memory-limit", "64MB"])
+        if found[:2] != (3, "9000000000000000000\n"):
+            print("wide", made, *found)
+            good = False
     return good
 
 
