@@ -81,6 +81,13 @@ void merge_two(const TwoRuns<Item>& runs, Item* out, const Less& less, const Sto
     }
 }
 
+/// Copies `n` items, as long as `stops()`, which is asked now and then, is false.
+template <class Item, class Stops>
+void copy_items(const Item* from, std::int64_t n, Item* to, const Stops& stops) {
+    for (std::int64_t begin = 0; begin < n && !stops(); begin += kPieceItems)
+        std::copy(from + begin, from + std::min(begin + kPieceItems, n), to + begin);
+}
+
 /// Sorts `n` items by merging in place of `items`, using `scratch`. Leaves some undone if `stops()`.
 template <class Item, class Less, class Stops>
 void sort_run(Item* items, Item* scratch, std::int64_t n, const Less& less, const Stops& stops) {
@@ -102,10 +109,10 @@ void sort_run(Item* items, Item* scratch, std::int64_t n, const Less& less, cons
             const std::int64_t size = std::min(2 * width, n - begin), first = std::min(width, size);
             const TwoRuns<Item> runs{from + begin, first, size};
             if (first == size || !less(from[begin + first], from[begin + first - 1]))
-                std::copy(from + begin, from + begin + size, to + begin);
+                copy_items(from + begin, size, to + begin, stops);
             else merge_two(runs, to + begin, less, stops);
         }
-    if (from != items) std::copy(from, from + n, items);
+    if (from != items) copy_items(from, n, items, stops);
 }
 
 }  // namespace weld::runtime

@@ -172,14 +172,17 @@ std::int32_t without_zeros(Task* task, const WeldCall* call, const Matrix& m, Sp
     *to = {{values, count}, m.rows, m.columns, {offsets, m.rows + 1}, {places, count}};
     offsets[0] = 0;
     count = 0;
-    return in_strips<64>(task, 0, m.rows, call->loc, [&](std::int64_t from, std::int64_t end) {
-        for (std::int64_t i = from; i < end; ++i) {
-            for (std::int64_t j = 0; j < m.columns; ++j)
-                if (const T cell = cells[i * m.columns + j]; cell != T(0))
-                    values[count] = cell, places[count++] = j;
-            offsets[i + 1] = count;
-        }
-    });
+    for (std::int64_t i = 0; i < m.rows; ++i) {
+        if (task->check_stop(call->loc) ||
+            in_strips(task, 0, m.columns, call->loc, [&](std::int64_t from, std::int64_t end) {
+                for (std::int64_t j = from; j < end; ++j)
+                    if (const T cell = cells[i * m.columns + j]; cell != T(0))
+                        values[count] = cell, places[count++] = j;
+            }))
+            return kFailed;
+        offsets[i + 1] = count;
+    }
+    return kOk;
 }
 
 std::int32_t read_csr(Task* task, const WeldCall* call, Sparse* to) {

@@ -9,6 +9,7 @@
 #include "runtime/kernels/files.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
+#include "runtime/sort.h"
 
 namespace weld::runtime {
 
@@ -73,30 +74,57 @@ class SparseCells {
     }
     std::int32_t end() {
         if (!is_counted_) return kOk;
-        std::vector<std::pair<std::int64_t, T>> row;
-        std::int64_t kept = 0, from = 0;
-        if (in_strips<64>(task_, 0, to_->rows, call_->loc, [&](std::int64_t begin, std::int64_t last) {
-                for (std::int64_t i = begin; i < last; ++i) {
-                    const std::int64_t end = offsets_[i + 1];
-                    row.clear();
-                    for (std::int64_t k = from; k < end; ++k) row.emplace_back(places_[k], values_[k]);
-                    std::ranges::stable_sort(row, {}, &std::pair<std::int64_t, T>::first);
-                    for (std::size_t k = 0; k < row.size(); ++k) {
-                        const bool is_last = k + 1 == row.size() || row[k + 1].first != row[k].first;
-                        if (!is_last || row[k].second == T(0)) continue;
-                        places_[kept] = row[k].first, values_[kept++] = row[k].second;
-                    }
-                    from = end;
-                    offsets_[i + 1] = kept;
-                }
+        std::int64_t most = 0, from = 0, kept = 0;
+        if (in_strips(task_, 0, to_->rows, call_->loc, [&](std::int64_t begin, std::int64_t last) {
+                for (std::int64_t i = begin; i < last; ++i)
+                    most = std::max(most, offsets_[i + 1] - offsets_[i]);
             }))
             return kFailed;
+        Entry* row = allocate_array<Entry>(task_, most, call_->loc);
+        Entry* scratch = row ? allocate_array<Entry>(task_, most, call_->loc) : nullptr;
+        if (!scratch) return kFailed;
+        for (std::int64_t i = 0; i < to_->rows; ++i) {
+            const std::int64_t end = offsets_[i + 1];
+            if (sort_row(row, scratch, from, end) || keep(row, end - from, &kept)) return kFailed;
+            from = end;
+            offsets_[i + 1] = kept;
+        }
+        release(task_, scratch);
+        release(task_, row);
         to_->cells = {values_, kept};
         to_->places = {places_, kept};
         return kOk;
     }
 
   private:
+    struct Entry {
+        std::int64_t place;
+        T value;
+    };
+
+    /// Cells `from` to `end` into `row`, by columns. Status.
+    std::int32_t sort_row(Entry* row, Entry* scratch, std::int64_t from, std::int64_t end) {
+        if (in_strips(task_, from, end, call_->loc, [&](std::int64_t begin, std::int64_t last) {
+                for (std::int64_t k = begin; k < last; ++k) row[k - from] = {places_[k], values_[k]};
+            }))
+            return kFailed;
+        sort_run(
+            row, scratch, end - from, [](const Entry& a, const Entry& b) { return a.place < b.place; },
+            [&] { return task_->should_stop(); });
+        return task_->check_stop(call_->loc);
+    }
+
+    /// Of the cells of a row those that stay. Status.
+    std::int32_t keep(const Entry* row, std::int64_t n, std::int64_t* kept) {
+        return in_strips(task_, 0, n, call_->loc, [&](std::int64_t begin, std::int64_t last) {
+            for (std::int64_t k = begin; k < last; ++k) {
+                const bool is_last = k + 1 == n || row[k + 1].place != row[k].place;
+                if (!is_last || row[k].value == T(0)) continue;
+                places_[*kept] = row[k].place, values_[(*kept)++] = row[k].value;
+            }
+        });
+    }
+
     std::int32_t make_offsets(std::int64_t rows) {
         if (rows == INT64_MAX) return task_->fail_memory(call_->loc, Shortage::Limit);
         offsets_ = allocate_array<std::int64_t>(task_, rows + 1, call_->loc);
@@ -346,21 +374,23 @@ class BinaryTable {
     std::int32_t read_rows(std::int64_t row, std::int64_t column, std::int64_t height, std::int64_t width) {
         std::uint64_t all;
         if (!take(&all)) return fail("it ends too early");
-        return in_strips<64>(task_, 0, height, call_->loc,
-                             [&](std::int64_t from, std::int64_t to) -> std::int32_t {
-                                 for (std::int64_t i = from; i < to; ++i) {
-                                     std::uint32_t count;
-                                     if (!take(&count)) return fail("it ends too early");
-                                     for (std::uint32_t k = 0; k < count; ++k) {
-                                         std::uint32_t place;
-                                         T value;
-                                         if (!take(&place) || !take(&value)) return fail("it ends too early");
-                                         if (place >= width) return fail("a cell lies outside of its block");
-                                         cells_.put(row + i, column + place, value);
-                                     }
-                                 }
-                                 return kOk;
-                             });
+        for (std::int64_t i = 0; i < height; ++i) {
+            std::uint32_t count;
+            if (!take(&count)) return fail("it ends too early");
+            const auto read_cells = [&](std::int64_t from, std::int64_t to) -> std::int32_t {
+                for (std::int64_t k = from; k < to; ++k) {
+                    std::uint32_t place;
+                    T value;
+                    if (!take(&place) || !take(&value)) return fail("it ends too early");
+                    if (place >= width) return fail("a cell lies outside of its block");
+                    cells_.put(row + i, column + place, value);
+                }
+                return kOk;
+            };
+            if (task_->check_stop(call_->loc) || in_strips(task_, 0, count, call_->loc, read_cells))
+                return kFailed;
+        }
+        return kOk;
     }
 
     Task* task_;

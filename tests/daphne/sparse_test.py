@@ -141,6 +141,16 @@ def reads_cells(cli, folder):
     if found != (0, "DenseMatrix(0x2, double)\n", ""):
         print("empty.dbdf", *found)
         good = False
+    cells = [(2, (i * 7919) % 90001 + 1, i % 7 + 1) for i in range(150000)]  # a long row, in which later cells replace others
+    (folder / "long.mtx").write_text(head + "coordinate real general\n5 100000 150000\n" + "".join("%d %d %d\n" % c for c in cells))
+    describe(folder / "long.mtx", 5, 100000, "f64", 90001)
+    kept = {c[1]: c[2] for c in cells}
+    text = 'X = readMatrix("%s"); print(typeOf(X)); print(as.si64(sum(X))); print(as.si64(sum(X @ seq(1.0, 100000.0))));'
+    found = run(cli, text % (folder / "long.mtx"), ["--select-matrix-repr"])
+    sums = sum(kept.values()), sum(j * cell for j, cell in kept.items())
+    if found != (0, "CSRMatrix(5x100000, double)\n%d\n%d\n" % sums, ""):
+        print("long.mtx", sums, *found)
+        good = False
     wide = 2**62
     (folder / "wide.mtx").write_text(head + "coordinate real general\n4 %d 1\n1 1 5\n" % wide)
     describe(folder / "wide.mtx", 4, wide, "f64", 1)

@@ -1,8 +1,8 @@
 // What lies inside of a vector for sure: as integers, not only as arithmetic that wraps has it.
 //
 //     let r = len(m) / c;
-//     for(rangeiter(0L, r, 1L), ..., |b, o, i| for(rangeiter(0L, c, 1L), ..., |d, n, j| lookup(m, i * c +
-//     j)))
+//     for(rangeiter(0L, r, 1L), ..., |b, o, i|
+//       for(rangeiter(0L, c, 1L), ..., |d, n, j| lookup(m, i * c + j)))
 //
 // In a round, i <= r - 1 and j <= c - 1; so i * c + j < r * c; and that is at most len(m), as division has
 // it. All numbers are sums of products of names that are not negative, so what is largest and least of them

@@ -76,7 +76,7 @@ Conditions::Depth Conditions::less(const Count& a, const Count& b, Place place) 
         const Count bound = c.op == Op::Lt ? c.b : c.b + Count(1);
         const Depth same = equal(bound, b, place);
         if (same == kNever) continue;
-        const Depth both = c.depth && same ? std::min(c.depth, same) : std::max(c.depth, same);
+        const Depth both = outer(c.depth, same);
         if (best == kNever || !both || (best && both > best)) best = both;
     }
     return best;
@@ -93,26 +93,17 @@ Conditions::Depth Conditions::not_negative(const Count& a, Place place) {
     return best;
 }
 
-std::optional<std::int64_t> Conditions::least(const Count& a, Place place, Depth least) const {
+std::optional<std::int64_t> Conditions::bound(const Count& a, bool from_below, Place place,
+                                              Depth least) const {
     std::optional<std::int64_t> best;
     for (Place p = place; p; p = at(p).around) {
         const Condition& c = at(p);
-        const std::optional<std::int64_t> n = c.a.known();
-        if (c.op == Op::Eq || !n || !(c.b == a) || (c.depth && c.depth < least)) continue;
-        if (c.op == Op::Lt && *n == INT64_MAX) continue;
-        best = std::max(best.value_or(INT64_MIN), *n + (c.op == Op::Lt));
-    }
-    return best;
-}
-
-std::optional<std::int64_t> Conditions::most(const Count& a, Place place, Depth least) const {
-    std::optional<std::int64_t> best;
-    for (Place p = place; p; p = at(p).around) {
-        const Condition& c = at(p);
-        const std::optional<std::int64_t> n = c.b.known();
-        if (c.op == Op::Eq || !n || !(c.a == a) || (c.depth && c.depth < least)) continue;
-        if (c.op == Op::Lt && *n == INT64_MIN) continue;
-        best = std::min(best.value_or(INT64_MAX), *n - (c.op == Op::Lt));
+        if (c.op == Op::Eq || !((from_below ? c.b : c.a) == a) || (c.depth && c.depth < least)) continue;
+        const std::optional<std::int64_t> n = (from_below ? c.a : c.b).known();
+        const bool is_strict = c.op == Op::Lt;
+        if (!n || (is_strict && *n == (from_below ? INT64_MAX : INT64_MIN))) continue;
+        if (from_below) best = std::max(best.value_or(INT64_MIN), *n + is_strict);
+        else best = std::min(best.value_or(INT64_MAX), *n - is_strict);
     }
     return best;
 }

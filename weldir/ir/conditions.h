@@ -50,8 +50,12 @@ class Conditions {
 
     /// The least that `a` can be, and the most, where comparisons with numbers say so; of depth 0, or of
     /// `least` or more.
-    std::optional<std::int64_t> least(const Count& a, Place at, Depth least) const;
-    std::optional<std::int64_t> most(const Count& a, Place at, Depth least) const;
+    std::optional<std::int64_t> least(const Count& a, Place at, Depth least) const {
+        return bound(a, true, at, least);
+    }
+    std::optional<std::int64_t> most(const Count& a, Place at, Depth least) const {
+        return bound(a, false, at, least);
+    }
 
     /// What an equation says: that a name of counts is another count, as arithmetic has it.
     struct Equal {
@@ -91,6 +95,8 @@ class Conditions {
     Place common(Place a, Place b) const;
 
   private:
+    std::optional<std::int64_t> bound(const Count& a, bool from_below, Place at, Depth least) const;
+
     struct Condition {
         Op op;
         Count a, b;

@@ -3,8 +3,8 @@
 // lie inside.
 //
 //     let ok = assert(len(m) == r * c);
-//     for(rangeiter(0L, r, 1L), B, |b, o, i| for(rangeiter(0L, c, 1L), b, |d, n, j| merge(d, lookup(m, i * c
-//     + j))))
+//     for(rangeiter(0L, r, 1L), B, |b, o, i|
+//       for(rangeiter(0L, c, 1L), b, |d, n, j| merge(d, lookup(m, i * c + j))))
 // becomes
 //     let ok = assert(len(m) == r * c);
 //     if(r <= 2147483648L & c <= 2147483648L,
