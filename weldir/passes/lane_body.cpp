@@ -66,6 +66,8 @@ bool LaneBody::mark(const Expr* e) {
                 if (mark(b.value(i))) varying_.insert(b.symbol(i)), any = true;
             for (std::size_t i = 0; i < b.size(); ++i)
                 if (is_index_name(b.value(i))) index_names_.insert(b.symbol(i));
+            for (std::size_t i = 0; i < b.size(); ++i)
+                if (b.value(i)->op == Op::Slice) slices_[b.symbol(i)] = b.value(i);
             return known(mark(b.result()) || any);
         }
         case Op::GetField:
@@ -266,6 +268,11 @@ const Expr* LaneBody::named(const Expr* e, Lets& lets) {
     return var(m_, name);
 }
 
+/// `e` with arguments on lanes, or scalars where they are the same on all of them.
+const Expr* LaneBody::mapped(const Expr* e, Lets& lets) {
+    return map_args(m_, e, [&](const Expr* a, std::size_t) { return value(a, lets); });
+}
+
 /// `e` on lanes; a scalar if it is the same on all of them.
 const Expr* LaneBody::value(const Expr* e, Lets& lets) {
     if (e->op == Op::Var) {
@@ -274,15 +281,19 @@ const Expr* LaneBody::value(const Expr* e, Lets& lets) {
     }
     if (e->op == Op::Block) return block_value(e->as<Block>(), lets);
     if (!varies(e)) return uniform(e);
+    if (const std::optional<Window> w = window(e)) return first_window(*w, e->loc);
     switch (e->op) {
         case Op::GetField: return field(value(e->arg(0), lets), e->attr.index);
         case Op::If: return branch(e, lets);
+        case Op::Lookup:
+            if (const std::optional<Window> w = window(e->arg(0)))
+                return window_lanes(*w, value(e->arg(1), lets), lets);
+            return mapped(e, lets);
         case Op::Result: return named(result(m_, nested_loop(e->arg(0)->as<For>(), lets), e->loc), lets);
         case Op::Iterate: return nested_iterate(e->as<Iterate>(), lets);
         case Op::Slice:
-        case Op::Lookup:
         case Op::Iter:
-        case Op::Cast: return map_args(m_, e, [&](const Expr* a, std::size_t) { return value(a, lets); });
+        case Op::Cast: return mapped(e, lets);
         default: break;
     }
     std::vector<const Expr*> args;

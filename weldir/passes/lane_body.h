@@ -13,11 +13,13 @@
 //     stay a branch, or costs too much to evaluate always.
 //   - for loops, collections and calls in the body that depend on the element; with `Nests::Yes` these are
 //     possible: vectors of scalars as elements, which are then vectors of lanes and read at places that all
-//     lanes share; loops that take equally many rounds in all lanes, and mergers of lanes in them;
+//     lanes share; loops that take equally many rounds in all lanes, and mergers of lanes in them; windows
+//     that begin at the loop's index, `slice(x, i, w)`, whose elements are lanes side by side;
 //     `iterate`s, whose lanes may end apart; any builder, which takes lanes one by one if need be.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -39,8 +41,17 @@ class LaneBody {
     bool reads_index() const { return reads_index_; }
     /// It merges at indices that count along with the loop.
     bool merges_at_index() const { return merges_at_index_; }
-    /// Loops inside of loops, or an `iterate`, that depend on the element.
-    bool is_nest() const { return deepest_ > 1 || iterates_; }
+    /// Loops inside of loops, an `iterate`, or windows, that depend on the element.
+    bool is_nest() const { return deepest_ > 1 || iterates_ || !windows_.empty(); }
+    /// `size` elements of `of` that begin at the loop's index, or `offset` behind it. What element k of it is
+    /// on all lanes lies side by side. None of the three depends on the body.
+    struct Window {
+        const Expr* of;
+        const Expr* offset;
+        const Expr* size;
+    };
+    /// What loops in the body walk along. They must be equally long, and inside, on all lanes.
+    const std::vector<Window>& windows() const { return windows_; }
 
     /// The body on `lanes` lanes, or null. `elem` and `index` (null if it is not read) stand for the
     /// parameters, on lanes; `first` for the index of the first lane, where the body merges at indices.
@@ -89,6 +100,9 @@ class LaneBody {
     void scan_datum(const Expr* datum, bool certain);
     void scan_iterate(Iterate it, bool certain);
     void scan_row(const Expr* e, bool certain);
+    std::optional<Window> window(const Expr* datum);
+    bool is_known_outside(const Expr* e);
+    const Expr* behind_index(const Expr* e);
     const Step& step_of(Iterate it);
     const Expr* part(const Expr* e, std::size_t i);
     bool is_index_name(const Expr* e) const;
@@ -103,12 +117,16 @@ class LaneBody {
     static bool is_wide(const Type* t);
     const Expr* field(const Expr* e, std::size_t i);
     const Expr* uniform(const Expr* e);
+    const Expr* mapped(const Expr* e, Lets& lets);
     const Expr* value(const Expr* e, Lets& lets);
     const Expr* wide(const Expr* e, Lets& lets) { return spread(value(e, lets), lets); }
     const Expr* named(const Expr* e, Lets& lets);
     const Expr* block_value(Block b, Lets& lets);
     void bind(Block b, std::size_t i, Lets& lets);
     const Expr* branch(const Expr* e, Lets& lets);
+    const Expr* begin_of(const Window& w);
+    const Expr* first_window(const Window& w, Loc loc);
+    const Expr* window_lanes(const Window& w, const Expr* k, Lets& lets);
     const Expr* nested_loop(For f, Lets& lets);
     const Expr* nested_iterate(Iterate it, Lets& lets);
     const Expr* with_fields(const Expr* e, std::size_t more,
@@ -134,6 +152,9 @@ class LaneBody {
     std::unordered_map<const Expr*, bool> varies_;
     std::unordered_map<const Expr*, Step> steps_;
     std::unordered_set<const Symbol*> index_names_;
+    std::unordered_set<const Symbol*> outside_;              // bound there, and read by the loop
+    std::unordered_map<const Symbol*, const Expr*> slices_;  // by their names in the body
+    std::vector<Window> windows_;
     std::unordered_map<const Symbol*, Builders> builders_;  // of symbols that hold builders
     SymbolMap values_;                                      // what names of the scalar body are here
     std::uint32_t lanes_ = 0;

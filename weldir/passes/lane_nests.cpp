@@ -79,6 +79,7 @@ void LaneBody::scan_nested(const Expr* e, bool certain) {
     if (e->op == Op::Iterate) return scan_iterate(e->as<Iterate>(), certain);
     if (e->op == Op::Lookup) {
         ok_ &= e->type->is_scalar() && !varies(e->arg(1)) && (certain || !facts_.traits(e).fails);
+        ok_ &= !window(e->arg(0)) || !facts_.traits(e).fails;  // behind a window there may be elements
         count_width(e->type);
         scan_row(e->arg(0), certain);
         return scan(e->arg(1), certain);
@@ -88,14 +89,15 @@ void LaneBody::scan_nested(const Expr* e, bool certain) {
     if (ok_) scan_loop(f, certain);
 }
 
-/// A vector of lanes: the element, a field of it, or a slice.
+/// A vector of lanes: the element, a field of it, a slice of these, or a window.
 void LaneBody::scan_row(const Expr* e, bool certain) {
     ok_ &= is_row(e->type);
+    if (const std::optional<Window> w = window(e)) return windows_.push_back(*w);
     if (e->op != Op::Slice) {
         ok_ &= is_path(e);
         return;
     }
-    ok_ &= certain && !varies(e->arg(1)) && !varies(e->arg(2));
+    ok_ &= certain && !varies(e->arg(1)) && !varies(e->arg(2)) && !window(e->arg(0));
     scan_row(e->arg(0), certain);
     scan(e->arg(1), certain);
     scan(e->arg(2), certain);
@@ -104,8 +106,10 @@ void LaneBody::scan_row(const Expr* e, bool certain) {
 void LaneBody::scan_datum(const Expr* datum, bool certain) {
     if (!varies(datum)) return scan(datum, certain);
     const Iter it = datum->as<Iter>();
-    if (!it) return count_width(datum->type->elem()), scan_row(datum, certain);
+    if (!it || window(datum)) return count_width(datum->type->elem()), scan_row(datum, certain);
     ok_ &= it.shape().kind == IterKind::Scalar && !it.shape().nd && !it.shape().range;
+    if (!ok_) return;
+    ok_ &= !window(it.data());
     ok_ &= certain || !facts_.traits(datum).fails;
     for (const Expr* bound : datum->args().subspan(1)) {
         ok_ &= !varies(bound);
@@ -154,10 +158,14 @@ void LaneBody::scan_iterate(Iterate it, bool certain) {
 // ---- nests
 
 const Expr* LaneBody::nested_loop(For f, Lets& lets) {
+    const Expr *zero = int_literal(m_, m_.types.i64(), 0), *one = int_literal(m_, m_.types.i64(), 1);
     std::vector<const Expr*> data;
     std::vector<const Type*> elems;
+    std::vector<std::optional<Window>> windows;
     for (const Expr* d : f.data()) {
-        data.push_back(value(d, lets));
+        windows.push_back(window(d));
+        const auto& w = windows.back();
+        data.push_back(w ? range_iter(m_, IterKind::Scalar, zero, fresh(m_, w->size), one) : value(d, lets));
         elems.push_back(data.back()->type->elem());
     }
     const NewBuilder made = f.builder()->as<NewBuilder>();
@@ -171,8 +179,14 @@ const Expr* LaneBody::nested_loop(For f, Lets& lets) {
         m_.symbol(f.elem_param()->name, elems.size() == 1 ? elems[0] : m_.types.structure(elems));
     builders_[f.builder_param()] = {0, {}};
     values_[f.index_param()] = var(m_, i);
-    values_[f.elem_param()] = var(m_, x);
     Lets inside;
+    std::vector<const Expr*> fields;
+    for (std::size_t k = 0; k < windows.size(); ++k) {
+        const Expr* at = elems.size() == 1 ? var(m_, x) : get_field(m_, var(m_, x), k);
+        fields.push_back(windows[k] ? window_lanes(*windows[k], at, inside) : at);
+    }
+    const bool any = std::ranges::any_of(windows, [](const auto& w) { return w.has_value(); });
+    values_[f.elem_param()] = !any ? var(m_, x) : fields.size() == 1 ? fields[0] : make_struct(m_, fields);
     Merges merges(1);
     const Builders held = run(f.body().body(), nullptr, inside, merges);
     const Expr* body = block(m_, inside, merged(held, var(m_, b), merges), f.body().body()->loc);

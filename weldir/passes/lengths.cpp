@@ -40,20 +40,22 @@ static const Expr* as_long_as(Module& m, Facts& facts, const Expr* d) {
     return d->binds ? fresh(m, d) : d;
 }
 
-const Expr* length_check(Module& m, Facts& facts, Args data, Loc loc, const Symbol* at) {
-    if (facts.lengths_agree(data, at)) return nullptr;
+const Expr* empty_loop(Module& m, Args data, Loc loc) {
     const Type* i64[] = {m.types.i64()};
     const Type* type = m.types.builder(BuilderKind::Merger, i64, MergeOp::Add);
-    std::vector<const Expr*> lengths;
     std::vector<const Type*> types;
-    for (const Expr* d : data) {
-        lengths.push_back(as_long_as(m, facts, d));
-        types.push_back(lengths.back()->type->elem());
-    }
+    for (const Expr* d : data) types.push_back(d->type->elem());
     const Symbol* b = m.symbol("b", type);
-    const Expr* body =
-        lambda(m, {b, m.symbol("i", i64[0]), m.symbol("x", m.types.structure(types))}, var(m, b));
-    return result(m, loop(m, lengths, new_builder(m, type), body, loc));
+    const Symbol* x = m.symbol("x", types.size() == 1 ? types[0] : m.types.structure(types));
+    const Expr* body = lambda(m, {b, m.symbol("i", i64[0]), x}, var(m, b));
+    return result(m, loop(m, data, new_builder(m, type), body, loc));
+}
+
+const Expr* length_check(Module& m, Facts& facts, Args data, Loc loc, const Symbol* at) {
+    if (facts.lengths_agree(data, at)) return nullptr;
+    std::vector<const Expr*> lengths;
+    for (const Expr* d : data) lengths.push_back(as_long_as(m, facts, d));
+    return empty_loop(m, lengths, loc);
 }
 
 }  // namespace weld

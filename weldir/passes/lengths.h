@@ -20,7 +20,9 @@ const Expr* trip_count(Module& m, const Expr* datum);
 /// The count as an expression; its names are in scope wherever the names that it was found from are.
 const Expr* written(Module& m, const Count& n, Loc loc = {});
 
-/// That loop with its `result`; null if the data have one length for sure. Of a vector that a loop makes it
+/// That loop with its `result`: all that is left of a loop over `data` is how it may fail.
+const Expr* empty_loop(Module& m, Args data, Loc loc);
+/// The same; null if the data have one length for sure. Of a vector that a loop makes it
 /// reads what has as many elements before that loop: the two may yet fuse with others. `at`: see
 /// Facts::agree.
 const Expr* length_check(Module& m, Facts& facts, Args data, Loc loc, const Symbol* at = nullptr);

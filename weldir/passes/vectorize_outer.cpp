@@ -50,10 +50,15 @@ class OuterVectorizer {
     bool may_be_grouped(const Expr* datum) {
         const Type* elem = datum->type->elem();
         const bool rows = elem->is_vec() && elem->elem()->is_scalar();
-        return (elem->is_scalar() || rows) && datum->op != Op::Iter && !facts_.traits(datum).calls;
+        if (const Iter it = datum->as<Iter>())
+            if (it.shape().kind != IterKind::Scalar || it.shape().nd || !it.shape().bounded ||
+                !is_int(it.stride(), 1))
+                return false;
+        return (elem->is_scalar() || rows) && !facts_.traits(datum).calls;
     }
 
     const Expr* i64(std::int64_t n) { return int_literal(m_, m_.types.i64(), n); }
+    const Expr* add(const Expr* a, const Expr* b) { return scalar_op(m_, Op::Add, {a, b}); }
     const Expr* named(const Expr* e, const char* name, Lets& lets) {
         if (is_atom(e)) return e;
         const Symbol* s = m_.symbol(name, e->type);
@@ -61,12 +66,28 @@ class OuterVectorizer {
         return var(m_, s);
     }
 
+    /// `datum`, where what it walks along, from where to where, are names.
+    const Expr* with_names(const Expr* datum, Lets& lets) {
+        const Iter it = datum->as<Iter>();
+        if (!it) return is_path(datum) ? datum : named(datum, "d", lets);
+        return map_args(m_, datum, [&](const Expr* a, std::size_t) {
+            return is_path(a) ? a : named(a, a->type->is_vec() ? "d" : "bound", lets);
+        });
+    }
+
+    /// The loop over `data` without what it does; null if it cannot fail.
+    const Expr* data_check(Args data, Loc loc) {
+        for (const Expr* d : data)
+            if (facts_.traits(d).fails) return empty_loop(m_, data, loc);
+        return length_check(m_, facts_, data, loc);
+    }
+
     const Expr* grouped(For loop, LaneBody& body) {
         Lets before;
         std::vector<const Expr*> data;
-        for (const Expr* d : loop.data()) data.push_back(is_path(d) ? d : named(d, "d", before));
-        if (const Expr* check = length_check(m_, facts_, data, loop.node->loc)) named(check, "equal", before);
-        const Expr* n = named(len(m_, data[0]), "n", before);
+        for (const Expr* d : loop.data()) data.push_back(with_names(d, before));
+        if (const Expr* check = data_check(data, loop.node->loc)) named(check, "equal", before);
+        const Expr* n = named(trip_count(m_, data[0]), "n", before);
         const Expr* count =
             scalar_op(m_, Op::Div, {scalar_op(m_, Op::Add, {n, i64(lanes_ - 1)}), i64(lanes_)});
         const Expr* range = range_iter(m_, IterKind::Scalar, i64(0), named(count, "n", before), i64(1));
@@ -77,7 +98,9 @@ class OuterVectorizer {
         Lets inside;
         const Expr* first = named(scalar_op(m_, Op::Mul, {var(m_, k), i64(lanes_)}), "first", inside);
         const Expr* found = nullptr;
-        const Expr* elem = elements(data, first, inside, &found);
+        const auto also = [&](const Expr* c) { found = found ? scalar_op(m_, Op::BitAnd, {found, c}) : c; };
+        const Expr* elem = elements(data, first, n, inside, also);
+        for (const LaneBody::Window& w : body.windows()) also(are_inside(w, first));
         const Expr* index = body.reads_index() ? named(indices(first, inside), "i", inside) : nullptr;
         const Expr* on_lanes = body.translated(lanes_, b, first, index, elem);
         if (!on_lanes) return nullptr;
@@ -88,17 +111,36 @@ class OuterVectorizer {
         return block(m_, before, without(m_, annotated, AttrKey::Tile), loop.node->loc);
     }
 
-    /// The elements of a group from `first` on; `*found` says whether they are there.
-    const Expr* elements(std::span<const Expr* const> data, const Expr* first, Lets& lets,
-                         const Expr** found) {
+    /// The elements of a group from `first` on; `also` takes what must hold for them to be there.
+    const Expr* elements(std::span<const Expr* const> data, const Expr* first, const Expr* n, Lets& lets,
+                         const std::function<void(const Expr*)>& also) {
         std::vector<const Expr*> parts;
         for (const Expr* d : data) {
-            const Expr* group = named(opt_lanes(m_, d, first, lanes_), "group", lets);
-            const Expr* here = get_field(m_, group, 0);
-            *found = *found ? scalar_op(m_, Op::BitAnd, {*found, here}) : here;
+            const Iter it = d->as<Iter>();
+            const Expr* from = it && !is_int(it.start(), 0) ? add(first, it.start()) : first;
+            if (it && it.shape().range) {
+                also(scalar_op(m_, Op::Le, {add(first, i64(lanes_)), n}));
+                parts.push_back(named(indices(from, lets), "i", lets));
+                continue;
+            }
+            const Expr* group = named(opt_lanes(m_, it ? it.data() : d, from, lanes_), "group", lets);
+            also(get_field(m_, group, 0));
+            if (it) also(scalar_op(m_, Op::Le, {add(first, i64(lanes_)), n}));
             parts.push_back(get_field(m_, group, 1));
         }
         return parts.size() == 1 ? parts[0] : make_struct(m_, parts);
+    }
+
+    /// Whether the windows of all lanes are there and equally long; nothing in it can wrap around unnoticed.
+    const Expr* are_inside(const LaneBody::Window& w, const Expr* first) {
+        const Expr* from = is_int(w.offset, 0) ? first : add(first, fresh(m_, w.offset));
+        const Expr *size = fresh(m_, w.size), *n = len(m_, w.of);
+        const Expr* room = scalar_op(m_, Op::Sub, {scalar_op(m_, Op::Sub, {n, size}), i64(lanes_ - 1)});
+        const Expr* bounds[] = {scalar_op(m_, Op::Ge, {size, i64(0)}), scalar_op(m_, Op::Le, {size, n}),
+                                scalar_op(m_, Op::Ge, {from, i64(0)}), scalar_op(m_, Op::Le, {from, room})};
+        const Expr* all = bounds[0];
+        for (const Expr* c : std::span(bounds).subspan(1)) all = scalar_op(m_, Op::BitAnd, {all, c});
+        return all;
     }
 
     /// `first`, `first + 1`, ... as lanes.
@@ -119,8 +161,14 @@ class OuterVectorizer {
         end = named(scalar_op(m_, Op::Min, {end, n}), "end", lets);
         std::vector<const Expr*> iters;
         for (const Expr* d : data) {
-            const Expr* bounds[] = {first, end, i64(1)};
-            iters.push_back(iter(m_, IterKind::Scalar, d, bounds));
+            const Iter it = d->as<Iter>();
+            const auto at = [&](const Expr* k) {
+                return it && !is_int(it.start(), 0) ? add(it.start(), k) : k;
+            };
+            const Expr* bounds[] = {at(first), at(end), i64(1)};
+            iters.push_back(it && it.shape().range
+                                ? range_iter(m_, IterKind::Scalar, bounds[0], bounds[1], bounds[2])
+                                : iter(m_, IterKind::Scalar, it ? it.data() : d, bounds));
         }
         const Symbol *b = loop.builder_param(), *i = loop.index_param(), *x = loop.elem_param();
         const Symbol* own = m_.symbol(i->name, i->type);

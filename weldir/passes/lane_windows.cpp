@@ -1,0 +1,88 @@
+// Windows in bodies on lanes: lane k begins at the loop's index plus k, so that element j of all lanes lies side
+// by side in memory.
+//
+//     for(slice(x, i, w), merger[f64,+], |b, j, e| merge(b, e))
+// is for the lanes from `first` on
+//     for(rangeiter(0L, w, 1L), merger[simd[f64,16],+], |b, j, e| merge(b, optlookup[16](x, first + e).$1))
+//
+// Whoever asks for the lanes has tested before that all windows are inside and equally long.
+#include <algorithm>
+
+#include "weldir/ir/build.h"
+#include "weldir/passes/lane_body.h"
+#include "weldir/passes/lengths.h"
+
+namespace weld {
+
+/// It is the same before the loop, where it cannot fail either.
+bool LaneBody::is_known_outside(const Expr* e) {
+    if (outside_.empty())
+        for (const Symbol* s : free_symbols(loop_.node)) outside_.insert(s);
+    const Traits& t = facts_.traits(e);
+    return !t.fails && !t.calls && !t.ordered &&
+           std::ranges::all_of(free_symbols(e), [&](const Symbol* s) { return outside_.contains(s); });
+}
+
+/// How far `e` is behind the loop's index, if that is known outside of the loop; else null.
+const Expr* LaneBody::behind_index(const Expr* e) {
+    if (is_index_name(e)) return int_literal(m_, m_.types.i64(), 0);
+    if (is_path(e) && base_of(e) == loop_.elem_param()) {
+        const bool zips = loop_.data().size() > 1;
+        if (e->op != (zips ? Op::GetField : Op::Var)) return nullptr;
+        const Iter it = loop_.data()[zips ? e->attr.index : 0]->as<Iter>();
+        const bool counts = it && it.shape().range && is_int(it.stride(), 1);
+        return counts && is_known_outside(it.start()) ? it.start() : nullptr;
+    }
+    if (e->op != Op::Add && e->op != Op::Sub) return nullptr;
+    const bool swapped = e->op == Op::Add && !varies(e->arg(0));
+    const Expr *from = e->arg(swapped ? 1 : 0), *by = e->arg(swapped ? 0 : 1);
+    if (varies(by) || !is_known_outside(by)) return nullptr;
+    const Expr* offset = behind_index(from);
+    if (!offset || (e->op == Op::Add && is_int(offset, 0))) return offset ? by : nullptr;
+    return scalar_op(m_, e->op, {offset, by});
+}
+
+static const Expr* distance(Module& m, const Expr* begin, const Expr* end) {
+    return is_int(begin, 0) ? end : scalar_op(m, Op::Sub, {end, begin});
+}
+
+std::optional<LaneBody::Window> LaneBody::window(const Expr* datum) {
+    const auto of_index = [&](const Expr* of, const Expr* start, const Expr* size) -> std::optional<Window> {
+        if (varies(of) || !is_path(of) || !is_known_outside(of) || !is_row(of->type)) return {};
+        if (!varies(start)) return {};
+        const Expr* offset = behind_index(start);
+        return offset && size ? std::optional<Window>({of, offset, size}) : std::nullopt;
+    };
+    if (datum->op == Op::Var) {
+        const auto at = slices_.find(datum->attr.symbol);
+        return at == slices_.end() ? std::nullopt : window(at->second);
+    }
+    if (const Slice s = datum->as<Slice>())
+        return of_index(s.of(), s.start(),
+                        !varies(s.size()) && is_known_outside(s.size()) ? s.size() : nullptr);
+    const Iter it = datum->as<Iter>();
+    if (!it || it.shape().kind != IterKind::Scalar || it.shape().nd || it.shape().range ||
+        !it.shape().bounded || !is_int(it.stride(), 1) || !varies(it.start()))
+        return {};
+    const Expr *begin = behind_index(it.start()), *end = behind_index(it.end());
+    return of_index(it.data(), it.start(), begin && end ? distance(m_, begin, end) : nullptr);
+}
+
+// ---- on lanes
+
+const Expr* LaneBody::begin_of(const Window& w) {
+    return is_int(w.offset, 0) ? first_ : scalar_op(m_, Op::Add, {first_, fresh(m_, w.offset)});
+}
+
+/// The window of the first lane.
+const Expr* LaneBody::first_window(const Window& w, Loc loc) {
+    return slice(m_, w.of, begin_of(w), fresh(m_, w.size), loc);
+}
+
+/// Element `k` of each lane's window.
+const Expr* LaneBody::window_lanes(const Window& w, const Expr* k, Lets& lets) {
+    const Expr* at = scalar_op(m_, Op::Add, {begin_of(w), k});
+    return get_field(m_, named(opt_lanes(m_, w.of, at, lanes_), lets), 1);
+}
+
+}  // namespace weld
