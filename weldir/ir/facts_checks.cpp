@@ -14,6 +14,15 @@ static bool not_negative(const Count& c) {
     });
 }
 
+/// A range whose end is not before its start, nor farther away than an i64 can say.
+static bool is_range(const Count& start, const Count& end) {
+    constexpr std::int64_t kFar = std::int64_t(1) << 61;
+    if (!start.known()) return false;
+    if (!end.known()) return -kFar <= *start.known() && *start.known() <= 0 && not_negative(end);
+    const __int128 span = __int128(*end.known()) - *start.known();
+    return 0 <= span && span <= INT64_MAX;
+}
+
 /// Conditions of what depth see to it that an iterator stays inside of its vector.
 Conditions::Depth Facts::bounds_hold_under(const Expr* e) {
     const Iter iter{{e}};
@@ -21,7 +30,7 @@ Conditions::Depth Facts::bounds_hold_under(const Expr* e) {
     if (iter.shape().nd || !is_int(iter.stride(), 1)) return Conditions::kNever;
     const std::optional<Count> start = count(iter.start()), end = count(iter.end());
     if (!start || !end) return Conditions::kNever;
-    if (iter.shape().range) return start->known() == 0 && not_negative(*end) ? 0 : Conditions::kNever;
+    if (iter.shape().range) return is_range(*start, *end) ? 0 : Conditions::kNever;
     const std::optional<Count> n = length(iter.data());
     if (!n) return Conditions::kNever;
     if (start->known() == 0 && *n == *end) return 0;
