@@ -1,4 +1,5 @@
 // Scalar operations, on one value or on lanes. What they compute is defined by weldir/ir/scalar.h.
+#include <cmath>
 #include <numeric>
 
 #include <llvm/Analysis/VectorUtils.h>
@@ -153,6 +154,31 @@ llvm::Value* Emitter::math_call(Op op, Scalar s, llvm::Value* a, llvm::Value* b)
     return ir.CreateShuffleVector(all, first);
 }
 
+/// Floats to integers: out of range saturates, NaN gives 0. LLVM has an intrinsic for it, which takes lanes one
+/// by one, so of lanes those are converted that are in range, and the others chosen afterwards.
+static llvm::Value* saturated(Emitter& e, llvm::Value* v, Scalar to, llvm::Type* type) {
+    auto& ir = e.ir;
+    const bool with_sign = is_signed(to);
+    if (!v->getType()->isVectorTy()) {
+        const auto id = with_sign ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+        return ir.CreateIntrinsic(id, {type, v->getType()}, {v});
+    }
+    const unsigned bits = type->getScalarSizeInBits(), magnitude = with_sign ? bits - 1 : bits;
+    const auto least = with_sign ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt(bits, 0);
+    const auto most = with_sign ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits);
+    const double end = std::ldexp(1.0, int(magnitude));  // the first that is too large; exact
+    llvm::Value* zero = llvm::ConstantFP::get(v->getType(), 0.0);
+    llvm::Value* from = llvm::ConstantFP::get(v->getType(), with_sign ? -end : 0.0);
+    llvm::Value* enough = ir.CreateFCmpOGE(v, from);
+    llvm::Value* too_large = ir.CreateFCmpOGE(v, llvm::ConstantFP::get(v->getType(), end));
+    llvm::Value* inside = ir.CreateAnd(enough, ir.CreateNot(too_large));
+    llvm::Value* in_range = ir.CreateSelect(inside, v, zero);
+    llvm::Value* there = with_sign ? ir.CreateFPToSI(in_range, type) : ir.CreateFPToUI(in_range, type);
+    there = ir.CreateSelect(too_large, llvm::ConstantInt::get(type, most), there);
+    if (!with_sign) return there;
+    return ir.CreateSelect(ir.CreateFCmpOLT(v, from), llvm::ConstantInt::get(type, least), there);
+}
+
 llvm::Value* Emitter::emit_cast(llvm::Value* v, Scalar from, Scalar to) {
     if (from == to) return v;
     llvm::Type* type = laned(unit.lower(to), v);
@@ -160,10 +186,7 @@ llvm::Value* Emitter::emit_cast(llvm::Value* v, Scalar from, Scalar to) {
         return is_float(from) ? ir.CreateFCmpUNE(v, llvm::ConstantFP::get(v->getType(), 0.0))
                               : ir.CreateIsNotNull(v);
     if (is_float(from)) {
-        if (is_float(to)) return ir.CreateFPCast(v, type);
-        // out of range saturates, NaN gives 0
-        const auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-        return ir.CreateIntrinsic(id, {type, v->getType()}, {v});
+        return is_float(to) ? ir.CreateFPCast(v, type) : saturated(*this, v, to, type);
     }
     if (is_float(to)) return is_signed(from) ? ir.CreateSIToFP(v, type) : ir.CreateUIToFP(v, type);
     return is_signed(from) ? ir.CreateSExtOrTrunc(v, type) : ir.CreateZExtOrTrunc(v, type);
