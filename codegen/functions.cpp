@@ -13,7 +13,7 @@
 #include "codegen/emit.h"
 #include "codegen/segments.h"
 #include "weldir/ir/builder.h"
-#include "weldir/ir/call_graph.h"
+#include "weldir/ir/traits.h"
 
 namespace weld::codegen {
 

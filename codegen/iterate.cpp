@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "codegen/phis.h"
-#include "weldir/ir/call_graph.h"
+#include "weldir/ir/traits.h"
 
 namespace weld::codegen {
 

@@ -34,8 +34,8 @@
 #include "codegen/emit.h"
 #include "codegen/loop_plan.h"
 #include "codegen/rounds.h"
-#include "weldir/ir/call_graph.h"
-#include "weldir/ir/facts.h"
+#include "weldir/ir/loop_forms.h"
+#include "weldir/ir/traits.h"
 
 namespace weld::codegen {
 

@@ -6,6 +6,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include "codegen/emit.h"
+#include "weldir/ir/traits.h"
 
 namespace weld::codegen {
 
@@ -211,7 +212,7 @@ llvm::Value* Emitter::compare_values(Op op, const Type* t, const Leaves& a, cons
 static llvm::Value* lazily(Emitter& e, const Expr* x) {
     const bool is_and = x->op == Op::And;
     llvm::Value* left = e.emit1(x->arg(0));
-    if (x->type->is_simd() || (is_movable(x->arg(1)) && size_of_tree(x->arg(1)) <= 8)) {
+    if (x->type->is_simd() || (is_straight_line(x->arg(1)) && size_of_tree(x->arg(1)) <= 8)) {
         llvm::Value* right = e.emit1(x->arg(1));
         return is_and ? e.ir.CreateAnd(left, right) : e.ir.CreateOr(left, right);
     }

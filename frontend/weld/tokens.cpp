@@ -22,9 +22,9 @@ constexpr Rows make_marks() {
     Rows out;
 #define WELD_MARK(name, text) out.add(text, k##name);
 #include "frontend/weld/tokens.def"
-#define WELD_SCALAR_OP(name, text, arity, rule, form) \
+#define WELD_SCALAR_OP(name, text, arity, rule, form, does) \
     if (form != kCall && Op::name != Op::Neg) out.add(text, token_of(Op::name));
-#define WELD_OP(name, text)
+#define WELD_OP(...)
 #include "weldir/ir/ops.def"
     return out;
 }
@@ -34,9 +34,9 @@ constexpr Rows make_words() {
 #define WELD_WORD(name, text) out.add(text, k##name);
 #define WELD_CALL(op, text, min, max) out.add(text, token_of(Op::op));
 #include "frontend/weld/tokens.def"
-#define WELD_SCALAR_OP(name, text, arity, rule, form) \
+#define WELD_SCALAR_OP(name, text, arity, rule, form, does) \
     if (form == kCall) out.add(text, token_of(Op::name));
-#define WELD_OP(name, text)
+#define WELD_OP(...)
 #include "weldir/ir/ops.def"
 #define WELD_BUILDER(name, text, ...) out.add(text, kFirstBuilder + int(BuilderKind::name));
 #include "runtime/abi/builders.def"

@@ -8,28 +8,6 @@
 
 namespace weld {
 
-bool may_allocate(const Expr* e) {
-    switch (e->op) {
-        case Op::NewBuilder:
-            if (!is_value(info(e->type))) return true;
-            break;
-        case Op::MakeVec:
-            for (const Expr* x : e->args())
-                if (x->op != Op::Literal) return true;
-            return false;
-        case Op::Call:
-            if (e->attr.function->summary.allocates) return true;
-            break;
-        case Op::Sort:
-        case Op::ToVec:
-        case Op::Serialize:
-        case Op::Deserialize:
-        case Op::Kernel: return true;
-        default: break;
-    }
-    return std::ranges::any_of(e->args(), may_allocate);
-}
-
 // ---- calls
 
 /// Calls `fn(call, whether it stands in a loop)` for all calls below `e`.
@@ -127,7 +105,7 @@ void CallGraph::summarize(Module& m, const Cycle& cycle) {
         all.fails |= t.fails;
         all.calls |= t.calls;
         all.ordered |= t.ordered;
-        all.allocates |= may_allocate(f->lambda);
+        all.allocates |= t.allocates;
     }
     for (std::size_t i = 0; i < cycle.size(); ++i) {
         cycle[i]->summary = all;

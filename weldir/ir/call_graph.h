@@ -43,8 +43,4 @@ class CallGraph {
     std::uint32_t next_number_ = 0;
 };
 
-/// Evaluating `e` may leave memory behind that nothing refers to later. (Builders that merely grow don't:
-/// they return the smaller buffer themselves.)
-bool may_allocate(const Expr* e);
-
 }  // namespace weld

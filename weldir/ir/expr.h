@@ -1,6 +1,7 @@
 // The nodes of a program: one structure for all, and views that name the parts of each kind.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +15,8 @@
 namespace weld {
 
 enum class Op : std::uint16_t {
-#define WELD_SCALAR_OP(name, text, arity, rule, form) name,
-#define WELD_OP(name, text) name,
+#define WELD_SCALAR_OP(name, ...) name,
+#define WELD_OP(name, ...) name,
 #include "weldir/ir/ops.def"
 };
 
@@ -24,8 +25,12 @@ enum class TypeRule : std::uint8_t { Number, Integer, IntOrBool, Float, Bool, Co
 
 /// One row of ops.def.
 struct OpInfo {
+    /// What evaluating the node itself may do, at worst; see ops.def and `own_traits` (traits.h).
+    enum Does : std::uint8_t { None = 0, Fails = 1, Heavy = 2, Costly = 4, Builds = 8, Allocates = 16 };
+
     const char* name;  ///< enum name, `Add`
     const char* text;  ///< in programs, `+`
+    unsigned does;     ///< of Does
     bool scalar;       ///< a WELD_SCALAR_OP row; the fields below hold for these
     int arity;
     TypeRule rule;
@@ -35,11 +40,15 @@ inline constexpr int kPrefixLevel = 100;
 #define Infix(level) level
 #define Prefix kPrefixLevel
 #define Call 0
-inline constexpr OpInfo kOps[] = {
-#define WELD_SCALAR_OP(name, text, arity, rule, form) {#name, text, true, arity, TypeRule::rule, form},
-#define WELD_OP(name, text) {#name, text, false, 0, TypeRule::Number, 0},
+inline constexpr auto kOps = [] {
+    using enum OpInfo::Does;
+    return std::to_array<OpInfo>({
+#define WELD_SCALAR_OP(name, text, arity, rule, form, does) \
+    {#name, text, does, true, arity, TypeRule::rule, form},
+#define WELD_OP(name, text, does) {#name, text, does, false, 0, TypeRule::Number, 0},
 #include "weldir/ir/ops.def"
-};
+    });
+}();
 #undef Infix
 #undef Prefix
 #undef Call

@@ -18,27 +18,9 @@
 #include "weldir/ir/count.h"
 #include "weldir/ir/module.h"
 #include "weldir/ir/table.h"
+#include "weldir/ir/traits.h"
 
 namespace weld {
-
-/// What evaluating an expression may do besides giving its value; holds for the whole tree below it.
-struct Traits {
-    bool fails = false;  ///< may fail (checks, asserts, division; not memory or cancellation), or may not end
-    bool fails_here = false;  ///< the same as long as it stands under the conditions that are around it
-    bool calls = false;       ///< calls a kernel that is not pure: exactly as often as the program says
-    bool ordered =
-        false;  ///< has an effect, or a call that keeps its order: nothing that fails or calls may pass it
-    bool heavy = false;   ///< loops, allocates or calls: more than a few instructions
-    bool costly = false;  ///< looks up, divides, computes a math function, or compares collections or structs
-    bool builds = false;  ///< merges, or begins or ends a builder
-    std::uint32_t size = 1;   ///< nodes, up to a large number
-    std::uint32_t depth = 1;  ///< of the tree
-    /// If it fails, but not here: the depth of the outermost condition that sees to that.
-    Conditions::Depth under = 0;
-
-    /// Whether it is evaluated, and how often, shows only in the time it takes.
-    bool free_to_repeat() const { return !fails && !calls && !ordered && !builds; }
-};
 
 class Facts {
   public:
@@ -49,7 +31,10 @@ class Facts {
     /// From now on a Block binds `s` to `value`.
     void define(const Symbol* s, const Expr* value) { definitions_[s] = value; }
 
+    /// What evaluating `e` may do, with all below it.
     const Traits& traits(const Expr* e);
+    /// The same of the node by itself, its arguments aside.
+    Traits own_traits(const Expr* e);
     /// The value that a Block binds `s` to; null for parameters and symbols made since.
     const Expr* definition(const Symbol* s) const;
     /// What `e` stands for: through names that blocks bind and fields of struct literals to a node that is
@@ -84,7 +69,6 @@ class Facts {
 
   private:
     using Path = std::vector<std::size_t>;
-    Traits traits_of(const Expr* e);
     const Expr* step(const Expr* e) const;
     std::optional<Count> length_of(const Expr* collection);
     std::optional<Count> built(const Expr* builder, const Path& path);
@@ -102,6 +86,8 @@ class Facts {
     void note_place(const Expr* e, Place place);
     Place place_of(const Symbol* index);
     Place place_of(const Expr* e);
+    Traits traits_of(const Expr* e);
+    Depth is_safe_under(const Expr* e);
     Depth agreement(std::span<const Expr* const> data, Place place);
     Depth bounds_hold_under(const Expr* iter);
     Depth index_holds_under(const Expr* lookup);
@@ -126,9 +112,6 @@ class Facts {
     int depth_ = 0;                     // of the questions about counts that are being answered
 };
 
-/// Each iteration just hands the builder on: the loop fails before the first one, or not at all.
-bool does_nothing(For loop);
-
 /// A name, or a field of one.
 inline bool is_path(const Expr* e) {
     while (e->op == Op::GetField) e = e->arg(0);
@@ -139,8 +122,5 @@ inline const Symbol* base_of(const Expr* path) {
     while (path->op == Op::GetField) path = path->arg(0);
     return path->attr.symbol;
 }
-/// By symbol: which value of `b` (its result has the highest number) reads memory of it, frees or
-/// gives it away last. Numbers in it and the lengths of vectors are no part of its memory.
-std::unordered_map<const Symbol*, std::size_t> last_reads(Block b);
 
 }  // namespace weld

@@ -6,6 +6,7 @@
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/merges.h"
+#include "weldir/ir/traits.h"
 #include "weldir/ir/walk.h"
 
 namespace weld {
@@ -27,6 +28,11 @@ bool is_known_early(const Filter& filter) {
     for (std::size_t i = 0; filter.lets && i < filter.lets.size(); ++i)
         if (!is_movable(filter.lets.value(i))) return false;
     return is_movable(filter.cond);
+}
+
+bool does_nothing(For loop) {
+    const Var end = loop.body().body()->as<Var>();
+    return end && end.symbol() == loop.builder_param();
 }
 
 /// Whether a body can do a round on some of `lanes` lanes: it has no loops, calls or builders of its own, and

@@ -29,6 +29,9 @@ For masked_loop(For rest);
 /// order (`tile`).
 For tiled_loop(For outer);
 
+/// Each iteration just hands the builder on: the loop fails before the first one, or not at all.
+bool does_nothing(For loop);
+
 /// The loop that the body of `f` ends with, or none.
 For last_loop(For f);
 

@@ -7,6 +7,7 @@
 #include "weldir/ir/demands.h"
 #include "weldir/ir/loop_forms.h"
 #include "weldir/ir/merges.h"
+#include "weldir/ir/traits.h"
 #include "weldir/ir/walk.h"
 
 namespace weld {

@@ -6,6 +6,7 @@
 #include "weldir/ir/builder.h"
 #include "weldir/ir/facts.h"
 #include "weldir/ir/layout.h"
+#include "weldir/ir/reads.h"
 
 namespace weld {
 

@@ -103,61 +103,6 @@ bool has_loop(const Expr* e) {
 }
 
 namespace {
-/// Asks `test` of every node below, going into module functions once each.
-struct AnyNode {
-    const std::function<bool(const Expr*)>& test;
-    std::unordered_set<const Function*> entered = {};
-
-    bool any(const Expr* e) {
-        if (test(e)) return true;
-        if (Call c = e->as<Call>())
-            if (entered.insert(&c.function()).second && c.function().lambda && any(c.function().lambda))
-                return true;
-        return std::any_of(e->args().begin(), e->args().end(), [&](const Expr* a) { return any(a); });
-    }
-};
-}  // namespace
-
-static bool any_node(const Expr* e, const std::function<bool(const Expr*)>& test) {
-    return AnyNode{test}.any(e);
-}
-
-static bool fails_itself(const Expr* e) {
-    switch (e->op) {
-        case Op::Div:
-        case Op::Rem: {
-            if (is_float(e->type->scalar)) return false;
-            const Expr* by = e->arg(1)->op == Op::Broadcast ? e->arg(1)->arg(0) : e->arg(1);
-            return by->op != Op::Literal || by->attr.bits == 0;
-        }
-        case Op::Lookup:
-        case Op::Slice:
-        case Op::Deserialize:
-        case Op::Assert:
-        case Op::Call: return true;     // a call may recurse without end
-        case Op::Iterate: return true;  // may not end
-        case Op::Kernel: return e->as<Kernel>().ref().fails;
-        case Op::Iter: return e->as<Iter>().shape().bounded;
-        case Op::For: return e->as<For>().data().size() > 1;
-        case Op::Merge: return info(e->arg(0)->type).merge_fails;
-        case Op::Sort: return false;
-        default: return false;
-    }
-}
-
-bool can_fail(const Expr* e) { return any_node(e, fails_itself); }
-
-bool has_effect(const Expr* e) {
-    return any_node(e, [](const Expr* x) { return x->op == Op::Kernel && !x->as<Kernel>().ref().pure; });
-}
-
-bool is_movable(const Expr* e) {
-    return !e->type->holds_builder && !any_node(e, [](const Expr* x) {
-        return fails_itself(x) || (x->op == Op::Kernel && !x->as<Kernel>().ref().pure);
-    });
-}
-
-namespace {
 struct Comparison {
     std::unordered_map<const Symbol*, const Symbol*> names = {};
 

@@ -88,13 +88,6 @@ bool has_loop(const Expr* e);
 /// There is an Iterate or a Sort in `e` whose rounds run where it stands: in no loop.
 bool has_rounds_in_place(const Expr* e);
 
-/// Evaluating `e` may fail by itself (checks, asserts, division, user kernels), not counting memory. Looks
-/// inside.
-bool can_fail(const Expr* e);
-/// `e` calls a kernel that is not pure, at any depth (through module functions too).
-bool has_effect(const Expr* e);
-/// Same result, any number of times, without being noticed: neither fails nor has effects, makes no builder.
-bool is_movable(const Expr* e);
 /// Equal up to the names of bound symbols, places and annotations.
 bool same(const Expr* a, const Expr* b);
 /// The integer literal `value`.

@@ -18,7 +18,8 @@
 #include <algorithm>
 
 #include "weldir/ir/builder.h"
-#include "weldir/ir/call_graph.h"
+#include "weldir/ir/loop_forms.h"
+#include "weldir/ir/traits.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
 
@@ -61,14 +62,14 @@ int copies(For loop, Facts& facts) {
     return is_histogram(loop) ? 4 : 1;
 }
 
-bool reads_apart(For loop) {
+bool reads_apart(For loop, Facts& facts) {
     const auto is_vector = [](const Expr* datum) {
         const Iter it = datum->as<Iter>();
         return !it || !it.shape().range;
     };
     return kind_of(loop) == IterKind::Simd && !any_builder(loop.node->type, is_other) &&
            std::ranges::count_if(loop.data(), is_vector) <= kMostVectorsApart &&
-           !can_fail(loop.body().body());
+           !facts.traits(loop.body().body()).fails;
 }
 
 }  // namespace
@@ -82,7 +83,7 @@ const Expr* accumulate(Module& m, const Expr* lambda) {
         if (n == 1) return nullptr;
         const Expr* by_turns = annotate(m, e, AttrKey::Accumulators, std::to_string(n));
         if (is_histogram(loop)) return annotate(m, by_turns, AttrKey::Spread, kSpreadBytes);
-        return reads_apart(loop) ? annotate(m, by_turns, AttrKey::Apart, "true") : by_turns;
+        return reads_apart(loop, facts) ? annotate(m, by_turns, AttrKey::Apart, "true") : by_turns;
     });
 }
 

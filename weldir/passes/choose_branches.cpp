@@ -12,12 +12,13 @@
 // the others, and counts if the condition holds. `branch`: lanes that are not needed cost nothing more where
 // another lane is needed, but where none is, something costly can be left out. After vectorize.
 #include "weldir/ir/builder.h"
-#include "weldir/ir/call_graph.h"
 #include "weldir/ir/layout.h"
 #include "weldir/ir/merges.h"
+#include "weldir/ir/traits.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/cheap.h"
 #include "weldir/passes/cost.h"
+#include "weldir/passes/normal_form.h"
 
 namespace weld {
 

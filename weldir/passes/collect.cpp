@@ -19,8 +19,9 @@
 #include <unordered_set>
 
 #include "weldir/ir/build.h"
-#include "weldir/ir/call_graph.h"
 #include "weldir/ir/facts.h"
+#include "weldir/ir/reads.h"
+#include "weldir/ir/traits.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/pass.h"
 

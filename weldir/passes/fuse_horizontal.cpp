@@ -22,6 +22,7 @@
 #include <algorithm>
 
 #include "weldir/ir/builder.h"
+#include "weldir/ir/loop_forms.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"

@@ -35,6 +35,7 @@
 #include <unordered_map>
 
 #include "weldir/ir/builder.h"
+#include "weldir/ir/loop_forms.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "weldir/ir/builder.h"
-#include "weldir/ir/call_graph.h"
 #include "weldir/ir/facts.h"
 #include "weldir/ir/layout.h"
 #include "weldir/ir/merges.h"
+#include "weldir/ir/traits.h"
 #include "weldir/ir/walk.h"
 
 namespace weld::ownership {

@@ -8,6 +8,7 @@
 // combine to the same result. Inner loops are marked as well; which of them are cut into chunks is decided
 // when they run, from their trip counts. `@(parallel:false)` stays. The few rounds of a fringe are left
 // alone.
+#include "weldir/ir/loop_forms.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
 

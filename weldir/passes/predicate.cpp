@@ -14,6 +14,7 @@
 #include "weldir/ir/scalar.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/cheap.h"
+#include "weldir/passes/normal_form.h"
 
 namespace weld {
 

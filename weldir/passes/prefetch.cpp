@@ -19,8 +19,8 @@
 #include "weldir/ir/builder.h"
 #include "weldir/ir/keys.h"
 #include "weldir/ir/layout.h"
+#include "weldir/ir/traits.h"
 #include "weldir/ir/walk.h"
-#include "weldir/passes/cheap.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "weldir/ir/build.h"
-#include "weldir/ir/call_graph.h"
 #include "weldir/ir/constants.h"
 #include "weldir/ir/layout.h"
 #include "weldir/ir/walk.h"

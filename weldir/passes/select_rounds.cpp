@@ -9,8 +9,8 @@
 // and memory asked for in vain, and a branch that cannot be predicted would stand before each look-up.
 #include "weldir/ir/builder.h"
 #include "weldir/ir/loop_forms.h"
+#include "weldir/ir/traits.h"
 #include "weldir/ir/walk.h"
-#include "weldir/passes/cheap.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {
@@ -19,12 +19,6 @@ namespace {
 
 constexpr std::string_view kRounds = "4096";   // their elements stay in the cache
 constexpr std::size_t kLargestCondition = 24;  // nodes, with the lets before it
-
-bool is_plain(const Expr* e) {
-    bool plain = is_straight_line(e);
-    visit(e, [&](const Expr* part) { plain &= part->op != Op::Kernel; });
-    return plain;
-}
 
 /// Something in `work` is asked for early, and by a key.
 bool seeks(const Expr* work) {
@@ -53,10 +47,10 @@ const Expr* select_rounds(Module& m, const Expr* lambda) {
         const std::optional<Filter> filter = filter_of(f);
         if (!filter || !seeks(filter->work)) return nullptr;
         std::size_t size = size_of_tree(filter->cond);
-        bool plain = is_plain(filter->cond);
+        bool plain = is_straight_line(filter->cond);
         for (std::size_t i = 0; filter->lets && i < filter->lets.size(); ++i) {
             size += size_of_tree(filter->lets.value(i));
-            plain &= is_plain(filter->lets.value(i));
+            plain &= is_straight_line(filter->lets.value(i));
         }
         if (!plain || size > kLargestCondition) return nullptr;
         return annotate(m, e, AttrKey::Selection, kRounds);

@@ -14,6 +14,7 @@
 // loops and math functions stay behind the branch. Fewer branches, and fewer blocks for code generation.
 #include "weldir/ir/walk.h"
 #include "weldir/passes/cheap.h"
+#include "weldir/passes/normal_form.h"
 
 namespace weld {
 

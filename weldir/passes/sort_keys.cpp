@@ -17,6 +17,7 @@
 //     map(sort(map(v, |x| -x), |a| a), |x| -x)
 #include <algorithm>
 
+#include "weldir/ir/traits.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
 #include "weldir/passes/pass.h"

@@ -120,31 +120,14 @@ class Turner {
         demand(pair, rows, i64(kMostRounds));
         bool ok = pair.possible;
         visit(inner.body().body(), [&](const Expr* e) {
-            if (!ok || !can_fail_itself(e)) return;
+            if (!ok) return;
+            const Traits t = facts_.own_traits(e);
+            if (!t.fails && !t.ordered) return;
             const Lookup at = e->as<Lookup>();
             ok = at && is_path(at.of()) && at.of()->type->is_vec() && is_fixed(at.of()) &&
                  demand_place(pair, at, columns, rows, is_fixed);
         });
         return ok && pair.possible && pair.strides;
-    }
-
-    /// The node itself, its arguments aside.
-    bool can_fail_itself(const Expr* e) {
-        if (!facts_.traits(e).fails) return facts_.traits(e).ordered;
-        switch (e->op) {
-            case Op::Var:
-            case Op::Literal:
-            case Op::Block:
-            case Op::MakeStruct:
-            case Op::GetField:
-            case Op::If:
-            case Op::Select:
-            case Op::Cast: return false;
-            case Op::Div:
-            case Op::Rem: return !is_float(e->type->scalar) && e->arg(1)->op != Op::Literal;
-            case Op::Merge: return info(e->type->builder).merge_fails;
-            default: return !is_scalar_op(e->op);
-        }
     }
 
     template <class IsFixed>

@@ -16,8 +16,8 @@
 #include <string>
 
 #include "weldir/ir/build.h"
-#include "weldir/ir/call_graph.h"
 #include "weldir/ir/facts.h"
+#include "weldir/ir/loop_forms.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/cost.h"
 

@@ -1,0 +1,118 @@
+// Facts: which conditions hold where, and what they say of the data of loops.
+#include <algorithm>
+#include <utility>
+
+#include "weldir/ir/facts.h"
+
+namespace weld {
+
+void Facts::find_conditions(const Expr* e, Place place, Depth depth, bool outermost) {
+    switch (e->op) {
+        case Op::Block: {
+            const Block b = e->as<Block>();
+            for (const Expr* value : b.values()) {
+                find_conditions(value, place, depth, false);
+                const Assert a = value->as<Assert>();
+                if (!a) continue;
+                const Place now = behind(a.of(), true, place, outermost ? 0 : depth + 1);
+                depth += now != place && !outermost;
+                place = now;
+            }
+            return find_conditions(b.result(), place, depth, false);
+        }
+        case Op::If:
+            find_conditions(e->arg(0), place, depth, false);
+            find_in_branch(e, 1, true, place, depth);
+            return find_in_branch(e, 2, false, place, depth);
+        case Op::And:
+        case Op::Or:
+            find_conditions(e->arg(0), place, depth, false);
+            return find_in_branch(e, 1, e->op == Op::And, place, depth);
+        case Op::For: loop_places_[e->as<For>().index_param()] = place; break;
+        case Op::Lookup:
+        case Op::Iter: note_place(e, place); break;
+        default: break;
+    }
+    for (const Expr* a : e->args()) find_conditions(a, place, depth, e == root_ && e->op == Op::Lambda);
+}
+
+void Facts::find_in_branch(const Expr* e, std::size_t arg, bool holds, Place place, Depth depth) {
+    const Place there = behind(e->arg(0), holds, place, depth + 1);
+    if (there != place) branch_depths_[e] = std::max(branch_depths_[e], depth + 1);
+    find_conditions(e->arg(arg), there, depth + (there != place), false);
+}
+
+/// The place where `condition` holds, or doesn't.
+Conditions::Place Facts::behind(const Expr* condition, bool holds, Place place, Depth depth) {
+    const Expr* e = resolve(condition);
+    switch (e->op) {
+        case Op::Not: return behind(e->arg(0), !holds, place, depth);
+        case Op::And:
+        case Op::BitAnd:
+        case Op::Or:
+        case Op::BitOr:
+            if ((e->op == Op::And || e->op == Op::BitAnd) != holds) return place;
+            return behind(e->arg(1), holds, behind(e->arg(0), holds, place, depth), depth);
+        default: break;
+    }
+    if (!is_comparison(e->op) || e->arg(0)->type != m_.types.i64()) return place;
+    const std::optional<Count> a = count(e->arg(0)), b = count(e->arg(1));
+    if (!a || !b) return place;
+    switch (e->op) {
+        case Op::Eq: return holds ? conditions_.add(place, depth, Op::Eq, *a, *b) : place;
+        case Op::Ne: return holds ? place : conditions_.add(place, depth, Op::Eq, *a, *b);
+        case Op::Lt:
+        case Op::Ge: {
+            const bool less = (e->op == Op::Lt) == holds;
+            return less ? conditions_.add(place, depth, Op::Lt, *a, *b)
+                        : conditions_.add(place, depth, Op::Le, *b, *a);
+        }
+        case Op::Gt:
+        case Op::Le: {
+            const bool greater = (e->op == Op::Gt) == holds;
+            return greater ? conditions_.add(place, depth, Op::Lt, *b, *a)
+                           : conditions_.add(place, depth, Op::Le, *a, *b);
+        }
+        default: return place;
+    }
+}
+
+/// A node that stands in several places knows what all of them do.
+void Facts::note_place(const Expr* e, Place place) {
+    if (Place* known = places_.find(e)) *known = conditions_.common(*known, place);
+    else places_[e] = place;
+}
+
+Conditions::Place Facts::place_of(const Expr* e) {
+    if (!std::exchange(conditions_found_, true)) find_conditions(root_, 0, 0, false);
+    const Place* place = places_.find(e);
+    return place ? *place : 0;
+}
+
+Conditions::Place Facts::place_of(const Symbol* index) {
+    if (!std::exchange(conditions_found_, true)) find_conditions(root_, 0, 0, false);
+    const Place* place = index ? loop_places_.find(index) : nullptr;
+    return place ? *place : 0;
+}
+
+bool Facts::agree(const Count& a, const Count& b, const Symbol* at) {
+    return a == b || (at && conditions_.equal(a, b, place_of(at)) != Conditions::kNever);
+}
+
+/// Conditions of what depth make the data of a loop equally long.
+Conditions::Depth Facts::agreement(std::span<const Expr* const> data, Place place) {
+    if (data.size() < 2) return 0;
+    const std::optional<Count> first = iterations_of(data[0]);
+    Depth all = first ? 0 : Conditions::kNever;
+    for (std::size_t i = 1; i < data.size() && all != Conditions::kNever; ++i) {
+        const std::optional<Count> n = iterations_of(data[i]);
+        all = Conditions::outer(all, n ? conditions_.equal(*n, *first, place) : Conditions::kNever);
+    }
+    return all;
+}
+
+bool Facts::lengths_agree(std::span<const Expr* const> data, const Symbol* at) {
+    return agreement(data, 0) == 0 || (at && agreement(data, place_of(at)) != Conditions::kNever);
+}
+
+}  // namespace weld

@@ -1,0 +1,84 @@
+// What single nodes may do: the rows of ops.def, and where a node or another table knows better.
+#include "weldir/ir/traits.h"
+
+#include <algorithm>
+
+#include "weldir/ir/builder.h"
+#include "weldir/ir/module.h"
+
+namespace weld {
+
+static bool divides_by_what_may_be_zero(const Expr* e) {
+    if (is_float(e->type->scalar)) return false;
+    const Expr* by = e->arg(1)->op == Op::Broadcast ? e->arg(1)->arg(0) : e->arg(1);
+    return by->op != Op::Literal || by->attr.bits == 0;
+}
+
+static Traits worst_of(Op op) {
+    const unsigned does = info(op).does;
+    Traits t;
+    t.fails = does & OpInfo::Fails;
+    t.heavy = does & OpInfo::Heavy;
+    t.costly = does & OpInfo::Costly;
+    t.builds = does & OpInfo::Builds;
+    t.allocates = does & OpInfo::Allocates;
+    return t;
+}
+
+Traits own_traits(const Expr* e) {
+    Traits t = worst_of(e->op);
+    switch (e->op) {
+        case Op::Div:
+        case Op::Rem: t.fails = divides_by_what_may_be_zero(e); break;
+        case Op::Iter: t.fails = e->as<Iter>().shape().bounded; break;
+        case Op::For: t.fails = e->as<For>().data().size() > 1; break;
+        case Op::Merge: t.fails = info(e->type).merge_fails; break;
+        case Op::NewBuilder: t.allocates = !is_value(info(e->type)); break;
+        case Op::MakeVec:  // of constants: it lies in the program
+            t.allocates = std::ranges::any_of(e->args(), [](const Expr* x) { return x->op != Op::Literal; });
+            break;
+        case Op::Kernel: {
+            const KernelRef& ref = e->as<Kernel>().ref();
+            t.fails = ref.fails;
+            t.calls = !ref.pure;
+            t.ordered = ref.effect || e->says(AttrKey::Parallel, false);
+            break;
+        }
+        case Op::Call: {
+            const Summary& body = e->as<Call>().function().summary;
+            t.fails = body.fails;
+            t.calls = body.calls;
+            t.ordered = body.ordered;
+            t.allocates = body.allocates;
+            t.builds = std::ranges::any_of(e->args(), [](const Expr* a) { return a->type->holds_builder; });
+            break;
+        }
+        default:
+            if (is_comparison(e->op)) t.costly = !e->arg(0)->type->is_lanes();
+    }
+    t.fails_here = t.fails;
+    return t;
+}
+
+/// Of `e` and all below it.
+template <class Fn>
+static bool all_nodes(const Expr* e, const Fn& fn) {
+    return fn(own_traits(e)) &&
+           std::ranges::all_of(e->args(), [&](const Expr* a) { return all_nodes(a, fn); });
+}
+
+bool is_movable(const Expr* e) {
+    return !e->type->holds_builder &&
+           all_nodes(e, [](const Traits& t) { return !t.fails && !t.calls && !t.ordered; });
+}
+
+bool is_straight_line(const Expr* e) {
+    return !e->type->holds_builder &&
+           all_nodes(e, [](const Traits& t) { return t.free_to_repeat() && !t.heavy; });
+}
+
+bool may_allocate(const Expr* e) {
+    return !all_nodes(e, [](const Traits& t) { return !t.allocates; });
+}
+
+}  // namespace weld
