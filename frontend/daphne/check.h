@@ -17,6 +17,7 @@
 #include "frontend/daphne/builtins.h"
 #include "frontend/daphne/environment.h"
 #include "frontend/daphne/graph.h"
+#include "frontend/daphne/names.h"
 #include "frontend/daphne/script_arguments.h"
 #include "frontend/daphne/syntax.h"
 #include "frontend/text/import_paths.h"
@@ -61,10 +62,12 @@ class Checker {
         /// Files that have been written. Null: with what, only the run knows.
         std::map<std::string, const Value*, std::less<>> written;
         bool wrote_others = false;        ///< files of names that only the run knows
+        bool registered_others = false;   ///< views that the walk knows nothing of
         bool read = false;                ///< a file
         const Effects* around = nullptr;  ///< in a function: what had been done before it was called
 
         void may_add(const Effects& done);  ///< the files of what may have been done as well
+        void may_be_any() { wrote_others = registered_others = true; }
     };
     Effects effects;
     void count_write() { ++writes_; }
@@ -81,11 +84,17 @@ class Checker {
     void violated(Loc loc, fmt::format_string<Args...> text, Args&&... args) {
         if (certain_) diagnostics_.error(loc, text, std::forward<Args>(args)...);
     }
-    /// What `text` says has to be known before the run.
+    /// What `text` says has to be known before the run. It is, of what a rehearsal walks.
     template <class... Args>
     std::nullptr_t unknown(Loc loc, fmt::format_string<Args...> text, Args&&... args) {
         if (!needs_value_) needed_at_ = loc;
         needs_value_ = true;
+        return is_rehearsal_ ? nullptr : error(loc, text, std::forward<Args>(args)...);
+    }
+    /// The same for what has to be written down: the rounds of a loop may know it, the run is not asked.
+    template <class... Args>
+    std::nullptr_t unwritten(Loc loc, fmt::format_string<Args...> text, Args&&... args) {
+        needs_rounds_ = true;
         return error(loc, text, std::forward<Args>(args)...);
     }
     GraphNode* emit(GraphNode::Kind kind, Loc loc, std::vector<Value*> args);
@@ -111,16 +120,10 @@ class Checker {
   private:
     struct Definition;
     struct File;
-    struct Variable {
-        Value* value = nullptr;  ///< null: something is wrong with it
-        bool read_only = false;
-    };
-    using Scope = std::map<std::string, Variable, std::less<>>;
-
     /// What is still to be walked after a block, for branches that end in `return`.
     struct Rest {
         Statements all;
-        std::size_t scopes;  ///< how many there are then
+        std::size_t depth;  ///< of blocks then
         const Rest* next;
     };
 
@@ -134,13 +137,13 @@ class Checker {
     };
 
     // ---- names
-    Variable* find(std::string_view name);
     void assign(std::string_view name, Value* value, Loc loc);
     std::vector<Definition*> definitions_of(std::string_view name);
 
     // ---- the whole, and what goes on from script to script (check_script.cpp)
     void begin(const ScriptEnvironment& before);
     bool statement_or_stop(const Statement* s, bool may_stop);
+    void rehearse(Statements rest);
     struct Mark;
     Mark mark() const;
     void undo(const Mark& to);
@@ -214,6 +217,7 @@ class Checker {
     std::vector<Value*> call(const Node* n);
     std::vector<Value*> call_function(const Node* n, const std::vector<Definition*>& overloads);
     std::vector<Value*> call_builtin(const Node* n, const Builtin& builtin);
+    Value* map(const Node* n);
     GraphFunction* instance(Definition& d, const std::vector<Value*>& args, Loc loc, bool generic,
                             bool* failed);
     Definition* choose(const Node* n, const std::vector<Definition*>& overloads,
@@ -230,12 +234,14 @@ class Checker {
     File* file_ = nullptr;
     Region* region_ = nullptr;
     Frame* frame_ = nullptr;
-    std::vector<Scope> scopes_;
+    Names names_;
     bool needs_value_ = false;            ///< something was not known that has to be
+    bool needs_rounds_ = false;           ///< something was not known that a round of a loop may know
     Loc needed_at_;                       ///< where that begins, the first of it
     bool can_stop_ = false;               ///< the rest of a script may be read later, in another program
     bool has_answers_ = false;            ///< there are variables that `ask` has made
     bool asked_ = false;                  ///< for a value in the statement that comes next
+    bool is_rehearsal_ = false;           ///< of the rest of a script
     bool certain_ = true;                 ///< the run comes to what is being checked, unless it fails before
     std::vector<std::string> importing_;  ///< the files that are being checked, outermost first
     int depth_ = 0;                       ///< of calls and of blocks

@@ -6,6 +6,7 @@
 #include "frontend/daphne/fold.h"
 #include "frontend/daphne/hints.h"
 #include "frontend/daphne/represent.h"
+#include "frontend/daphne/rules.h"
 
 namespace weld::daphne {
 
@@ -115,18 +116,18 @@ GraphFunction* Checker::instance(Definition& d, const std::vector<Value*>& args,
             r->rows = graph_.fresh_dim(), r->columns = graph_.fresh_dim();
             g->signature.push_back(r);
         }
-    std::vector<Scope> scopes(1);
+    Names names;
     for (std::size_t i = 0; i < args.size(); ++i) {
         Value* p = only_types ? graph_.value(args[i]->type) : graph_.like(*args[i]);
         if (!p->rows.known()) p->rows = graph_.fresh_dim();
         if (!p->columns.known()) p->columns = graph_.fresh_dim();
         g->body.params.push_back(p);
-        scopes[0][std::string(f.parameters[i].name)] = {p, false};
+        names.declare(f.parameters[i].name, {p});
     }
     Frame frame;
     frame.function = &f;
     frame.number = ++frames_;
-    std::swap(scopes_, scopes);
+    std::swap(names_, names);
     Frame* outer = std::exchange(frame_, &frame);
     Region* region = std::exchange(region_, &g->body);
     File* file = std::exchange(file_, d.file);
@@ -154,7 +155,7 @@ GraphFunction* Checker::instance(Definition& d, const std::vector<Value*>& args,
                       std::ranges::find(frame.results, nullptr) == frame.results.end();
     g->body.results = frame.results;
     g->is_done = true;
-    std::swap(scopes_, scopes);
+    std::swap(names_, names);
     frame_ = outer, region_ = region, file_ = file, certain_ = certain;
     Effects done = std::exchange(effects, std::move(before));
     done.around = nullptr;
@@ -171,6 +172,7 @@ void Checker::Effects::may_add(const Effects& done) {
         if (at->second != value) at->second = nullptr;
     }
     wrote_others |= done.wrote_others;
+    registered_others |= done.registered_others;
     read |= done.read;
 }
 
@@ -198,7 +200,7 @@ std::vector<Value*> Checker::call_function(const Node* n, const std::vector<Defi
     if (!n->hint.empty()) return {error(n->hint_loc, "a kernel can be named for built-in functions only")};
     std::vector<Value*> values;
     for (const Node* a : n->args) values.push_back(expression(a));
-    if (std::ranges::find(values, nullptr) != values.end()) return {nullptr};
+    const bool all_known = std::ranges::find(values, nullptr) == values.end();
     std::vector<std::vector<Value*>> args_of;
     std::string problem;
     for (const Definition* d : overloads) {  // in the order of its parameters
@@ -224,6 +226,11 @@ std::vector<Value*> Checker::call_function(const Node* n, const std::vector<Defi
             }
             args[at] = values[i];
         }
+        if (fits && !all_known) {  // it may be this one, and do anything
+            effects.may_be_any();
+            const bool is_clear = overloads.size() == 1 && d->function->has_result_types;
+            return std::vector<Value*>(is_clear ? d->function->results.size() : 1);
+        }
         args_of.push_back(fits ? args : std::vector<Value*>{});
         if (!fits) args_of.back().assign(params.size() + 1, nullptr);
     }
@@ -231,7 +238,7 @@ std::vector<Value*> Checker::call_function(const Node* n, const std::vector<Defi
     if (!d) {
         if (problem.empty() || overloads.size() > 1) {
             std::string types;
-            for (const Value* v : values) types += (types.empty() ? "" : ", ") + str(v->type);
+            for (const Value* v : values) types += (types.empty() ? "" : ", ") + (v ? str(v->type) : "?");
             problem = fmt::format("no definition of `{}` takes ({})", n->text, types);
         }
         error(n->start, "{}", problem);
@@ -326,6 +333,7 @@ std::vector<Value*> Checker::call_builtin(const Node* n, const Builtin& builtin)
         if (c.nodes[i] && hole && builtin.name != "print" && builtin.name != "ctable")
             return {error(n->start, "`{}` needs `{}` before `{}`", builtin.name, c.param(i - 1), c.param(i))};
     }
+    if (!good && (builtin.rule == rule_write || builtin.rule == rule_register_view)) effects.may_be_any();
     if (!good || !builtin.rule(c)) return {nullptr};
     if (c.node && c.results.size() == 1 && c.results[0]->type.is_matrix() && c.results[0]->sparsity < 0)
         c.results[0]->sparsity = kept_sparsity(*c.node);
@@ -337,25 +345,48 @@ std::vector<Value*> Checker::call_builtin(const Node* n, const Builtin& builtin)
 std::vector<Value*> Checker::call(const Node* n) {
     if (const auto overloads = definitions_of(n->text); !overloads.empty())
         return call_function(n, overloads);
-    if (n->text == "map" && n->args.size() == 2) {
-        Value* of = expression(n->args[0]);
-        if (!of) return {nullptr};
-        if (!of->type.is_matrix())
-            return {error(n->args[0]->start, "`map` takes a matrix, found {}", str(of->type))};
-        if (n->args[1]->form != Form::Name)
-            return {error(n->args[1]->start, "`map` takes the name of a function")};
-        GraphFunction* f = function_for_cells(n->args[1]->text, of->type.value, n->args[1]->start);
-        if (!f) return {nullptr};
-        if (f->body.results.size() != 1 || !f->body.results[0]->type.is_scalar())
-            return {error(n->args[1]->start, "the function of `map` gives one scalar")};
-        GraphNode* node = emit(GraphNode::Map, n->start, {of});
-        node->function = f;
-        Value* cells = give(node, Type::matrix(f->body.results[0]->type.value), of->rows, of->columns);
-        return {to_value_type(cells, of->type.value, n->start)};
-    }
+    if (n->text == "map") return {map(n)};
     if (const Builtin* b = find_builtin(n->text)) return call_builtin(n, *b);
-    error(n->start, "unknown function `{}`", n->text);
-    return {nullptr};
+    if (n->text == "receiveFromNumpy" || n->text == "saveDaphneLibResult")
+        return {error(n->start,
+                      "`{}` is for the Python library of DAPHNE, which is not there; files hand data over",
+                      n->text)};
+    return {error(n->start, "unknown function `{}`", n->text)};
+}
+
+/// `map(arg, udf)`, of which the second is a name that no variable has.
+Value* Checker::map(const Node* n) {
+    constexpr std::string_view kParams[] = {"arg", "udf"};
+    const Node* given[2] = {};
+    for (std::size_t i = 0; i < n->args.size(); ++i) {
+        std::size_t at = i;
+        if (!n->names.empty() && !n->names[i].name.empty()) {
+            at = std::size_t(std::ranges::find(kParams, n->names[i].name) - std::begin(kParams));
+            if (at == 2)
+                return error(n->names[i].loc, "`map` has no parameter `{}`; it takes (arg, udf)",
+                             n->names[i].name);
+        }
+        if (at >= 2) break;
+        if (given[at]) return error(n->args[i]->start, "`{}` is given twice", kParams[at]);
+        given[at] = n->args[i];
+    }
+    if (!n->hint.empty() && !names_kernel(n->hint, "map"))
+        return error(n->hint_loc, "there is no kernel `{}` for `map`", n->hint);
+    if (n->args.size() != 2)
+        return error(n->start, "`map` takes 2 arguments, (arg, udf); found {}", n->args.size());
+    const auto [arg, udf] = given;
+    Value* of = expression(arg);
+    if (!of) return effects.may_be_any(), nullptr;
+    if (!of->type.is_matrix()) return error(arg->start, "`map` takes a matrix, found {}", str(of->type));
+    if (udf->form != Form::Name) return error(udf->start, "`map` takes the name of a function");
+    GraphFunction* f = function_for_cells(udf->text, of->type.value, udf->start);
+    if (!f) return nullptr;
+    if (f->body.results.size() != 1 || !f->body.results[0]->type.is_scalar())
+        return error(udf->start, "the function of `map` gives one scalar");
+    GraphNode* node = emit(GraphNode::Map, n->start, {of});
+    node->function = f;
+    Value* cells = give(node, Type::matrix(f->body.results[0]->type.value), of->rows, of->columns);
+    return to_value_type(cells, of->type.value, n->start);
 }
 
 // ---- what rules ask of arguments

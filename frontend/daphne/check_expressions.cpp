@@ -135,7 +135,7 @@ void Checker::broadcast(const std::vector<Value*>& operands, Loc loc, bool* any_
 
 Value* Checker::expression(const Node* n) {
     if (has_answers_ && !frame_->function)
-        if (const Variable* answer = find(name_of_answer(n->start))) return answer->value;
+        if (const Names::Variable* answer = names_.find(name_of_answer(n->start))) return answer->value;
     const std::vector<Value*> all = results(n);
     if (all.size() == 1) return all[0];
     if (all.empty()) return error(n->start, "this has no value");
@@ -179,7 +179,7 @@ Value* Checker::argument(const Node* n) {
 }
 
 Value* Checker::name(const Node* n) {
-    if (Variable* v = find(n->text)) return v->value;
+    if (const Names::Variable* v = names_.find(n->text)) return v->value;
     if (!definitions_of(n->text).empty() || find_builtin(n->text))
         return error(n->start, "`{}` is a function; call it with its arguments", n->text);
     return error(n->start, "unknown variable `{}`", n->text);

@@ -100,15 +100,15 @@ void Checker::import_text(const Statement* s, const std::string& path, std::stri
     File* outer = std::exchange(file_, files_.back().get());
     file_->path = path;
     importing_.push_back(path);
-    std::vector<Scope> scopes(1);
-    std::swap(scopes, scopes_);
+    Names names;
+    std::swap(names, names_);
     declare(script.statements);
     statements(script.statements, nullptr);
-    std::swap(scopes, scopes_);
+    std::swap(names, names_);
     importing_.pop_back();
     const File* imported = std::exchange(file_, outer);
-    for (const auto& [name, variable] : scopes[0])
-        if (name.find('.') == name.npos) scopes_.back()[prefix + "." + name] = variable;
+    for (const auto& [name, variable] : names.outermost())
+        if (name.find('.') == name.npos) names_.declare(prefix + "." + name, variable);
     for (const auto& [name, overloads] : imported->definitions)
         if (name.find('.') == name.npos) file_->definitions[prefix + "." + name] = overloads;
 }

@@ -62,7 +62,7 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
     assigned_names(s->body, &assigned);
     std::vector<std::string_view> names;
     for (std::string_view name : assigned) {
-        Variable* v = find(name);
+        const Names::Variable* v = names_.find(name);
         if (!v || v->read_only || !v->value) continue;
         names.push_back(name);
         node->args.push_back(v->value);
@@ -78,14 +78,14 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
     }
     Region* outer = region_;
     const bool was_certain = std::exchange(certain_, false);
-    const std::vector<Scope> before = scopes_;
+    const Names::Mark before = names_.mark();
     const Effects done = effects;
     Effects may_be_done = effects;  // before a round
     const std::vector<Region> empty = node->regions;
     for (bool again = true; again;) {
         again = false;
         node->regions = empty;
-        scopes_ = before;
+        names_.undo(before);
         const Effects before_round = may_be_done;
         effects = may_be_done;
         std::vector<Value*> params;
@@ -93,12 +93,12 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
             Value* p = graph_.like(known[i]);
             name_dims(p);
             params.push_back(p);
-            find(names[i])->value = p;
+            names_.set(names[i], p);
         }
         for (Region& r : node->regions) r.params.insert(r.params.end(), params.begin(), params.end());
         walk(node->regions.back());
         for (std::size_t i = 0; i < names.size(); ++i) {
-            Value* after = find(names[i])->value;
+            Value* after = names_.find(names[i])->value;
             if (after && !keeps_cells(known[i].type, after->type, names[i], s->loc)) after = nullptr;
             if (after && !(after->type == known[i].type))
                 after = unknown(s->loc,
@@ -116,14 +116,14 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
     }
     region_ = outer;
     certain_ = was_certain;
-    scopes_ = before;
+    names_.undo(before);
     effects = std::move(may_be_done);
     for (std::size_t i = 0; i < names.size(); ++i) {
         Value* after = graph_.like(known[i]);
         name_dims(after);
         after->maker = node;
         node->results.push_back(after);
-        find(names[i])->value = node->regions.back().results[i] ? after : nullptr;
+        names_.set(names[i], node->regions.back().results[i] ? after : nullptr);
     }
     region_->nodes.push_back(node);
 }
@@ -185,7 +185,7 @@ void Checker::for_loop(const Statement* s) {
 }
 
 void Checker::bind_counter(const Statement* s, Value* value) {
-    scopes_.back()[std::string(s->targets[0].name)] = {value, true};
+    names_.declare(s->targets[0].name, {value, true});
 }
 
 void Checker::counted_loop(const Statement* s, Value* from, Value* to, Value* step) {
@@ -194,13 +194,13 @@ void Checker::counted_loop(const Statement* s, Value* from, Value* to, Value* st
     node->regions.resize(1);
     loop_over(node, s, 3, [&](Region& body) {
         region_ = &body;
-        const std::size_t depth = scopes_.size();
-        scopes_.emplace_back();
+        const std::size_t depth = names_.depth();
+        names_.open();
         Value* i = graph_.value(Type::scalar(ValueType::Si64));
         body.params.insert(body.params.begin(), i);
         bind_counter(s, i);
         scoped(s->body);
-        scopes_.resize(depth);
+        names_.close_to(depth);
     });
 }
 
@@ -211,11 +211,12 @@ void Checker::counted_loop(const Statement* s, Value* from, Value* to, Value* st
 void Checker::loop(const std::function<void()>& as_loop, const std::function<bool()>& as_rounds) {
     const Mark before = mark();
     const std::size_t errors = diagnostics_.num_errors();
+    const bool needed_rounds = std::exchange(needs_rounds_, false);
     needs_value_ = false;
     as_loop();
-    if (needs_value_ && rounds_left_ > 0) {
+    if ((needs_value_ || needs_rounds_) && rounds_left_ > 0) {
         undo(before);
-        needs_value_ = false;
+        needs_value_ = needs_rounds_ = false;
         const bool in_rounds = std::exchange(in_rounds_, true);
         const bool good = as_rounds();
         in_rounds_ = in_rounds;
@@ -225,6 +226,7 @@ void Checker::loop(const std::function<void()>& as_loop, const std::function<boo
         }
     }
     needs_value_ |= before.needs_value;
+    needs_rounds_ |= needed_rounds;
 }
 
 /// One round, after what `begin` says to its scope. False if there were too many, or something is wrong.
@@ -235,17 +237,18 @@ bool Checker::round(const Statement* s, const std::function<void()>& begin) {
     assigned_names(s->body, &names);
     std::vector<std::pair<std::string_view, Type>> before;
     for (const std::string_view name : names)
-        if (const Variable* v = find(name); v && v->value) before.emplace_back(name, v->value->type);
+        if (const Names::Variable* v = names_.find(name); v && v->value)
+            before.emplace_back(name, v->value->type);
     const auto views = effects.views;
-    const std::size_t depth = scopes_.size();
-    scopes_.emplace_back();
+    const std::size_t depth = names_.depth();
+    names_.open();
     begin();
     scoped(s->body);
-    scopes_.resize(depth);
+    names_.close_to(depth);
     effects.views = views;
     rounds_left_ -= std::min(rounds_left_, 1 + graph_.num_nodes() - nodes);
     for (const auto& [name, type] : before)
-        if (const Value* after = find(name)->value) keeps_cells(type, after->type, name, s->loc);
+        if (const Value* after = names_.find(name)->value) keeps_cells(type, after->type, name, s->loc);
     return diagnostics_.num_errors() == errors;
 }
 

@@ -22,7 +22,6 @@ void Checker::run(const Script& script, std::string_view path, const ScriptEnvir
     Frame frame;
     frame_ = &frame;
     region_ = &graph_.main;
-    scopes_.emplace_back();
     if (before) begin(*before);
     declare(script.statements);
 
@@ -39,15 +38,16 @@ void Checker::run(const Script& script, std::string_view path, const ScriptEnvir
             break;
         }
         if (!statement_or_stop(all[next], !is_first)) break;
+        names_.settle();
     }
     const bool has_rest = next < all.size() && !frame.returned;
+    if (has_rest && first == 0) rehearse(all.subspan(next));
     if (!before && !has_rest) check_uncalled();
     if (left) {
         left->statement = has_rest ? next : 0;
         left->has_rest = has_rest && (next > first || asked_);
         leave(*left);
     }
-    scopes_.clear();
 }
 
 /// The variables that are there already are the parameters of the program.
@@ -60,7 +60,7 @@ void Checker::begin(const ScriptEnvironment& before) {
         name_dims(value);
         graph_.main.params.push_back(value);
         if (v.is_view) effects.views[v.name] = value;
-        else scopes_.back()[v.name] = {value, false};
+        else names_.declare(v.name, {value});
         has_answers_ |= std::isdigit(static_cast<unsigned char>(v.name[0])) != 0;
     }
     for (const std::string& text : before.definitions) {
@@ -75,10 +75,10 @@ void Checker::begin(const ScriptEnvironment& before) {
 /// An import that has run: its definitions are wanted, its variables have been left.
 void Checker::import_names(const Statement* s) {
     const std::size_t nodes = graph_.main.nodes.size();
-    Scope before = scopes_.back();
+    const Names::Mark before = names_.mark();
     import(s);
     graph_.main.nodes.resize(nodes);
-    scopes_.back() = std::move(before);
+    names_.undo(before);
 }
 
 /// Walks a statement. If something in it has to be known that is not, and may be once what stands before it
@@ -93,6 +93,22 @@ bool Checker::statement_or_stop(const Statement* s, bool may_stop) {
     if (may_stop || asked_) return false;
     statement(s);  // says what it needs
     return true;
+}
+
+/// Walks the rest of a script, which another program will be made of, to find what is wrong in it whatever
+/// the values are that it waits for: names, numbers of arguments, types. Then nothing runs. What depends on
+/// such a value is a null value, of which nothing is said.
+void Checker::rehearse(Statements rest) {
+    const Mark before = mark();
+    const std::size_t functions = graph_.functions.size(), errors = diagnostics_.num_errors();
+    is_rehearsal_ = true;
+    statements(rest, nullptr);
+    check_uncalled();
+    is_rehearsal_ = false;
+    if (diagnostics_.num_errors() != errors) return;
+    undo(before);
+    for (const auto& d : definitions_) d->instances.clear();
+    graph_.functions.resize(functions);
 }
 
 static const Node* node_at(const Node* root, Loc at) {
@@ -121,7 +137,7 @@ bool Checker::ask(const Statement* s) {
     const Loc at = needed_at_;
     const Node* n = node_at(s->value, at);
     const std::string name = name_of_answer(at);
-    if (!n || find(name)) return false;
+    if (!n || names_.find(name)) return false;
     const Mark before = mark();
     const std::size_t errors = diagnostics_.num_errors();
     needs_value_ = false;
@@ -135,7 +151,7 @@ bool Checker::ask(const Statement* s) {
 }
 
 Checker::Mark Checker::mark() const {
-    return {region_->nodes.size(), diagnostics_.all().size(), scopes_, effects, needs_value_};
+    return {region_->nodes.size(), diagnostics_.all().size(), names_.mark(), effects, needs_value_};
 }
 
 /// Forgets what has been walked since, and functions that were found wrong: they may be right when more is
@@ -143,7 +159,7 @@ Checker::Mark Checker::mark() const {
 void Checker::undo(const Mark& to) {
     region_->nodes.resize(to.nodes);
     diagnostics_.forget_after(to.findings);
-    scopes_ = to.scopes;
+    names_.undo(to.names);
     effects = to.effects;
     needs_value_ = to.needs_value;
     for (const auto& d : definitions_)
@@ -161,7 +177,7 @@ void Checker::leave(ScriptEnvironment& left) {
                                   .constant = value->constant});
         graph_.main.results.push_back(value);
     };
-    for (const auto& [name, variable] : scopes_.front()) {
+    for (const auto& [name, variable] : names_.outermost()) {
         const bool is_answer = std::isdigit(static_cast<unsigned char>(name[0]));
         if (!is_answer || left.has_rest) add(name, variable.value, false);
     }

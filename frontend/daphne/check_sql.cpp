@@ -39,8 +39,10 @@ class Planner {
 
     bool add_source(const SqlSource& s, bool is_first) {
         const auto view = c_.effects.views.find(s.view);
-        if (view == c_.effects.views.end())
-            return wrong(s.at, fmt::format("there is no view `{}`", s.view)), false;
+        if (view == c_.effects.views.end()) {
+            if (!c_.effects.registered_others) wrong(s.at, fmt::format("there is no view `{}`", s.view));
+            return false;
+        }
         if (std::ranges::find(aliases_, s.alias) != aliases_.end())
             return wrong(s.at, fmt::format("`{}` is there already; give it another name, `{} AS …`", s.alias,
                                            s.view)),

@@ -1,5 +1,6 @@
 // Statements: scopes, control flow, definitions, imports.
 #include <algorithm>
+#include <array>
 
 #include "frontend/daphne/check.h"
 #include "frontend/daphne/check_types.h"
@@ -13,20 +14,14 @@ Checker::~Checker() = default;
 
 // ---- names
 
-Checker::Variable* Checker::find(std::string_view name) {
-    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
-        if (auto at = scope->find(name); at != scope->end()) return &at->second;
-    return nullptr;
-}
-
 void Checker::assign(std::string_view name, Value* value, Loc loc) {
-    Variable* known = find(name);
+    const Names::Variable* known = names_.find(name);
     if (known && known->read_only) {
         error(loc, "`{}` cannot be assigned to: the loop around it counts with it", name);
         return;
     }
-    if (known) known->value = value;
-    else scopes_.back()[std::string(name)] = {value, false};
+    if (known) names_.set(name, value);
+    else names_.declare(name, {value});
 }
 
 // ---- sequences
@@ -42,10 +37,10 @@ bool Checker::may_return(const Statement* s) {
 void Checker::statements(Statements all, const Rest* rest) {
     for (std::size_t i = 0; i < all.size(); ++i) {
         const Statement* s = all[i];
-        const Rest after{all.subspan(i + 1), scopes_.size(), rest};
+        const Rest after{all.subspan(i + 1), names_.depth(), rest};
         if (s->kind == Statement::If && may_return(s)) return returning_if(s, &after);
         if (s->kind == Statement::Block && may_return(s)) {
-            scopes_.emplace_back();
+            names_.open();
             return statements(s->body, &after);
         }
         statement(s);
@@ -56,15 +51,15 @@ void Checker::statements(Statements all, const Rest* rest) {
         }
     }
     if (!rest) return;
-    scopes_.resize(rest->scopes);
+    names_.close_to(rest->depth);
     statements(rest->all, rest->next);
 }
 
 void Checker::scoped(Statements all) {
-    const std::size_t before = scopes_.size();
-    scopes_.emplace_back();
+    const std::size_t depth = names_.depth();
+    names_.open();
     statements(all, nullptr);
-    scopes_.resize(before);
+    names_.close_to(depth);
 }
 
 void Checker::statement(const Statement* s) {
@@ -102,7 +97,7 @@ void Checker::assignment(const Statement* s) {
 
 void Checker::assign_target(const Target& t, Value* value) {
     if (!t.is_indexed) return assign(t.name, value, t.loc);
-    Variable* into = find(t.name);
+    const Names::Variable* into = names_.find(t.name);
     if (!into) {
         error(t.loc, "unknown variable `{}`; parts can be assigned to when there is a matrix", t.name);
         return;
@@ -158,22 +153,21 @@ Value* Checker::give_either(GraphNode* node, Value* then, Value* otherwise, Valu
     return joined;
 }
 
-/// Calls `walk` for each region of an `if`, with the scopes as they are now, which stay.
+/// Calls `walk` for each region of an `if`, with the variables as they are now, which stay.
 void Checker::walk_sides(GraphNode* node, const std::function<void(std::size_t side)>& walk) {
     Region* outer = region_;
     const bool was_certain = std::exchange(certain_, false);
-    const std::vector<Scope> before = scopes_;
+    const Names::Mark before = names_.mark();
     const Effects done = effects;
     Effects either = effects;
     for (std::size_t side = 0; side < 2; ++side) {
-        scopes_ = before;
         region_ = &node->regions[side];
         walk(side);
+        names_.undo(before);
         either.may_add(std::exchange(effects, done));
     }
     region_ = outer;
     certain_ = was_certain;
-    scopes_ = before;
     effects = std::move(either);
 }
 
@@ -182,24 +176,24 @@ void Checker::if_statement(const Statement* s) {
     GraphNode* node = graph_.node(GraphNode::If, s->loc);
     node->args = {c};
     node->regions.resize(2);
-    std::vector<Scope> after[2];
+    std::map<Names::Place, std::array<Value*, 2>> after;
+    const Names::Mark before = names_.mark();
     walk_sides(node, [&](std::size_t side) {
         scoped(side ? s->otherwise : s->body);
-        after[side] = scopes_;
-    });
-    for (std::size_t depth = 0; depth < scopes_.size(); ++depth) {
-        for (auto& [name, variable] : scopes_[depth]) {
-            Value* then = after[0][depth].at(name).value;
-            Value* otherwise = after[1][depth].at(name).value;
-            if (then == otherwise) {
-                variable.value = then;
-                continue;
-            }
-            variable.value = join(c, then, otherwise, s->loc, "`" + name + "`");
-            if (variable.value)
-                variable.value =
-                    give_either(node, then, otherwise, taken(c, then, otherwise, variable.value));
+        const auto changed = names_.changed_since(before);
+        names_.undo(before);
+        for (const auto& [place, value] : changed) {
+            Value* as_it_was = names_.value_at(place);
+            after.try_emplace(place, std::array{as_it_was, as_it_was}).first->second[side] = value;
         }
+    });
+    for (const auto& [place, sides] : after) {
+        const auto [then, otherwise] = sides;
+        Value* joined =
+            then == otherwise ? then : join(c, then, otherwise, s->loc, fmt::format("`{}`", place.name));
+        if (joined && then != otherwise)
+            joined = give_either(node, then, otherwise, taken(c, then, otherwise, joined));
+        names_.set_at(place, joined);
     }
     region_->nodes.push_back(node);
 }
@@ -220,7 +214,7 @@ void Checker::returning_if(const Statement* s, const Rest* rest) {
     walk_sides(node, [&](std::size_t side) {
         frame_->returned = false;
         frame_->results.clear();
-        scopes_.emplace_back();
+        names_.open();
         statements(side ? s->otherwise : s->body, rest);
         returned[side] = frame_->returned;
         sides[side] = std::move(frame_->results);

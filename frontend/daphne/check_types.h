@@ -30,7 +30,7 @@ struct Checker::File {
 /// A place to go back to.
 struct Checker::Mark {
     std::size_t nodes, findings;
-    std::vector<Scope> scopes;
+    Names::Mark names;
     Effects effects;
     bool needs_value;
 };

@@ -264,15 +264,20 @@ static bool aggregated(Call& c, ValueType cells, ValueType result) {
         return true;
     }
     const Value* written = c[1];
-    const auto axis = c.known_integer(1);
-    if (!axis) return false;
+    if (!c.want_integer(1)) return false;
+    if (!c[1]->constant) {
+        c.checker.unwritten(c.places[1], "the axis of `{}` does not depend on data; it is 0 or 1",
+                            c.builtin.name);
+        return false;
+    }
+    const auto axis = c[1]->constant->integer;
     const bool is_whole =
-        !written->constant || !is_float(written->type.value) || written->constant->number == double(*axis);
-    if (!is_whole || (*axis != 0 && *axis != 1))
+        !written->constant || !is_float(written->type.value) || written->constant->number == double(axis);
+    if (!is_whole || (axis != 0 && axis != 1))
         return c.wrong(1, "an axis is 0, for a value of each row, or 1, for one of each column; found {}",
-                       *axis);
+                       axis);
     c.args.resize(2);
-    if (*axis == 0) c.give(Type::matrix(result), c[0]->rows, kOne);
+    if (axis == 0) c.give(Type::matrix(result), c[0]->rows, kOne);
     else c.give(Type::matrix(result), kOne, c[0]->columns);
     return true;
 }

@@ -57,6 +57,17 @@ static bool has_equal_labels(Call& c, const std::string& path, bool may_sniff, c
 /// Paths that end in the same name may lead to one file.
 static std::string_view last_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
+/// What files hold of cells: truth values are 0 and 1, numbers of rows 64 bits.
+static ValueType in_files(ValueType v) {
+    return v == ValueType::Bool ? ValueType::Ui8 : v == ValueType::Size ? ValueType::Ui64 : v;
+}
+static Type in_files(Type type) {
+    type.value = in_files(type.value);
+    type.is_sparse = false;
+    for (Column& column : type.columns) column.value = in_files(column.value);
+    return type;
+}
+
 /// What the file named by the first argument holds; as it was written before, or as its description says.
 static bool described(Call& c, bool is_frame) {
     const auto path = c.known_text(0);
@@ -67,7 +78,7 @@ static bool described(Call& c, bool is_frame) {
     effects.read = true;
     if (const auto at = effects.written.find(*path); at != effects.written.end())
         if (const Value* v = at->second; v && v->type.is_frame() == is_frame)
-            return c.give(v->type, v->rows, v->columns), true;
+            return c.give(in_files(v->type), v->rows, v->columns), true;
     for (const Checker::Effects* e = &effects; e; e = e->around)
         if (c.checker.can_stop() &&
             (e->wrote_others || std::ranges::any_of(e->written, [&](const auto& written) {

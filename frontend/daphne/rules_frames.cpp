@@ -223,7 +223,10 @@ bool rule_set_of_rows(Call& c) {
 bool rule_register_view(Call& c) {
     if (!c.want_frame(1)) return false;
     const auto name = c.known_text(0);
-    if (!name) return false;
+    if (!name) {
+        c.checker.effects.registered_others = true;
+        return false;
+    }
     if (!c.checker.effects.views.emplace(*name, c[1]).second)
         return c.wrong(0, "there is a view `{}` already", *name);
     return true;
