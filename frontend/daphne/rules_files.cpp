@@ -78,7 +78,7 @@ static bool described(Call& c, bool is_frame) {
     effects.read = true;
     if (const auto at = effects.written.find(*path); at != effects.written.end())
         if (const Value* v = at->second; v && v->type.is_frame() == is_frame)
-            return c.give(in_files(v->type), v->rows, v->columns), true;
+            return c.give(in_files(v->type), v->rows, v->columns)->sparsity = v->sparsity, true;
     for (const Checker::Effects* e = &effects; e; e = e->around)
         if (c.checker.can_stop() &&
             (e->wrote_others || std::ranges::any_of(e->written, [&](const auto& written) {

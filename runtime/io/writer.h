@@ -43,7 +43,7 @@ class Writer {
     void number(double value) { floating(value); }
 
     /// Writing more is in vain.
-    bool failed() const { return error_ != 0; }
+    bool failed() const { return error_ != 0 || (stop_ && stop_->load(std::memory_order_relaxed) != 0); }
     /// Writes what is left. The error number of the first write that failed, 0 if none did.
     int flush();
 

@@ -14,6 +14,7 @@
 #include "runtime/abi/weld_abi.h"
 #include "runtime/cell_types.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/parallel.h"
 
 namespace weld::runtime {
 
@@ -49,8 +50,12 @@ inline std::int32_t check_sparse(Task* task, const WeldCall* call, const Sparse&
                  m.places.len == m.cells.len && m.offset(0) == 0 && m.offset(m.rows) == m.cells.len;
     for (std::int64_t i = 0; i < m.rows && right; ++i) {
         right = m.offset(i) <= m.offset(i + 1) && m.offset(i + 1) <= m.cells.len;
-        for (std::int64_t k = m.offset(i); right && k < m.offset(i + 1); ++k)
-            right = m.place(k) >= (k > m.offset(i) ? m.place(k - 1) + 1 : 0) && m.place(k) < m.columns;
+        if (task->check_stop(call->loc)) return kFailed;
+        const auto check_cells = [&](std::int64_t from, std::int64_t to) {
+            for (std::int64_t k = from; right && k < to; ++k)
+                right = m.place(k) >= (k > m.offset(i) ? m.place(k - 1) + 1 : 0) && m.place(k) < m.columns;
+        };
+        if (right && in_strips(task, m.offset(i), m.offset(i + 1), call->loc, check_cells)) return kFailed;
     }
     return right ? kOk : fail_call(task, call, "offsets or columns of a sparse matrix are wrong");
 }

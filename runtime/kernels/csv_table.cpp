@@ -72,4 +72,31 @@ void write_csv_table(const std::vector<TableColumn>& columns, std::int64_t rows,
     }
 }
 
+/// `count` zeros, each with a comma after it.
+static void put_zeros(std::string_view zero, std::int64_t count, Writer& out) {
+    for (; count > 0 && !out.failed(); --count) out.put(zero);
+}
+
+void write_csv_sparse(const WeldType* cell, const Sparse& m, Writer& out) {
+    with_cell(cell, [&]<class T>() {
+        if constexpr (std::is_arithmetic_v<T>) {
+            NumberText room;
+            const std::string zero = std::string(in_full(T(0), room)) + ',';
+            const T* cells = static_cast<const T*>(m.cells.data);
+            for (std::int64_t i = 0; i < m.rows && !out.failed(); ++i) {
+                std::int64_t next = 0;
+                for (std::int64_t k = m.offset(i); k < m.offset(i + 1) && !out.failed(); ++k) {
+                    put_zeros(zero, m.place(k) - next, out);
+                    next = m.place(k) + 1;
+                    out.put(in_full(cells[k], room));
+                    if (next < m.columns) out.put(',');
+                }
+                put_zeros(zero, m.columns - next - 1, out);
+                if (next < m.columns) out.put(std::string_view(zero).substr(0, zero.size() - 1));
+                out.put('\n');
+            }
+        }
+    });
+}
+
 }  // namespace weld::runtime

@@ -150,6 +150,12 @@ std::string describe_matrix(std::int64_t rows, std::int64_t columns, std::string
     return fmt::format("{{\"numCols\":{},\"numRows\":{},\"valueType\":\"{}\"}}", columns, rows, type);
 }
 
+std::string describe_sparse(std::int64_t rows, std::int64_t columns, std::string_view type,
+                            std::int64_t non_zeros) {
+    return fmt::format("{{\"numCols\":{},\"numNonZeros\":{},\"numRows\":{},\"valueType\":\"{}\"}}", columns,
+                       non_zeros, rows, type);
+}
+
 std::string describe_frame(std::int64_t rows, const std::vector<LabelledType>& columns) {
     return fmt::format("{{\"numCols\":{},\"numRows\":{},{}}}", columns.size(), rows, schema_text(columns));
 }

@@ -36,8 +36,10 @@ struct LabelledType {
     std::string_view label, value_type;
 };
 
-/// A description of one type for all cells; of a column each.
+/// A description of one type for all cells; of few cells that are not zero; of a type for each column.
 std::string describe_matrix(std::int64_t rows, std::int64_t columns, std::string_view value_type);
+std::string describe_sparse(std::int64_t rows, std::int64_t columns, std::string_view value_type,
+                            std::int64_t non_zeros);
 std::string describe_frame(std::int64_t rows, const std::vector<LabelledType>& columns);
 
 }  // namespace weld::runtime

@@ -4,6 +4,7 @@
 #include "runtime/kernels/files.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <string>
 
@@ -234,32 +235,99 @@ std::string description(const std::vector<TableColumn>& columns, std::int64_t ro
     return describe_frame(rows, all) + "\n";
 }
 
+bool is_csv(std::string_view path) { return path.ends_with(".csv"); }
+
+/// A file can be written there by its name. Status.
+std::int32_t check_new_path(Task* task, const WeldCall* call, const std::string& path, bool is_frame) {
+    if (check_path(task, call, path)) return kFailed;
+    if (is_csv(path) || is_parquet(path) || (path.ends_with(".dbdf") && !is_frame)) return kOk;
+    return fail_call(task, call, "`{}`: {}", visible(path),
+                     is_frame ? "frames are written to `.csv` and `.parquet`"
+                              : "matrices are written to `.csv`, `.dbdf` and `.parquet`");
+}
+
+/// Writes what `put` puts, or says what is wrong, and `meta` beside it. Status.
+std::int32_t write_files(Task* task, const WeldCall* call, const std::string& path, const std::string& meta,
+                         const std::function<std::string(Writer& out)>& put) {
+    NewFiles files(task->stop);
+    std::string error = files.write(path, put);
+    if (error.empty())
+        error = files.write(path + ".meta", [&](Writer& out) { return out.put(meta), std::string(); });
+    if (error.empty()) error = files.commit();
+    if (error.empty()) return kOk;
+    return task->check_stop(call->loc) ? kFailed : fail_call(task, call, "{}", error);
+}
+
 /// Writes the table and its `.meta` to the path that is argument `number`. `labels`: null for a matrix.
 /// Status.
 std::int32_t write_table(Task* task, const WeldCall* call, int number,
                          const std::vector<TableColumn>& columns, std::int64_t rows, const WeldVec* labels,
                          const std::string& meta) {
     const std::string path(text_of(argument<WeldVec>(call, number)));
-    if (check_path(task, call, path)) return kFailed;
-    const bool is_csv = path.ends_with(".csv"), is_binary = path.ends_with(".dbdf") && !labels;
-    if (!is_csv && !is_binary && !is_parquet(path))
-        return fail_call(task, call, "`{}`: {}", visible(path),
-                         labels ? "frames are written to `.csv` and `.parquet`"
-                                : "matrices are written to `.csv`, `.dbdf` and `.parquet`");
+    if (check_new_path(task, call, path, labels != nullptr)) return kFailed;
     for (const TableColumn& c : columns)
-        if (is_binary && c.cell->kind == kWeldVec)
+        if (!is_csv(path) && !is_parquet(path) && c.cell->kind == kWeldVec)
             return fail_call(task, call, "`{}`: `.dbdf` holds no strings", visible(path));
-    NewFiles files(task->stop);
-    std::string error = files.write(path, [&](Writer& out) {
+    return write_files(task, call, path, meta, [&](Writer& out) {
         if (is_parquet(path)) return write_parquet_table(task, call, columns, rows, labels, out);
-        is_csv ? write_csv_table(columns, rows, out) : write_binary_table(columns, rows, out);
+        is_csv(path) ? write_csv_table(columns, rows, out) : write_binary_table(columns, rows, out);
         return std::string();
     });
-    if (error.empty())
-        error = files.write(path + ".meta", [&](Writer& out) { return out.put(meta), std::string(); });
-    if (error.empty()) error = files.commit();
-    if (error.empty()) return kOk;
-    return task->check_stop(call->loc) ? kFailed : fail_call(task, call, "{}", error);
+}
+
+std::vector<TableColumn> columns_of(const Matrix& m, const WeldType* cell) {
+    std::vector<TableColumn> columns;
+    for (std::int64_t j = 0; j < m.columns; ++j)
+        columns.push_back({cell, static_cast<char*>(m.cells.data) + j * cell->size, m.columns * cell->size});
+    return columns;
+}
+
+std::int32_t write_matrix(Task* task, const WeldCall* call, const Matrix& m, const WeldType* cell) {
+    const std::vector<TableColumn> columns = columns_of(m, cell);
+    return write_table(task, call, 1, columns, m.rows, nullptr, description(columns, m.rows, nullptr, cell));
+}
+
+/// All cells, zeros as well, of `size` bytes each. Status.
+std::int32_t with_zeros(Task* task, const WeldCall* call, const Sparse& m, std::int64_t size, Matrix* to) {
+    std::int64_t count;
+    if (__builtin_mul_overflow(m.rows, m.columns, &count))
+        return task->fail_memory(call->loc, Shortage::Limit);
+    char* cells = static_cast<char*>(allocate_array(task, count, size, call->loc));
+    if (!cells) return kFailed;
+    *to = {{cells, count}, m.rows, m.columns};
+    if (in_strips(task, 0, count, call->loc, [&](std::int64_t from, std::int64_t end) {
+            std::memset(cells + from * size, 0, std::size_t((end - from) * size));
+        }))
+        return kFailed;
+    const char* stored = static_cast<const char*>(m.cells.data);
+    for (std::int64_t i = 0; i < m.rows; ++i)
+        if (task->check_stop(call->loc) || in_strips(task, m.offset(i), m.offset(i + 1), call->loc,
+                                                     [&](std::int64_t from, std::int64_t end) {
+                                                         for (std::int64_t k = from; k < end; ++k)
+                                                             std::memcpy(
+                                                                 cells + (i * m.columns + m.place(k)) * size,
+                                                                 stored + k * size, std::size_t(size));
+                                                     }))
+            return kFailed;
+    return kOk;
+}
+
+/// Text and the binary format are written from the cells that are stored; Parquet knows dense columns only.
+std::int32_t write_sparse(Task* task, const WeldCall* call, const Sparse& m, const WeldType* cell) {
+    const std::string path(text_of(argument<WeldVec>(call, 1)));
+    if (check_new_path(task, call, path, false)) return kFailed;
+    if (is_parquet(path)) {
+        Matrix all;
+        if (with_zeros(task, call, m, cell->size, &all)) return kFailed;
+        const std::int32_t status = write_matrix(task, call, all, cell);
+        release(task, all.cells.data);
+        return status;
+    }
+    const std::string meta = describe_sparse(m.rows, m.columns, value_type(cell), m.cells.len) + "\n";
+    return write_files(task, call, path, meta, [&](Writer& out) {
+        is_csv(path) ? write_csv_sparse(cell, m, out) : write_binary_sparse(cell, m, out);
+        return std::string();
+    });
 }
 
 }  // namespace
@@ -283,12 +351,12 @@ WELD_KERNEL_BODY(weld_kernel_read_frame) { return read_frame(task, call, static_
 
 WELD_KERNEL_BODY(weld_kernel_write_matrix) {
     const auto& m = argument<Matrix>(call, 0);
-    if (check_matrix(task, call, m)) return kFailed;
-    const WeldType* cell = call->types[0];
-    std::vector<TableColumn> columns;
-    for (std::int64_t j = 0; j < m.columns; ++j)
-        columns.push_back({cell, static_cast<char*>(m.cells.data) + j * cell->size, m.columns * cell->size});
-    return write_table(task, call, 1, columns, m.rows, nullptr, description(columns, m.rows, nullptr, cell));
+    return check_matrix(task, call, m) ? kFailed : write_matrix(task, call, m, call->types[0]);
+}
+
+WELD_KERNEL_BODY(weld_kernel_write_csr) {
+    const auto& m = argument<Sparse>(call, 0);
+    return check_sparse(task, call, m) ? kFailed : write_sparse(task, call, m, call->types[0]);
 }
 
 WELD_KERNEL_BODY(weld_kernel_write_frame) {

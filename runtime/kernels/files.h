@@ -47,5 +47,7 @@ std::int32_t read_binary_table(Task* task, const WeldCall* call, const TableFile
 // Each writes one, as long as the output takes more.
 void write_csv_table(const std::vector<TableColumn>& columns, std::int64_t rows, Writer& out);
 void write_binary_table(const std::vector<TableColumn>& columns, std::int64_t rows, Writer& out);
+void write_csv_sparse(const WeldType* cell, const Sparse& matrix, Writer& out);
+void write_binary_sparse(const WeldType* cell, const Sparse& matrix, Writer& out);
 
 }  // namespace weld::runtime

@@ -451,26 +451,86 @@ bool describe_binary_table(std::string_view bytes, std::string* text, std::strin
     return true;
 }
 
+namespace {
+
+constexpr std::int64_t kMostOfBlock = 1 << 30;  // rows, columns
+
+/// The bytes before cells.
+class BinaryHeads {
+  public:
+    BinaryHeads(std::uint8_t type, Writer& out) : type_(type), out_(out) {}
+
+    void file(Kind kind, std::int64_t rows, std::int64_t columns) {
+        put(std::uint8_t(kVersion), std::uint8_t(kind), std::uint64_t(rows), std::uint64_t(columns), type_);
+    }
+    void block(BlockKind kind, std::int64_t row, std::int64_t column, std::int64_t rows,
+               std::int64_t columns) {
+        put(std::uint64_t(row), std::uint64_t(column), std::uint32_t(rows), std::uint32_t(columns),
+            std::uint8_t(kind), type_);
+    }
+
+  private:
+    template <class... Numbers>
+    void put(Numbers... numbers) {
+        (out_.put(bytes_of(numbers)), ...);
+    }
+
+    std::uint8_t type_;
+    Writer& out_;
+};
+
+}  // namespace
+
 /// In blocks of whole rows.
 void write_binary_table(const std::vector<TableColumn>& columns, std::int64_t rows, Writer& out) {
-    const std::uint8_t type = columns.empty() ? 10 : type_code(columns[0].cell);
-    const auto head = [&](std::uint8_t a, std::uint8_t b) { out.put(bytes_of(a)), out.put(bytes_of(b)); };
-    head(kVersion, kDense);
-    out.put(bytes_of(std::uint64_t(rows)));
-    out.put(bytes_of(std::uint64_t(columns.size())));
-    out.put(bytes_of(type));
-    constexpr std::int64_t most = 1 << 30;
-    for (std::int64_t from = 0; from < rows && !out.failed(); from += most) {
-        const std::int64_t to = std::min(rows, from + most);
-        out.put(bytes_of(std::uint64_t(from)));
-        out.put(bytes_of(std::uint64_t(0)));
-        out.put(bytes_of(std::uint32_t(to - from)));
-        out.put(bytes_of(std::uint32_t(columns.size())));
-        head(kDenseBlock, type);
+    BinaryHeads heads(columns.empty() ? 10 : type_code(columns[0].cell), out);
+    heads.file(kDense, rows, std::int64_t(columns.size()));
+    for (std::int64_t from = 0; from < rows && !out.failed(); from += kMostOfBlock) {
+        const std::int64_t to = std::min(rows, from + kMostOfBlock);
+        heads.block(kDenseBlock, from, 0, to - from, std::int64_t(columns.size()));
         for (std::int64_t i = from; i < to && !out.failed(); ++i)
             for (const TableColumn& c : columns)
                 out.put(std::string_view(static_cast<const char*>(c.at(i)), std::size_t(c.cell->size)));
     }
+}
+
+/// The cells of row `i` in the columns `from` to `to`.
+static std::pair<std::int64_t, std::int64_t> cells_of(const Sparse& m, std::int64_t i, std::int64_t from,
+                                                      std::int64_t to) {
+    const auto* places = static_cast<const std::int64_t*>(m.places.data);
+    const std::int64_t *first = places + m.offset(i), *last = places + m.offset(i + 1);
+    if (from > 0) first = std::lower_bound(first, last, from);
+    if (to < m.columns) last = std::lower_bound(first, last, to);
+    return {first - places, last - places};
+}
+
+void write_binary_sparse(const WeldType* cell, const Sparse& m, Writer& out) {
+    BinaryHeads heads(type_code(cell), out);
+    heads.file(kCsr, m.rows, m.columns);
+    const auto size = std::size_t(cell->size);
+    const char* cells = static_cast<const char*>(m.cells.data);
+    const auto block = [&](std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns) {
+        heads.block(kCsrBlock, row, column, rows, columns);
+        const auto each_row = [&](const auto& put) {
+            for (std::int64_t i = row; i < row + rows && !out.failed(); ++i) {
+                const auto [first, last] = cells_of(m, i, column, column + columns);
+                put(first, last);
+            }
+        };
+        std::int64_t all = 0;
+        each_row([&](std::int64_t first, std::int64_t last) { all += last - first; });
+        out.put(bytes_of(std::uint64_t(all)));
+        each_row([&](std::int64_t first, std::int64_t last) {
+            out.put(bytes_of(std::uint32_t(last - first)));
+            for (std::int64_t k = first; k < last && !out.failed(); ++k) {
+                out.put(bytes_of(std::uint32_t(m.place(k) - column)));
+                out.put(std::string_view(cells + std::size_t(k) * size, size));
+            }
+        });
+    };
+    for (std::int64_t i = 0; i < m.rows && !out.failed(); i += kMostOfBlock)
+        for (std::int64_t j = 0; j < m.columns && !out.failed(); j += kMostOfBlock)
+            block(i, std::min(kMostOfBlock, m.rows - i), j, std::min(kMostOfBlock, m.columns - j));
 }
 
 }  // namespace weld::runtime

@@ -163,10 +163,57 @@ def reads_cells(cli, folder):
     return good
 
 
+def writes_cells(cli, folder):
+    """Sparse matrices are written from the cells that they store, and read back; in memory for these alone."""
+    good = True
+
+    def expect(name, found, expected):
+        nonlocal good
+        if found != expected:
+            print(name, found, expected)
+            good = False
+    cells, rows, columns = SHAPES[0]
+    for value, code, pack in ("si64", 8, "<q"), ("f64", 10, "<d"), ("ui8", 1, "<B"):
+        for name in "w.dbdf", "w.csv", "w.parquet":
+            path = folder / name
+            text = 'X = as.%s([%s](%d, %d)); write(X * as.%s(1), "%s"); Y = readMatrix("%s"); print(Y); print(as.si64(sum(Y - X)));' % (
+                value, ", ".join(map(str, cells)), rows, columns, value, path, path)
+            dense, sparse = (run(cli, text, options) for options in ([], ["--select-matrix-repr"]))
+            if dense[0] == 3 and name == "w.parquet" and "needs a build with Apache Arrow" in dense[2]:
+                continue
+            expect(name, (sparse[0], plain(sparse)), (0, plain(dense)))
+            expect(name, sparse[1].startswith("CSRMatrix"), True)
+            if name == "w.dbdf":
+                stored = [[(j, cells[i * columns + j]) for j in range(columns) if cells[i * columns + j]] for i in range(rows)]
+                body = b"".join(struct.pack("<I", len(row)) + b"".join(struct.pack("<I", j) + struct.pack(pack, c) for j, c in row) for row in stored)
+                head = struct.pack("<BBQQB", 1, 2, rows, columns, code) + struct.pack("<QQIIBBQ", 0, 0, rows, columns, 2, code, sum(map(len, stored)))
+                expect(name, path.read_bytes(), head + body)
+                expect(name, json.loads((folder / "w.dbdf.meta").read_text()),
+                       {"numRows": rows, "numCols": columns, "valueType": value, "numNonZeros": sum(map(len, stored))})
+            elif name == "w.csv":
+                zero, one = ("0.000000", "%.6f") if value == "f64" else ("0", "%d")
+                expect(name, path.read_text(), "".join(",".join(one % c if c else zero for c in cells[i * columns:(i + 1) * columns]) + "\n" for i in range(rows)))
+    for shape in ("0, 3", "3, 0"):
+        expect(shape, run(cli, 'write(fill(0.0, %s), "%s"); print("written");' % (shape, folder / "none.csv"), ["--select-matrix-repr"]), (0, "written\n", ""))
+        expect(shape, (folder / "none.csv").read_text(), "" if shape[0] == "0" else "\n\n\n")
+    text = 'X = rand(20000, 20000, 1.0, 2.0, 0.00001, 7); write(X, "%s"); Y = readMatrix("%s"); print(typeOf(Y)); print(sum(X != Y)); print(sum(Y != 0.0));'
+    expect("big.dbdf", run(cli, text % (folder / "big.dbdf", folder / "big.dbdf"), ["--select-matrix-repr", "--memory-limit", "64MB"]),
+           (0, "CSRMatrix(20000x20000, double)\n0\n4000\n", ""))
+    text = 'X = rand(2000, 2000, 1.0, 2.0, 0.001, 7); write(X, "%s"); print("written");'  # 32 MB of cells
+    expect("big.csv", run(cli, text % (folder / "big.csv"), ["--select-matrix-repr", "--memory-limit", "16MB"]), (0, "written\n", ""))
+    wide = 3 * 2**30 + 5  # a block of the binary format has 2^30 columns at most
+    (folder / "wide.mtx").write_text("%%%%MatrixMarket matrix coordinate real general\n2 %d 3\n1 %d 5\n2 1 7\n1 %d 2\n" % (wide, wide, 2**31 + 3))
+    describe(folder / "wide.mtx", 2, wide, "f64", 3)
+    text = 'X = readMatrix("%s"); write(X, "%s"); Y = readMatrix("%s"); print(as.si64(sum(Y))); print(sum(X != Y)); print(Y[0, -1]);'
+    expect("wide.dbdf", run(cli, text % (folder / "wide.mtx", folder / "wide.dbdf", folder / "wide.dbdf"), ["--select-matrix-repr", "--memory-limit", "64MB"]),
+           (0, "14\n0\nCSRMatrix(1x1, double)\n5\n", ""))
+    return good
+
+
 def main():
     cli, part = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
     with tempfile.TemporaryDirectory() as folder:
-        failures = sum(not reads(cli, pathlib.Path(folder)) for reads in (reads_sparse, reads_cells))
+        failures = sum(not reads(cli, pathlib.Path(folder)) for reads in (reads_sparse, reads_cells, writes_cells))
     cases = [(t, *s) for t in TYPES for s in SHAPES if t == "f64" or s == SHAPES[1]]
     for i, case in enumerate(cases):
         if part not in str(case):
