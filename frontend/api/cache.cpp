@@ -55,6 +55,8 @@ static std::string key_of(std::string_view text, const CompileOptions& options) 
         append(key, "library " + name);
         for (const std::string& file : files) append(key, file);
     }
+    for (const KernelCatalog::Kernel& kernel : options.kernel_catalog.kernels)
+        append(key, fmt::format("kernel {} {}", kernel.operation, kernel.name));
     append(key, options.may_end_early ? "may end early" : "whole");
     append(key, options.before ? options.before->text() : "");
     return key;

@@ -152,6 +152,7 @@ class Compilation {
                 .script_args = options_.script_args,
                 .sparsity_threshold = options_.select_matrix_repr ? options_.sparsity_threshold : 0,
                 .import_paths = &options_.import_paths,
+                .kernel_catalog = &options_.kernel_catalog,
                 .load =
                     [this](const std::string& path, std::string* text, std::string* error) {
                         const bool good = load_text(path, text, error);

@@ -24,6 +24,7 @@
 #include "frontend/api/libraries.h"
 #include "frontend/text/environment.h"
 #include "frontend/text/import_paths.h"
+#include "frontend/text/kernel_catalog.h"
 #include "runtime/run.h"
 #include "weldir/ir/module.h"
 
@@ -47,6 +48,7 @@ struct CompileOptions {
     bool select_matrix_repr = false;       ///< matrices of scripts may be sparse,
     double sparsity_threshold = 0.25;      ///< if a smaller share of their cells is not zero
     ImportPaths import_paths;              ///< of scripts
+    KernelCatalog kernel_catalog;          ///< what hints of scripts may name
     /// For programs that go on from others (Language::session): what the one before has left; null: nothing.
     std::shared_ptr<const Environment> before;
     bool may_end_early = false;     ///< a script may: Program::after then says that it goes on

@@ -17,10 +17,12 @@
 
 #include "frontend/api/dump.h"
 #include "frontend/api/languages.h"
+#include "frontend/api/load_text.h"
 #include "frontend/api/stages.h"
 #include "frontend/cli/files.h"
 #include "frontend/cli/header.h"
 #include "frontend/cli/interrupt.h"
+#include "frontend/cli/kernel_catalog.h"
 #include "frontend/cli/progress.h"
 #include "frontend/cli/read_value.h"
 #include "frontend/cli/timing.h"
@@ -96,6 +98,15 @@ int Settings::apply(const Options& options) {
         return kRejected;
     }
     compile.import_paths = std::move(scripts.imports);
+    for (const std::string& path : options.kernel_catalogs) {
+        std::string text, error;
+        if (!load_text(path, &text, &error))
+            return wrong_usage(fmt::format("--kernel-ext: cannot read `{}`: {}", visible(path), error));
+        error = read_kernel_catalog(text, &compile.kernel_catalog);
+        if (error.empty()) continue;
+        complain(fmt::format("weld-cli: error: {}: {}\n", visible(path), error));
+        return kRejected;
+    }
     threads = options.threads   ? *options.threads
               : run.threads     ? run.threads
               : scripts.threads ? *scripts.threads

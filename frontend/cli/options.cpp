@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "frontend/api/config.h"
+#include "frontend/cli/kernel_catalog.h"
 
 namespace weld {
 
@@ -163,7 +164,11 @@ constexpr Row kRows[] = {
     {"--config", "", Takes::Value, "FILE", "settings of scripts: where they find what they import",
      set_text<&Options::user_config>},
     {"--num-threads", "", Takes::Value, "N", nullptr, set_daphne_threads},
-    {"--kernel-ext", "", Takes::Value, "FILE", nullptr, ignore},
+    {"--kernel-ext", "", Takes::Value, "FILE[:N]",
+     "catalog of kernels that a script may name; may be repeated",
+     [](Options& o, std::string_view value) {
+         return read_kernel_extension(value, &o.kernel_catalogs.emplace_back());
+     }},
     {"--version", "", Takes::Nothing, "", "print the version", set_task<Task::Version>},
     {"--help", "-h", Takes::Nothing, "", "print this", set_task<Task::Help>},
 };

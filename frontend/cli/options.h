@@ -34,6 +34,7 @@ struct Options {
     std::optional<std::int64_t> memory_limit;
     std::vector<std::pair<std::string, std::string>> set;  ///< configuration keys
     std::vector<std::string> libraries;
+    std::vector<std::string> kernel_catalogs;  ///< files
     bool explain = false;
     std::vector<std::string> stages;  ///< of `--explain=...`; empty: all
     bool verify = false;

@@ -21,6 +21,7 @@
 #include "frontend/daphne/script_arguments.h"
 #include "frontend/daphne/syntax.h"
 #include "frontend/text/import_paths.h"
+#include "frontend/text/kernel_catalog.h"
 #include "weldir/ir/module.h"
 #include "weldir/support/diag.h"
 
@@ -39,6 +40,7 @@ struct Inputs {
         describe;
     const ImportPaths* import_paths =
         nullptr;  ///< null: scripts are searched in the folder of the importing one
+    const KernelCatalog* kernel_catalog = nullptr;  ///< what hints may name as well; null: nothing
 };
 
 class Checker {
@@ -202,6 +204,7 @@ class Checker {
     Value* unary(const Node* n);
     Value* binary_chain(const Node* n);
     Value* product_of(Value* a, Value* b, Loc loc);
+    bool check_hint(const Node* n, std::string_view operation, std::string_view what);
     Value* conditional(const Node* n);
 
     // ---- indexing (check_index.cpp)

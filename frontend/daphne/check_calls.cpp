@@ -337,8 +337,7 @@ std::vector<Value*> Checker::call_builtin(const Node* n, const Builtin& builtin)
     if (!good || !builtin.rule(c)) return {nullptr};
     if (c.node && c.results.size() == 1 && c.results[0]->type.is_matrix() && c.results[0]->sparsity < 0)
         c.results[0]->sparsity = kept_sparsity(*c.node);
-    if (!n->hint.empty() && !names_kernel(n->hint, operation_of(c)))
-        return {error(n->hint_loc, "there is no kernel `{}` for `{}`", n->hint, builtin.name)};
+    if (!n->hint.empty() && !check_hint(n, operation_of(c), builtin.name)) return {nullptr};
     return c.results;
 }
 
@@ -370,8 +369,7 @@ Value* Checker::map(const Node* n) {
         if (given[at]) return error(n->args[i]->start, "`{}` is given twice", kParams[at]);
         given[at] = n->args[i];
     }
-    if (!n->hint.empty() && !names_kernel(n->hint, "map"))
-        return error(n->hint_loc, "there is no kernel `{}` for `map`", n->hint);
+    if (!n->hint.empty() && !check_hint(n, "map", n->text)) return nullptr;
     if (n->args.size() != 2)
         return error(n->start, "`map` takes 2 arguments, (arg, udf); found {}", n->args.size());
     const auto [arg, udf] = given;

@@ -258,8 +258,7 @@ Value* Checker::binary_chain(const Node* n) {
     Value* left = expression(n);
     for (auto at = chain.rbegin(); at != chain.rend(); ++at) {
         Value* right = expression((*at)->args[1]);
-        if (!(*at)->hint.empty() && !names_kernel((*at)->hint, operation_of((*at)->op)))
-            error((*at)->hint_loc, "there is no kernel `{}` for `{}`", (*at)->hint, text_of((*at)->op));
+        if (!(*at)->hint.empty()) check_hint(*at, operation_of((*at)->op), text_of((*at)->op));
         left = left && right ? operate((*at)->op, left, right, (*at)->loc) : nullptr;
     }
     return left;

@@ -129,4 +129,27 @@ std::string operation_of(const Call& call) {
     return operation;
 }
 
+/// The hint of `n` names a kernel of `operation`, DAPHNE's or one of a catalog; else reports it. `what` is how
+/// scripts call the operation.
+bool Checker::check_hint(const Node* n, std::string_view operation, std::string_view what) {
+    if (names_kernel(n->hint, operation)) return true;
+    const KernelCatalog::Kernel* other = nullptr;
+    if (inputs_.kernel_catalog)
+        for (const KernelCatalog::Kernel& kernel : inputs_.kernel_catalog->kernels) {
+            if (kernel.name != n->hint) continue;
+            if (kernel.operation != operation) {
+                other = &kernel;
+                continue;
+            }
+            diagnostics_.warning(n->hint_loc, "kernels of catalogs do not run yet: `{}` is done without `{}`",
+                                 what, n->hint);
+            return true;
+        }
+    if (other)
+        error(n->hint_loc, "`{}` is a kernel of `{}`, and none of `{}`", n->hint, other->operation,
+              operation);
+    else error(n->hint_loc, "there is no kernel `{}` for `{}`", n->hint, what);
+    return false;
+}
+
 }  // namespace weld::daphne

@@ -81,8 +81,11 @@ bool read_daphne(Module& m, std::string name, std::string text, const ReadOption
     if (options.parse_ms) *options.parse_ms = milliseconds_since(start);
     const auto parsed = std::chrono::steady_clock::now();
     const daphne::Inputs inputs{daphne::read_script_arguments(options.script_args, m.arena, diagnostics),
-                                options.allowed_functions, options.load, options.describe,
-                                options.import_paths};
+                                options.allowed_functions,
+                                options.load,
+                                options.describe,
+                                options.import_paths,
+                                options.kernel_catalog};
     if (diagnostics.has_errors()) return false;
     if (options.parsed_text) *options.parsed_text = daphne::print_syntax(*script);
     daphne::Graph graph;

@@ -9,6 +9,7 @@
 
 #include "frontend/text/environment.h"
 #include "frontend/text/import_paths.h"
+#include "frontend/text/kernel_catalog.h"
 #include "weldir/ir/module.h"
 #include "weldir/support/diag.h"
 
@@ -32,6 +33,8 @@ struct ReadOptions {
     double sparsity_threshold = 0;
     /// Where scripts find what they import, beside their own folder; null: nowhere.
     const ImportPaths* import_paths = nullptr;
+    /// Kernels that hints of scripts may name beside those of DAPHNE; null: none.
+    const KernelCatalog* kernel_catalog = nullptr;
     /// Reads the text of a file that a script imports. Else false, with what is
     /// wrong: "no such file". Relative paths are those of the process. Null: there are no files.
     std::function<bool(const std::string& path, std::string* text, std::string* error)> load;

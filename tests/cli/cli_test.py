@@ -159,6 +159,32 @@ class CliTest(Case):
         more = '{"use_vectorized_exec": true, "libdir": "x", "explain_llvm": false, "sparsity_threshold": 0.5, "numberOfThreads": 1, "logging": []}'
         self.assertEqual(self.result(*config(more), "--lang", "daphne", "-e", "print(1);"), "1")
 
+    def test_catalogs_of_kernels(self):
+        kernel = {"opMnemonic": "sumAll", "kernelFuncName": "mySum", "resTypes": ["float"], "argTypes": ["DenseMatrix<float>"],
+                  "backend": "CPP", "libPath": "libmine.so"}
+        script = ("--lang", "daphne", "-e", "print(sum::mySum([1.0f, 2.0f]));")
+
+        def catalog(*kernels, end=""):
+            return "--kernel-ext", self.path("kernels.json", json.dumps(kernels)) + end
+        unknown = r"<expr>:1:12: error: there is no kernel `mySum` for `sum`"
+        self.fails(1, unknown, *script)
+        self.fails(1, unknown, *catalog(), *script)
+        add = dict(kernel, opMnemonic="ewAdd")
+        self.fails(1, r"<expr>:1:12: error: `mySum` is a kernel of `ewAdd`, and none of `sumAll`", *catalog(add), *script)
+        for end in "", ":3", ":-1":
+            done = Run(*catalog(add, kernel, end=end), *script)
+            self.assertEqual((done.code, done.out), (0, "3\n"))
+            self.assertRegex(done.err, r"^<expr>:1:12: warning: kernels of catalogs do not run yet: `sum` is done without `mySum`")
+        for end in ":", ":x", ":1.5", ":99999999999":
+            self.fails(2, r"^weld-cli: error: --kernel-ext: expected a whole number for the priority, found `" + end[1:] + "`", *catalog(end=end), *script)
+        self.fails(2, r"^weld-cli: error: --kernel-ext: cannot read `.*none\.json`: no such file", "--kernel-ext=/none.json", *script)
+        self.fails(2, r"--kernel-ext: expected a file", "--kernel-ext=:1", *script)
+        for wrong, said in (({}, "kernel 2 has no `opMnemonic`"), (1, "kernel 2 is no object"), (dict(kernel, backend="GPU"), '`backend` of kernel 2 is "CPP"'),
+                            (dict(kernel, argTypes="float"), "`argTypes` of kernel 2 is a list of names"), (dict(kernel, libPath=""), "`libPath` of kernel 2 is the path")):
+            self.fails(1, r"^weld-cli: error: .*kernels\.json: " + said, *catalog(kernel, wrong), *script)
+        for text in "", "{", "{}", "[":
+            self.fails(1, r"kernels\.json: it is no JSON array", "--kernel-ext", self.path("kernels.json", text), *script)
+
     def test_labels_of_files(self):
         path = self.path("f.csv", "1,2\n")
         self.path("f.csv.meta", '{"numRows": 1, "numCols": 2, "schema": [{"label": "a", "valueType": "f64"}, {"label": "a", "valueType": "si64"}]}')
