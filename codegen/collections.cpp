@@ -59,6 +59,26 @@ Leaves Emitter::emit_lookup(Lookup l) {
         });
 }
 
+/// Lanes of `tail` that are no elements may have any index.
+Leaves Emitter::emit_lookup_lanes(LookupLanes l) {
+    const Leaves of = emit(l.of());
+    llvm::Value* k = emit1(l.indices());
+    const Scalar scalar = l.node->type->scalar;
+    const unsigned n = l.lanes();
+    llvm::Value* outside = ir.CreateICmpUGE(k, ir.CreateVectorSplat(n, of[1]));
+    if (tail.mask) outside = ir.CreateAnd(outside, tail.mask);
+    auto* bits = ir.getIntNTy(n);
+    llvm::Value* all = ir.CreateBitCast(outside, bits);
+    llvm::Value* first = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, all, ir.getFalse());
+    fail_if(ir.CreateIsNotNull(all), kWeldArrayOutOfBounds, l.node->loc, ir.CreateExtractElement(k, first),
+            of[1]);
+    auto* type = llvm::FixedVectorType::get(unit.memory(scalar), n);
+    llvm::Value* found = ir.CreateMaskedGather(type, ir.CreateGEP(unit.memory(scalar), of[0], k),
+                                               llvm::Align(std::uint64_t(size_of(scalar))), tail.mask,
+                                               llvm::Constant::getNullValue(type));
+    return {scalar == Scalar::Bool ? ir.CreateIsNotNull(found) : found};
+}
+
 Leaves Emitter::emit_opt_lookup(OptLookup l) {
     const Type* value_type = l.node->type->args[1];
     Leaves loaded;

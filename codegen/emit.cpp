@@ -65,6 +65,7 @@ Leaves Emitter::emit_node(const Expr* e) {
         case Op::MakeVec: return emit_make_vec(e->as<MakeVec>());
         case Op::PackedVec: return unit.constant(e);
         case Op::Lookup: return emit_lookup(e->as<Lookup>());
+        case Op::LookupLanes: return emit_lookup_lanes(e->as<LookupLanes>());
         case Op::OptLookup: return emit_opt_lookup(e->as<OptLookup>());
         case Op::OptLanes: return emit_opt_lanes(e->as<OptLanes>());
         case Op::KeyExists: return emit_key_exists(e->as<KeyExists>());

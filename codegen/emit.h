@@ -196,6 +196,7 @@ class Emitter {
     Leaves emit_make_vec(MakeVec v);  // collections.cpp
     Leaves emit_lookup(Lookup l);
     Leaves emit_opt_lookup(OptLookup l);
+    Leaves emit_lookup_lanes(LookupLanes l);
     Leaves emit_opt_lanes(OptLanes l);
     Leaves emit_key_exists(KeyExists k);
     Leaves emit_slice(Slice s);

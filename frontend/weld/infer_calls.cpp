@@ -24,12 +24,14 @@ Term* Inference::solve(Node* n, Term** blocker) {
         case Op::Lookup: return collection(n, true, true) && key(n) ? found_in(of) : t_.error();
         case Op::OptLookup:
             return collection(n, false, true) && key(n) ? pair(t_.boolean(), found_in(of)) : t_.error();
+        case Op::LookupLanes: {
+            if (!is_printed(n) || !collection(n, true, false)) return t_.error();
+            Lanes* lanes = t_.lanes(n->lanes);
+            demand(n->args[1], t_.simd(t_.i64(), lanes), "the indices of elements");
+            return t_.simd(t_.arg(of, 0), lanes);
+        }
         case Op::OptLanes:
-            if (!r_.options.is_printed_module) {
-                error_at(r_, n, "`optlookup` with lanes is for the optimiser alone");
-                return t_.error();
-            }
-            if (!collection(n, true, false)) return t_.error();
+            if (!is_printed(n) || !collection(n, true, false)) return t_.error();
             demand(n->args[1], t_.i64(), "the index of an element");
             return pair(t_.boolean(), found_lanes(n, t_.arg(of, 0)));
         case Op::KeyExists: return collection(n, false, true) && key(n) ? t_.boolean() : t_.error();
@@ -40,6 +42,12 @@ Term* Inference::solve(Node* n, Term** blocker) {
             return of;
         default: return t_.error();
     }
+}
+
+bool Inference::is_printed(Node* n) {
+    if (r_.options.is_printed_module) return true;
+    error_at(r_, n, "`{}` with lanes is for the optimiser alone", info(n->op).text);
+    return false;
 }
 
 bool Inference::collection(Node* n, bool vec, bool dict) {

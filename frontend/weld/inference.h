@@ -118,6 +118,7 @@ class Inference {
     // ---- collections and calls
     /// Rules that look into the type of the first argument.
     Term* solve(Node* n, Term** blocker);
+    bool is_printed(Node* n);
     bool collection(Node* n, bool vec, bool dict);
     bool key(Node* n);
     Term* found_in(Term* of);

@@ -310,8 +310,9 @@ Node* Parser::call(Op op) {
     const Token word = current();
     advance();
     const CallInfo takes = call_info(op);
-    const std::uint16_t lanes = op == Op::OptLookup ? lanes_in_brackets() : std::uint16_t(0);
-    if (lanes) op = Op::OptLanes;
+    const bool looks_up = op == Op::Lookup || op == Op::OptLookup;
+    const std::uint16_t lanes = looks_up ? lanes_in_brackets() : std::uint16_t(0);
+    if (lanes) op = op == Op::Lookup ? Op::LookupLanes : Op::OptLanes;
     Node* out = make_op(op, word.loc, word.loc, arguments(text_of(word), takes.min, takes.max));
     out->lanes = lanes;
     return out;

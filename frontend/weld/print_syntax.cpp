@@ -185,6 +185,7 @@ class Printer {
                 return arguments("](", n->args, ")");
             case Op::Iter: return iterator(n);
             case Op::Broadcast:
+            case Op::LookupLanes:
             case Op::OptLanes:
                 out_ += info(n->op).text;
                 lanes(n);

@@ -116,6 +116,7 @@ class Interpreter {
             case Op::Result: return result_of(eval(e->arg(0)).builder());
             case Op::Len: return len(e->as<Len>());
             case Op::Lookup: return lookup(e->as<Lookup>());
+            case Op::LookupLanes: return lookup_lanes(e->as<LookupLanes>());
             case Op::OptLookup: return opt_lookup(e->as<OptLookup>());
             case Op::OptLanes: return opt_lanes(e->as<OptLanes>());
             case Op::KeyExists: return key_exists(e->as<KeyExists>());
@@ -431,6 +432,16 @@ class Interpreter {
         const Value* found = find(l.of()->type, of, key);
         if (!found) fail(l.of()->type->is_dict() ? kWeldKeyNotFound : kWeldArrayOutOfBounds, l.node);
         return *found;
+    }
+    Value lookup_lanes(LookupLanes l) {
+        const Value of = eval(l.of()), at = eval(l.indices());
+        Values lanes;
+        for (const Value& k : at.items()) {
+            const Value* found = find(l.of()->type, of, k);
+            if (!found) fail(kWeldArrayOutOfBounds, l.node);
+            lanes.push_back(*found);
+        }
+        return list_value(std::move(lanes));
     }
     Value opt_lookup(OptLookup l) {
         const Value of = eval(l.of()), key = eval(l.key());

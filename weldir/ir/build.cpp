@@ -212,6 +212,10 @@ static const Type* found_in(const Type* collection) {
 const Expr* lookup(Module& m, const Expr* of, const Expr* key, Loc loc) {
     return make(m, Op::Lookup, found_in(of->type), {of, key}, loc);
 }
+const Expr* lookup_lanes(Module& m, const Expr* of, const Expr* indices, Loc loc) {
+    return make(m, Op::LookupLanes, m.types.simd(of->type->elem()->scalar, indices->type->lanes),
+                {of, indices}, loc);
+}
 const Expr* opt_lookup(Module& m, const Expr* of, const Expr* key, Loc loc) {
     const Type* fields[] = {m.types.boolean(), found_in(of->type)};
     return make(m, Op::OptLookup, m.types.structure(fields), {of, key}, loc);

@@ -327,6 +327,13 @@ struct OptLookup : View<Op::OptLookup> {  ///< {found, value or zero}
     const Expr* of() const { return node->arg(0); }
     const Expr* key() const { return node->arg(1); }
 };
+/// `lookup[N](of, indices)`: the elements of a vector of scalars at the places simd[i64,N], as lanes. Fails if one
+/// of them is outside; the first of these is told.
+struct LookupLanes : View<Op::LookupLanes> {
+    const Expr* of() const { return node->arg(0); }
+    const Expr* indices() const { return node->arg(1); }
+    std::uint32_t lanes() const { return node->type->lanes; }
+};
 /// `optlookup[N](of, first)`: {whether the N elements from `first` on are there as lanes, those lanes}. Of
 /// scalars they are simd[T,N]. Of vectors of scalars they are a vec[simd[T,N]] that has the vectors side by
 /// side, and are there only if all N are equally long, and not too long to be turned over in the first-level

@@ -428,6 +428,7 @@ class Writer {
             case Op::PackedVec: return packed(e->as<PackedVec>());
             case Op::Cast: return call(name_of(e->type->scalar), e->args());
             case Op::Broadcast: return call(fmt::format("broadcast[{}]", e->type->lanes), e->args());
+            case Op::LookupLanes: return call(fmt::format("lookup[{}]", e->type->lanes), e->args());
             case Op::OptLanes:
                 return call(fmt::format("optlookup[{}]", e->as<OptLanes>().lanes()), e->args());
             case Op::Iterate: return call("iterate", e->args());

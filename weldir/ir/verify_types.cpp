@@ -167,6 +167,15 @@ void lookup(Demands& d, const Expr* e) {
     d.equal(e->type, found_in(e->arg(0)->type), "what is found");
 }
 
+void lookup_lanes(Demands& d, const Expr* e) {
+    if (!d.arity(e, 2, 2)) return;
+    const Type *of = e->arg(0)->type, *at = e->arg(1)->type;
+    if (!d.that(of->is_vec() && of->elem()->is_scalar(), "lanes of `{}`", of)) return;
+    d.that(at->is_simd() && at->scalar == Scalar::I64, "indices are lanes of i64");
+    d.that(e->type->is_simd() && e->type->scalar == of->elem()->scalar && e->type->lanes == at->lanes,
+           "lanes of `{}` as `{}`", of, e->type);
+}
+
 bool in_dict(Demands& d, const Expr* e) {
     if (!d.arity(e, 2, 2)) return false;
     const Type* of = e->arg(0)->type;
@@ -292,6 +301,7 @@ void node(Demands& d, const Expr* e) {
         case Op::Result: return result_rules(d, e);
         case Op::Len: return len(d, e);
         case Op::Lookup: return lookup(d, e);
+        case Op::LookupLanes: return lookup_lanes(d, e);
         case Op::OptLookup: return opt_lookup(d, e);
         case Op::OptLanes: return opt_lanes(d, e);
         case Op::KeyExists: return key_exists(d, e);

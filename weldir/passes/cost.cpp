@@ -25,6 +25,7 @@ std::int64_t picoseconds(const Expr* e) {
         case Op::Lookup:
         case Op::OptLookup:
         case Op::KeyExists: return sum + (e->arg(0)->type->is_dict() ? 15'000 : 1'000);
+        case Op::LookupLanes: return sum + 1'000 * e->type->lanes;
         case Op::OptLanes: return sum + 10'000;
         case Op::Merge: return sum + (info(e->type).probes ? 10'000 : 500);
         case Op::Literal:

@@ -4,7 +4,7 @@
 //       for(zip(simditer[8](ks), …), dictmerger[i64,f64,+], f), g)
 // becomes
 //     @(tail:masked) for(zip(fringeiter[8](ks), …),
-//       @(groups:12) for(zip(simditer[8](ks), …), dictmerger[i64,f64,+], f), g)
+//       @(groups:8) for(zip(simditer[8](ks), …), dictmerger[i64,f64,+], f), g)
 //
 // So keys that turn out to be few, which is known only while the loop runs, cost neither hashing nor memory.
 // If more come than are held, the scalar loop goes on with the table; so there has to be one. How many are held
@@ -20,7 +20,7 @@ namespace weld {
 namespace {
 
 constexpr std::uint32_t kRegisters = 24;  // for values
-constexpr std::uint32_t kMostGroups = 12;
+constexpr std::uint32_t kMostGroups = 8;
 constexpr std::uint32_t kGroupsAtOnce = 4;  // are compared before it is asked whether any lane is left
 
 std::uint32_t scalars_in(const Type* t) {

@@ -11,7 +11,8 @@
 //     0 is fine.)
 //   - for builders that don't take lanes, and merges at other places than the index; where an `if` asks to
 //     stay a branch, or costs too much to evaluate always.
-//   - for loops, collections and calls in the body that depend on the element; with `Nests::Yes` these are
+//   - for loops, collections and calls in the body that depend on the element, but for look-ups in a vector that
+//     does not, which all lanes make (which of several fails may not be the first that a scalar loop comes to); with `Nests::Yes` these are
 //     possible: vectors of scalars as elements, which are then vectors of lanes and read at places that all
 //     lanes share; loops that take equally many rounds in all lanes, and mergers of lanes in them; windows
 //     that begin at the loop's index, `slice(x, i, w)`, whose elements are lanes side by side;
@@ -109,6 +110,8 @@ class LaneBody {
     const Expr* offset_of(const Expr* index) const;
     bool is_index(const Expr* e);
     bool is_at_index(const Expr* merge);
+    bool is_gather(const Expr* e) const;
+    void scan_gather(const Expr* e, bool certain);
     bool is_worth_it(const Expr* branch);
     bool may_be_lanes(const Expr* e);
 

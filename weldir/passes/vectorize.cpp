@@ -20,11 +20,13 @@
 // on where keys turn out to be more (codegen/builders/groups.h).
 //
 // Not done where the body cannot be translated (lane_body.h); over vectors of anything but scalars, or with a
-// stride other than 1; for `@(vectorize:false)`; where the trip count is known to be less than the lanes.
+// stride other than 1; for `@(vectorize:false)`, and for the last loop of one that goes by tiles; where the
+// trip count is known to be less than the lanes.
 // Float arithmetic is the same lane by lane; only the order of additions in mergers differs.
 #include "weldir/passes/vectorize.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "weldir/ir/loop_forms.h"
 #include "weldir/passes/lane_body.h"
@@ -164,9 +166,13 @@ bool can_vectorize(Module& m, Facts& facts, const Expr* loop) {
 const Expr* vectorize(Module& m, const Expr* lambda) {
     Facts facts(m, lambda);
     Vectorizer vectorizer(m, facts);
+    std::unordered_set<const Expr*> in_tiles;  // these go down the columns of a tile, element by element
+    visit(lambda, [&](const Expr* e) {
+        if (e->op == Op::For && e->annotation(AttrKey::Tile)) in_tiles.insert(last_loop(e->as<For>()).node);
+    });
     const Expr* now = rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
         const For loop = e->as<For>();
-        return loop ? vectorizer.pair(loop) : nullptr;
+        return loop && !in_tiles.contains(e) ? vectorizer.pair(loop) : nullptr;
     });
     return in_normal_form(m, lambda, now);
 }
