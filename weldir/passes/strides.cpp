@@ -23,6 +23,7 @@
 // counters plus what stays the same, or can't fail. Loops with calls of kernels that are not pure stay.
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/loop_forms.h"
@@ -116,6 +117,8 @@ class Turner {
         const Expr *columns = trip_count(m_, outer.data()[0]), *rows = trip_count(m_, inner.data()[0]);
         demand(pair, i64(kLeastColumns), columns);
         demand(pair, columns, i64(kMostRounds));
+        // what may fail is asked only if the outer loop runs at all
+        const Expr* runs = facts_.traits(rows).fails ? std::exchange(pair.holds, nullptr) : nullptr;
         demand(pair, i64(least_rows), rows);
         demand(pair, rows, i64(kMostRounds));
         bool ok = pair.possible;
@@ -127,6 +130,7 @@ class Turner {
             ok = at && is_path(at.of()) && at.of()->type->is_vec() && is_fixed(at.of()) &&
                  demand_place(pair, at, columns, rows, is_fixed);
         });
+        if (runs) pair.holds = pair.holds ? scalar_op(m_, Op::And, {runs, pair.holds}) : runs;
         return ok && pair.possible && pair.strides;
     }
 
