@@ -122,13 +122,21 @@ const weld::Type* Lowering::weld_type(const daphne::Type& t) {
     return m_.types.structure(fields);
 }
 
+/// The last thing that `e` does is to write the struct down.
+static bool is_written(const Expr* e) {
+    return e->op == Op::Block ? is_written(e->as<Block>().last()) : e->op == Op::MakeStruct;
+}
+
 void Lowering::bind(const Value* out, const Expr* e) {
     if (!e) return;
     if (e->op == Op::Var || e->op == Op::Literal) {
         values_[out] = e;
         return;
     }
-    const Symbol* s = m_.symbol("v" + std::to_string(out->id), e->type);
+    std::vector<Promise> sizes;
+    if (!is_written(e)) list_sizes(out, {}, sizes);
+    const Symbol* s = m_.symbol("v" + std::to_string(out->id), e->type,
+                                m_.arena.copy(std::span<const Promise>(sizes)));
     lets_->emplace_back(s, e);
     values_[out] = var(m_, s, e->loc);
 }
@@ -182,7 +190,7 @@ void Lowering::define(const std::vector<Value*>& outs, std::string_view text, co
 }
 
 void Lowering::bind_fields(const std::vector<Value*>& outs, const Expr* e, std::size_t from) {
-    const Symbol* all = m_.symbol("all", e->type);
+    const Symbol* all = m_.symbol("all", e->type, sizes_of(outs, from));
     lets_->emplace_back(all, e);
     for (std::size_t i = 0; i < outs.size(); ++i)
         bind(outs[i], get_field(m_, var(m_, all), from + i, e->loc));
@@ -205,6 +213,48 @@ void Lowering::demand_countable(const GraphNode& n, std::string_view rows, std::
            "a matrix has less than 2^63 cells", n.loc);
 }
 
+// ---- sizes
+
+void Lowering::list_sizes(const Value* v, std::vector<std::size_t> path, std::vector<Promise>& all) {
+    const auto size = [&](std::initializer_list<std::size_t> at, bool is_length) {
+        std::vector<std::size_t> whole = path;
+        whole.insert(whole.end(), at);
+        return SizeName{.is_length = is_length, .path = m_.arena.copy(std::span<const std::size_t>(whole))};
+    };
+    const auto product = [&](std::int64_t factor, std::initializer_list<SizeName> of) {
+        return Promise::Product{factor,
+                                m_.arena.copy(std::span<const SizeName>(of.begin(), of.size()))};
+    };
+    const auto equal = [&](SizeName what, std::initializer_list<Promise::Product> sum) {
+        all.push_back(
+            {.size = what,
+             .sum = m_.arena.copy(std::span<const Promise::Product>(sum.begin(), sum.size()))});
+    };
+    const auto count = [&](SizeName what, Dim d) {
+        if (d.known()) equal(what, {product(d.number, {})});
+        else all.push_back({.size = what, .kind = Promise::NotNegative});
+    };
+    if (v->type.is_frame()) {
+        const SizeName rows = size({1}, false);
+        count(rows, v->rows);
+        for (std::size_t i = 0; i < v->type.columns.size(); ++i)
+            equal(size({0, i}, true), {product(1, {rows})});
+    } else if (v->type.is_matrix()) {
+        const SizeName rows = size({1}, false), columns = size({2}, false);
+        count(rows, v->rows);
+        count(columns, v->columns);
+        if (!v->type.is_sparse) return equal(size({0}, true), {product(1, {rows, columns})});
+        equal(size({3}, true), {product(1, {rows}), product(1, {})});
+        equal(size({4}, true), {product(1, {size({0}, true)})});
+    }
+}
+
+Promises Lowering::sizes_of(const std::vector<Value*>& values, std::size_t from) {
+    std::vector<Promise> all;
+    for (std::size_t i = 0; i < values.size(); ++i) list_sizes(values[i], {from + i}, all);
+    return m_.arena.copy(std::span<const Promise>(all));
+}
+
 // ---- the whole
 
 void Lowering::run() {
@@ -212,7 +262,10 @@ void Lowering::run() {
     lets_ = &lets;
     std::vector<const Symbol*> params;
     for (const Value* v : graph_.main.params) {
-        params.push_back(m_.symbol(fmt::format("v{}", v->id), weld_type(v->type)));
+        std::vector<Promise> sizes;
+        list_sizes(v, {}, sizes);
+        params.push_back(m_.symbol(fmt::format("v{}", v->id), weld_type(v->type),
+                                   m_.arena.copy(std::span<const Promise>(sizes))));
         bind(v, var(m_, params.back()));
     }
     nodes(graph_.main);

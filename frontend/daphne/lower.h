@@ -112,6 +112,9 @@ class Lowering {
     /// The fields of the struct `e`, from the one numbered `from` on.
     void bind_fields(const std::vector<Value*>& outs, const Expr* e, std::size_t from = 0);
     const Type* type_of(const std::vector<Value*>& values);
+    /// What is true of the sizes in a struct that has such values as its fields, from the one numbered `from` on.
+    Promises sizes_of(const std::vector<Value*>& values, std::size_t from = 0);
+    void list_sizes(const Value* v, std::vector<std::size_t> path, std::vector<Promise>& all);
     const weld::Type* weld_type(const daphne::Type& t);
     const Expr* pack(const std::vector<const Value*>& values);
 

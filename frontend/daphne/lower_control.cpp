@@ -44,7 +44,7 @@ void Lowering::loop(const GraphNode& n) {
     const Region &test = n.regions[0], &body = n.regions[1];
     const std::vector<const Value*> before(n.args.begin(), n.args.end());
     const Expr* init = pack(before);
-    const Symbol* state = m_.symbol("state", init->type);
+    const Symbol* state = m_.symbol("state", init->type, sizes_of(body.params));
     const std::size_t count = before.size();
     auto condition = [&](const std::vector<const Expr*>& params) {
         return get_field(m_, region(test, params, {test.results[0]}, n.loc), 0);
@@ -57,14 +57,14 @@ void Lowering::loop(const GraphNode& n) {
     const Expr* rounds;
     if (n.does_first) {
         const Expr* made = round(true);
-        const Symbol* after = m_.symbol("after", made->type);
+        const Symbol* after = m_.symbol("after", made->type, sizes_of(body.results));
         std::vector<const Expr*> next = fields(m_, after, 0, count);
         const Expr* pair = let(
             m_, after, made, make_struct(m_, {make_struct(m_, next), get_field(m_, var(m_, after), count)}));
         rounds = iterate(m_, init, lambda(m_, {state}, pair), n.loc);
     } else {
         const Expr* made = round(false);
-        const Symbol* after = m_.symbol("after", made->type);
+        const Symbol* after = m_.symbol("after", made->type, sizes_of(body.results));
         const Expr* again = condition(fields(m_, after, 0, count));
         const Expr* pair = let(m_, after, made, make_struct(m_, {var(m_, after), again}));
         const Symbol* first = m_.symbol("first", init->type);
@@ -112,12 +112,13 @@ void Lowering::repeat(const GraphNode& n) {
     std::vector<const Expr*> initial = {number(0)};
     for (const Value* v : before) initial.push_back(value(v));
     const Expr* init = named("first", make_struct(m_, initial));
-    const Symbol* state = m_.symbol("state", init->type);
+    const std::vector<Value*> of_state(body.params.begin() + 1, body.params.end());
+    const Symbol* state = m_.symbol("state", init->type, sizes_of(of_state, 1));
     std::vector<const Expr*> params = {
         scalar_op(m_, Op::Add, {from, scalar_op(m_, Op::Mul, {get_field(m_, var(m_, state), 0), step})})};
     for (const Expr* field : fields(m_, state, 1, before.size())) params.push_back(field);
     const Expr* made = region(body, params, all_of(body.results), n.loc);
-    const Symbol* after = m_.symbol("after", made->type);
+    const Symbol* after = m_.symbol("after", made->type, sizes_of(body.results));
     const Symbol* next = m_.symbol("next", i64);
     std::vector<const Expr*> new_state = {var(m_, next)};
     for (const Expr* field : fields(m_, after, 0, before.size())) new_state.push_back(field);
@@ -144,7 +145,10 @@ const weld::Function* Lowering::function(const GraphFunction& f) {
     std::vector<const Symbol*> symbols;
     std::vector<const Expr*> vars;
     for (std::size_t i = 0; i < params.size(); ++i) {
-        symbols.push_back(m_.symbol("p" + std::to_string(i), params[i]));
+        std::vector<Promise> sizes;
+        list_sizes(f.body.params[i], {}, sizes);
+        symbols.push_back(m_.symbol("p" + std::to_string(i), params[i],
+                                    m_.arena.copy(std::span<const Promise>(sizes))));
         vars.push_back(var(m_, symbols.back()));
     }
     made->lambda = lambda(m_, symbols, region(f.body, vars, all_of(f.body.results), f.loc), f.loc);

@@ -24,7 +24,10 @@ class Lowering {
 
     void run() {
         Program& p = r_.program;
-        for (const auto& d : p.definitions) d->function = m_.function(d->name, d->lambda->type);
+        for (const auto& d : p.definitions) {
+            d->function = m_.function(d->name, d->lambda->type);
+            d->function->holds = d->holds;
+        }
         for (const auto& d : p.definitions) d->function->lambda = lower(d->lambda);
         m_.main = p.main->is(Op::Lambda)
                       ? lower(p.main)
@@ -182,7 +185,7 @@ class Lowering {
     }
 
     const Symbol* declare(const Binding& b) {
-        b.local->symbol = m_.symbol(b.name, b.local->type);
+        b.local->symbol = m_.symbol(b.name, b.local->type, b.holds);
         if (r_.options.is_printed_module) printed_names_[b.name] = b.local->symbol;
         return b.local->symbol;
     }

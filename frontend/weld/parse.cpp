@@ -140,7 +140,23 @@ Node* Parser::finish(Node* n) {
 // ---- items
 
 bool Parser::at_definition() const {
-    return at(kName) && text_of(current()) == "def" && ahead(1).kind == kName && ahead(2).kind == kLParen;
+    const std::size_t n = behind_annotations();
+    return ahead(n).kind == kName && text_of(ahead(n)) == "def" && ahead(n + 1).kind == kName &&
+           ahead(n + 2).kind == kLParen;
+}
+
+/// How many tokens the annotations have that begin here.
+std::size_t Parser::behind_annotations() const {
+    std::size_t n = 0;
+    while (ahead(n).kind == kAt) {
+        int open = 0;
+        for (++n; ahead(n).kind != kEnd; ++n) {
+            open += (ahead(n).kind == kLParen) - (ahead(n).kind == kRParen);
+            if (open == 0) break;
+        }
+        n += ahead(n).kind == kRParen;
+    }
+    return n;
 }
 
 void Parser::program() {
@@ -206,6 +222,9 @@ void Parser::macro() {
 
 /// `def name(x: T, ...): R = expr;`
 void Parser::definition() {
+    std::vector<Annotation> annotated;
+    while (at(kAt) && !panic_) annotations(annotated);
+    if (panic_) return;
     advance();
     auto made = std::make_unique<Definition>();
     made->name = text_of(current());
@@ -217,6 +236,9 @@ void Parser::definition() {
         if (!p.type && !panic_) diagnostics_.error(p.loc, "the parameters of a `def` need types");
     if (!expect(kRParen, "`)`") || !expect(kColon, "`:` and the type of the result")) return;
     made->result = type();
+    std::vector<std::string_view> names;
+    for (const Binding& p : params) names.push_back(p.name);
+    made->holds = holds(annotated, names, "result");
     if (!expect(kEquals, "`=`")) return;
     Node* body = expr();
     made->lambda = make_op(Op::Lambda, made->loc, made->loc, {&body, 1});
@@ -242,8 +264,11 @@ std::vector<Binding> Parser::names_in_parentheses(std::string_view what) {
 
 /// `name [':' type]`; nothing in a panic.
 std::optional<Binding> Parser::parameter(std::string_view what) {
+    std::vector<Annotation> annotated;
+    while (at(kAt) && !panic_) annotations(annotated);
     Binding b = {.name = text_of(current()), .loc = current().loc};
     if (!expect(kName, what)) return std::nullopt;
+    b.holds = holds(annotated, {}, b.name);
     if (accept(kColon)) b.type = type();
     return panic_ ? std::nullopt : std::optional(b);
 }

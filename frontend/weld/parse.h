@@ -67,6 +67,7 @@ class Parser {
     void macro();
     void definition();
     bool at_definition() const;
+    std::size_t behind_annotations() const;
     std::vector<Binding> names_in_parentheses(std::string_view what);
     std::vector<Binding> parameters(int close);
     std::optional<Binding> parameter(std::string_view what);
@@ -116,6 +117,9 @@ class Parser {
     std::uint32_t lane_count();
     void annotations(std::vector<Annotation>& out);
     void annotation(std::vector<Annotation>& out);
+    std::string_view sizes_text();
+    Promises holds(std::span<const Annotation> annotations, std::span<const std::string_view> names,
+                   std::string_view result);
     std::int64_t annotation_number(const Token& value, bool negative) const;
 
     Reader& reader_;

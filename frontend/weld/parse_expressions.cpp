@@ -211,6 +211,7 @@ Node* Parser::annotated() {
     if (nesting.too_deep) return give_up(start, kMaxNesting);
     std::vector<Annotation> found;
     while (at(kAt) && !panic_) annotations(found);
+    std::erase_if(found, [](const Annotation& a) { return tells_sizes(a.key); });  // of names, not of nodes
     const bool negative = at(token_of(Op::Sub)) && ahead(1).kind == kNumber;
     Node* of = negative ? prefixed(Op::Neg) : leaf();
     while (of->form != Form::Op && at(kLParen) && !panic_) of = application(of);  // a call is one thing

@@ -197,6 +197,10 @@ void Parser::annotation(std::vector<Annotation>& out) {
     }
     advance();
     if (!expect(kColon, "`:` and a value")) return;
+    if (Annotation a = {}; find_attr(text_of(key), &a.key) && tells_sizes(a.key)) {
+        a.text = sizes_text();
+        return out.push_back(a);
+    }
     const bool negative = accept(token_of(Op::Sub));
     const Token value = current();
     if (value.kind != kNumber && (negative || (value.kind != kString && !is_word(value)))) {
@@ -221,6 +225,28 @@ void Parser::annotation(std::vector<Annotation>& out) {
         return;
     }
     out.push_back(a);
+}
+
+/// What stands up to the next annotation.
+std::string_view Parser::sizes_text() {
+    const Token first = current();
+    Token last = first;
+    for (int open = 0; !at(kEnd) && (open || (!at(kComma) && !at(kRParen))); advance()) {
+        open += at(kLParen) - at(kRParen);
+        last = current();
+    }
+    return text_of({first.kind, first.loc, last.loc.offset + last.length - first.loc.offset});
+}
+
+/// What annotations before a name say of sizes; only what was printed is believed.
+Promises Parser::holds(std::span<const Annotation> annotations, std::span<const std::string_view> names,
+                       std::string_view result) {
+    for (const Annotation& a : annotations) {
+        if (!tells_sizes(a.key) || !reader_.options.is_printed_module) continue;
+        if (const auto read = read_promises(reader_.module.arena, a.text, names, result)) return *read;
+        fail(fmt::format("`{}` says nothing of sizes", a.text));
+    }
+    return {};
 }
 
 std::int64_t Parser::annotation_number(const Token& value, bool negative) const {

@@ -66,6 +66,7 @@ struct Binding {
     std::uint32_t depth = 0;         ///< surface: the function it belongs to, counted from the outermost,
     std::uint32_t slot = 0;          ///< and its place in the frame of that
     bool is_function = false;        ///< surface: bound to something that may be a function
+    Promises holds = {};
     Local* local = nullptr;          ///< expanded
 };
 
@@ -165,6 +166,7 @@ struct Definition {
     Loc loc;
     Node* lambda = nullptr;  ///< surface, then expanded
     const TypeNode* result = nullptr;
+    Promises holds = {};
     Term* term = nullptr;  ///< a function
     Function* function = nullptr;
     enum { New, Open, Done } visited = New;

@@ -111,6 +111,7 @@ std::string check_everything(const std::string& text, std::span<const interp::Va
     reset_notes();
     const interp::Outcome expected = interp::run(m, args, limits);
     if (expected.kind == interp::Outcome::GaveUp) return {};
+    if (expected.kind == interp::Outcome::Broken) return expected.said;
     const Notes noted = notes();
     std::vector<Compiled> programs;
     for (const Config& c : configs) programs.emplace_back(text, c);

@@ -95,6 +95,7 @@ class CaseRunner {
 
     std::string compare_expected(const Call& c, const Module& m, const interp::Outcome& out) {
         if (out.kind == interp::Outcome::GaveUp) return "the interpreter gives up";
+        if (out.kind == interp::Outcome::Broken) return out.said;
         if (out.output != c.prints) return fmt::format("it prints \"{}\"", out.output);
         if (out.said != c.says) return fmt::format("it says \"{}\"", out.said);
         if (out.kind == interp::Outcome::Failed) {

@@ -9,12 +9,15 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
 #include "runtime/abi/weld_abi.h"
 #include "tests/interp/builders.h"
 #include "tests/interp/kernels.h"
 #include "tests/interp/memory.h"
 #include "tests/interp/serialize.h"
 #include "weldir/ir/builder.h"
+#include "weldir/ir/kernels.h"
 #include "weldir/ir/layout.h"
 
 namespace weld::interp {
@@ -27,6 +30,9 @@ struct Failure {
     Loc loc;
 };
 struct TooLong {};
+struct Broken {  // a promise
+    std::string what;
+};
 
 constexpr int kMaxCalls = 20'000;  // of module functions inside each other
 
@@ -77,7 +83,32 @@ class Interpreter {
 
   private:
     Value& at(const Symbol* s) { return names_[s->id]; }
-    void bind(const Symbol* s, Value v) { names_[s->id] = std::move(v); }
+    void bind(const Symbol* s, Value v) {
+        names_[s->id] = std::move(v);
+        if (!s->holds.empty()) check(s->holds, s->type, at(s), {}, {}, s->name);
+    }
+    /// What is promised of the sizes in `value`, which is that of `name`, or what a call of it has given.
+    void check(Promises promises, const Type* type, const Value& value, std::span<const Expr* const> args,
+               const Values& given, std::string_view name) {
+        for (const Promise& p : promises) {
+            const bool holds = is_true(p, [&](const SizeName& size) {
+                const bool is_own = size.of == SizeName::kResult;
+                return size_in(is_own ? type : args[std::size_t(size.of)]->type,
+                               is_own ? value : given[std::size_t(size.of)], size);
+            });
+            if (holds) continue;
+            clear_stack();
+            throw Broken{fmt::format("of `{}` it is not true that {}", name, print_promises({&p, 1}, [](int of) {
+                                         return of < 0 ? "result" : fmt::format("argument{}", of);
+                                     }))};
+        }
+    }
+    static std::int64_t size_in(const Type* t, const Value& whole, const SizeName& size) {
+        const Value* v = &whole;
+        for (std::size_t i : size.path) t = t->args[i], v = &v->items()[i];
+        if (!size.is_length) return as_i64(*v);
+        return std::int64_t(t->is_dict() ? v->dict().entries.size() : v->items().size());
+    }
     [[noreturn]] void fail(int code, const Expr* e) {
         clear_stack();
         throw Failure{code, e->loc};
@@ -580,6 +611,7 @@ class Interpreter {
             std::optional<Value> result = call_builtin(k, args, slack, output);
             if (!result) fail(kWeldKernelError, k.node);
             spend_on(k.node->type, *result);
+            check(promises_of(*k.ref().builtin), k.node->type, *result, k.args(), args, k.ref().name);
             return *std::move(result);
         }
         void* f = options_.resolve ? options_.resolve(k.ref().name) : nullptr;
@@ -628,8 +660,9 @@ class Interpreter {
         const Lambda l = f.lambda->as<Lambda>();
         for (std::size_t i = 0; i < args.size(); ++i) bind(l.param(i), args[i]);
         Value out = eval(l.body());
-        for (std::size_t i = 0; i < symbols.size(); ++i) bind(symbols[i], std::move(saved[i]));
+        for (std::size_t i = 0; i < symbols.size(); ++i) at(symbols[i]) = std::move(saved[i]);
         --calls_;
+        check(f.holds, c.node->type, out, c.args(), args, f.name);
         return out;
     }
 
@@ -655,6 +688,9 @@ Outcome run(const Module& m, std::span<const Value> args, const Options& options
         out.loc = f.loc;
     } catch (const TooLong&) {
         out.kind = Outcome::GaveUp;
+    } catch (Broken& broken) {
+        out.kind = Outcome::Broken;
+        interpreter.said = std::move(broken.what);
     }
     out.decided = interpreter.slack.decided;
     out.output = std::move(interpreter.output);

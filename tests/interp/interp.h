@@ -5,7 +5,7 @@
 // loop before its builder, iterations one after the other. The first failure in that order is the outcome.
 // Where the language leaves a choice, it takes the plainest: reductions add up in order, `tovec` and
 // `serialize` give dictionaries in the order of their keys, annotations mean nothing. `compare_results`
-// (compare.h) knows these choices.
+// (compare.h) knows these choices. What is promised of sizes (weldir/ir/promises.h) is looked at each time.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,14 @@ struct Options {
 };
 
 struct Outcome {
-    enum Kind { Done, Failed, GaveUp };
+    /// Broken: a size is not what was promised of it, which is a defect of the program or of what has made it.
+    enum Kind { Done, Failed, GaveUp, Broken };
     Kind kind = GaveUp;
     Value value;         ///< Done
     int code = 0;        ///< Failed: a WeldErrno (runtime/abi/weld_abi.h)
     Loc loc;             ///< Failed: of the expression that failed
     std::string output;  ///< what the program printed
-    std::string said;    ///< Failed: the text of the assert, if it has one
+    std::string said;    ///< Failed: the text of the assert, if it has one; Broken: what is not true
     bool decided =
         false;  ///< something hung on the order of a reduction: the value is one of several (see Slack)
 };

@@ -150,6 +150,33 @@ std::optional<Bounds::Counter> Bounds::find_counter(const Expr* name) {
     return found;
 }
 
+/// Names in `to` of which conditions say that they are not negative, and below what is not known before a run, are
+/// counters from now on; but not those that are such a bound. Says whether there are any.
+bool Bounds::find_bounded(const Count& to) {
+    std::map<const Expr*, Counter> found;
+    for (const Count::Product& p : to.sum())
+        for (const Expr* name : p.of) {
+            const std::optional<std::int64_t> from = conditions_.least(Count(name), place_, depth_);
+            if (!is_path(name) || !(from >= 0) || counter(name)) continue;
+            conditions_.any_order(place_, depth_, [&](Op op, const Count& a, const Count& b) {
+                if (!(a == Count(name)) || b.known() || !is_integer(b)) return false;
+                const std::int64_t least = std::min(*from, kMostKnown);
+                note_least(b, least + (op == Op::Lt));
+                found.try_emplace(name, Counter{least, b - Count(op == Op::Lt)});
+                return true;
+            });
+        }
+    const auto is_bound = [&](const Expr* name) {
+        return std::ranges::any_of(found, [&](const auto& other) { return has(other.second.most, name); });
+    };
+    std::vector<const Expr*> bounds;
+    for (const auto& [name, counter] : found)
+        if (is_bound(name)) bounds.push_back(name);
+    for (const Expr* name : bounds) found.erase(name);
+    for (const auto& [name, counter] : found) counters_[name] = counter;
+    return !found.empty();
+}
+
 /// A length divided, as often as it may be, by what is not negative.
 bool Bounds::is_quotient(const Expr* name) {
     const Expr* by = steps_ < kMostSteps ? division(name) : nullptr;
@@ -164,7 +191,7 @@ bool Bounds::is_quotient(const Expr* name) {
 std::optional<std::int64_t> Bounds::least(const Expr* name) {
     if (const Counter* c = counter(name)) return std::min(c->least, kMostKnown);
     std::optional<std::int64_t> best;
-    if (name->op == Op::Len || is_quotient(name)) best = 0;
+    if (name->op == Op::Len || is_quotient(name) || facts_.is_promised_not_negative(name)) best = 0;
     if (const auto at = least_.find(name); at != least_.end()) best = at->second;
     if (name->op != Op::Len && is_path(name))
         if (const auto known = conditions_.least(Count(name), place_, depth_))
@@ -341,6 +368,12 @@ bool Bounds::follows_from_order(const Count& n) {
 }
 
 bool Bounds::lie_inside(const Count& from, const Count& to, const Count& n) {
+    if (are_inside(from, to, n)) return true;
+    counters_.clear();
+    return find_bounded(to) && are_inside(from, to, n);
+}
+
+bool Bounds::are_inside(const Count& from, const Count& to, const Count& n) {
     for (const Count* c : {&from, &to, &n})
         if (!has_small_factors(*c)) return false;
     const std::optional<Count> lowest = extreme(from, false), highest = extreme(to, true);

@@ -37,12 +37,14 @@ class Bounds {
     bool lie_inside(const Count& from, const Count& to, const Count& n);
 
   private:
+    bool are_inside(const Count& from, const Count& to, const Count& n);
     struct Counter {
         std::int64_t least;
         Count most;
     };
     const Counter* counter(const Expr* name);
     std::optional<Counter> find_counter(const Expr* name);
+    bool find_bounded(const Count& to);
     void note_ranges(For loop, std::int64_t rounds);
     void note_least(const Count& n, std::int64_t least);
     Count counted(const Expr* end);

@@ -5,6 +5,7 @@
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/facts.h"
+#include "weldir/ir/result_sizes.h"
 
 namespace weld {
 
@@ -78,6 +79,20 @@ bool CallGraph::is_recursive(const Cycle& cycle) {
 
 // ---- summaries
 
+/// Sizes that are found stay, as passes don't change what a function gives; whether there are new ones.
+static bool find_sizes(Module& m, Function* f, Facts& facts) {
+    const auto added = [&](Promises found) {
+        if (found.empty()) return false;
+        std::vector<Promise> all(f->holds.begin(), f->holds.end());
+        all.insert(all.end(), found.begin(), found.end());
+        f->holds = m.arena.copy(std::span<const Promise>(all));
+        return true;
+    };
+    const bool any = added(find_result_sizes(m, *f, facts));
+    if (!f->summary.recursive || f->summary.mutual) return any;
+    return added(find_recursive_sizes(m, *f, facts)) || any;
+}
+
 /// Functions of one cycle do what any of them does.
 void CallGraph::summarize(Module& m, const Cycle& cycle) {
     const auto number = std::uint32_t(&cycle - cycles_.data());
@@ -100,8 +115,11 @@ void CallGraph::summarize(Module& m, const Cycle& cycle) {
                 all.height = std::max(all.height, edge.callee->summary.height + 1);
     std::vector<Summary> before;
     for (Function* f : cycle) before.push_back(std::exchange(f->summary, all));
+    std::vector<bool> has_new_sizes;
     for (Function* f : cycle) {
-        const Traits t = Facts(m, f->lambda).traits(f->lambda);
+        Facts facts(m, f->lambda);
+        const Traits t = facts.traits(f->lambda);
+        has_new_sizes.push_back(find_sizes(m, f, facts));
         all.fails |= t.fails;
         all.calls |= t.calls;
         all.ordered |= t.ordered;
@@ -110,7 +128,7 @@ void CallGraph::summarize(Module& m, const Cycle& cycle) {
     for (std::size_t i = 0; i < cycle.size(); ++i) {
         cycle[i]->summary = all;
         cycle[i]->summary.repeated = before[i].repeated;
-        nodes_[cycle[i]].changed = cycle[i]->summary != before[i];
+        nodes_[cycle[i]].changed = cycle[i]->summary != before[i] || has_new_sizes[i];
     }
 }
 

@@ -37,6 +37,16 @@ static Count with(const Equations& equations, Count n) {
     return n;
 }
 
+/// Equations say first of all what lengths are, and what is newer by way of what is older.
+static bool is_better(const Expr* a, const Expr* b) {
+    const auto symbol = [](const Expr* name) {
+        while (name->op != Op::Var) name = name->arg(0);
+        return name->attr.symbol->id;
+    };
+    if ((a->op == Op::Len) != (b->op == Op::Len)) return a->op == Op::Len;
+    return symbol(a) > symbol(b);
+}
+
 const std::vector<Conditions::Equal>& Conditions::solved(Place place, Depth least) {
     const auto [known, is_new] = solved_.try_emplace({place, least});
     std::vector<Equal>& equal = known->second;
@@ -52,7 +62,7 @@ const std::vector<Conditions::Equal>& Conditions::solved(Place place, Depth leas
             if (p.of.size() != 1 || (p.factor != 1 && p.factor != -1)) continue;
             const auto holds = std::ranges::count_if(
                 zero.sum(), [&](const Count::Product& q) { return std::ranges::count(q.of, p.of[0]) > 0; });
-            if (holds != 1 || (name && (name->op == Op::Len || p.of[0]->op != Op::Len))) continue;
+            if (holds != 1 || (name && !is_better(p.of[0], name))) continue;
             name = p.of[0];
             factor = p.factor;
         }

@@ -58,4 +58,16 @@ bool Count::is_small() const {
            std::ranges::all_of(sum_, [](const Product& p) { return p.of.size() <= kMostNames; });
 }
 
+std::optional<Count> plus(const std::optional<Count>& a, const std::optional<Count>& b) {
+    if (!a || !b) return {};
+    const Count sum = *a + *b;
+    return sum.is_small() ? std::optional(sum) : std::nullopt;
+}
+
+std::optional<Count> times(const std::optional<Count>& a, const std::optional<Count>& b) {
+    if (!a || !b) return {};
+    const Count product = *a * *b;
+    return product.is_small() ? std::optional(product) : std::nullopt;
+}
+
 }  // namespace weld

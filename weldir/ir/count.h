@@ -50,4 +50,8 @@ class Count {
     bool exact_ = true;
 };
 
+/// The sum, the product; nothing if one of the two is not known, or if it is not worth reckoning with.
+std::optional<Count> plus(const std::optional<Count>& a, const std::optional<Count>& b);
+std::optional<Count> times(const std::optional<Count>& a, const std::optional<Count>& b);
+
 }  // namespace weld

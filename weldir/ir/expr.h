@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "weldir/ir/promises.h"
 #include "weldir/ir/type.h"
 #include "weldir/support/source.h"
 
@@ -63,7 +64,8 @@ constexpr bool is_math(Op op) { return info(op).rule == TypeRule::Float; }
 struct Symbol {
     std::string_view name;  ///< as written; need not be unique, the pointer is
     const Type* type;
-    std::uint32_t id;  ///< order of creation
+    std::uint32_t id;     ///< order of creation
+    Promises holds = {};  ///< of the sizes in its value
 };
 
 enum class AttrKey : std::uint8_t {
@@ -74,7 +76,7 @@ enum class AttrKey : std::uint8_t {
 /// One row of attrs.def.
 struct AttrInfo {
     enum Speaker : std::uint8_t { User, Passes };
-    enum Values : std::uint8_t { One, Names, Numbers };
+    enum Values : std::uint8_t { One, Names, Numbers, Sizes };
     const char* text;  ///< in programs, `parallel`
     Speaker by;
     Values values;
@@ -90,6 +92,9 @@ constexpr const AttrInfo& info(AttrKey key) { return kAttrs[int(key)]; }
 constexpr bool names_symbols(AttrKey key) { return info(key).values == AttrInfo::Names; }
 /// Its values are numbers, each written for itself: `@(appends:1, appends:-1)`.
 constexpr bool lists_numbers(AttrKey key) { return info(key).values == AttrInfo::Numbers; }
+
+/// Its value says something of sizes; it stands before a name or a function, on no node.
+constexpr bool tells_sizes(AttrKey key) { return info(key).values == AttrInfo::Sizes; }
 
 /// `@(key:value)`. `text` is what was written (`true`, `64L`, `local`); `number` its value where it is one.
 struct Annotation {

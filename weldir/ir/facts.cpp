@@ -13,6 +13,7 @@ Facts::Facts(Module& m, const Expr* root) : m_(m), root_(root) {
             for (std::size_t i = 0; i < block.size(); ++i) definitions_[block.symbol(i)] = block.value(i);
         if (For loop = e->as<For>())
             for (const Symbol* s : loop.body().params()) loops_[s] = e;
+        if (Iterate it = e->as<Iterate>()) states_[it.body().param(0)] = e;
     });
 }
 

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "weldir/ir/build.h"
 #include "weldir/ir/conditions.h"
 #include "weldir/ir/count.h"
 #include "weldir/ir/module.h"
@@ -24,6 +25,8 @@ namespace weld {
 
 class Facts {
   public:
+    using Path = std::vector<std::size_t>;  ///< indices of nested struct fields, outermost first
+
     /// Looks at all of `root` once.
     Facts(Module& m, const Expr* root);
     friend class Bounds;
@@ -49,6 +52,12 @@ class Facts {
     std::optional<Count> length(const Expr* collection);
     /// The same for an i64 value.
     std::optional<Count> count(const Expr* i64);
+    /// A number in the value of `e`: the i64 at `path` in it, or the length of what is there.
+    std::optional<Count> size(const Expr* e, const Path& path, bool is_length);
+    /// What the conditions that hold when the whole has come to its end say that a name of counts is.
+    std::optional<Count> asserted(const Expr* name);
+    /// It is promised that the number that a name of counts stands for is not negative.
+    bool is_promised_not_negative(const Expr* name) const;
     /// How often a loop runs its body, if it runs at all without failing.
     std::optional<Count> iterations(const Expr* loop);
     /// The data of a loop have the same length for sure. `at`: see `agree`.
@@ -63,12 +72,13 @@ class Facts {
     bool walks_inside(const Expr* vec, const Expr* from, const Expr* loop,
                       std::vector<SmallName>* small = nullptr);
 
-    /// How often each run of a loop's body merges into the builder at `path` in its builder (indices of
-    /// nested struct fields, outermost first); nothing if that varies.
-    std::optional<Count> merges_per_iteration(const Expr* loop, const std::vector<std::size_t>& path = {});
+    /// How often each run of a loop's body merges into the builder at `path` in its builder; nothing if that
+    /// varies.
+    std::optional<Count> merges_per_iteration(const Expr* loop, const Path& path = {});
 
   private:
-    using Path = std::vector<std::size_t>;
+    static Path longer(std::size_t first, const Path& path);
+    static Path without_first(const Path& path) { return {path.begin() + 1, path.end()}; }
     const Expr* step(const Expr* e) const;
     std::optional<Count> length_of(const Expr* collection);
     std::optional<Count> built(const Expr* builder, const Path& path);
@@ -76,13 +86,40 @@ class Facts {
     std::optional<Count> iterations_of(const Expr* datum);
     std::optional<Count> count_of(const Expr* i64);
     Count named(const Expr* path, bool is_length);
+    const Expr* path_to(const Symbol* s, const Path& path);
+    std::optional<Count> at(const Expr* path, bool is_length) {
+        return is_length ? length(path) : count(path);
+    }
+    std::optional<Count> part(const Expr* path, bool is_length);
+    std::optional<Count> promised(const Promise& p, Args args, const Symbol* self);
+
+    /// What a round of an `iterate` ends with; null if that is not written there.
+    struct RoundEnd {
+        const Expr *next = nullptr, *again = nullptr;
+    };
+    RoundEnd end_of_round(Iterate it) const;
+    bool stays(const Expr* iterate, const Path& path, bool is_length);
     bool is_fixed_in(const Count& n, const Expr* loop);
 
     using Place = Conditions::Place;
     using Depth = Conditions::Depth;
+    void find_conditions();
     void find_conditions(const Expr* e, Place place, Depth depth, bool outermost);
+    void find_in_rounds(Iterate it, Place place, Depth depth);
     void find_in_branch(const Expr* e, std::size_t arg, bool holds, Place place, Depth depth);
+    /// `a op b`: Eq, Lt or Le.
+    struct Comparison {
+        Op op;
+        Count a, b;
+    };
+    void list_comparisons(const Expr* condition, bool holds, std::vector<Comparison>& all);
     Place behind(const Expr* condition, bool holds, Place place, Depth depth);
+    Place in_rounds(Iterate it, Place place, Depth depth);
+    Depth is_less(const Count& a, const Count& b, bool or_equal, Place place);
+    bool stays_below(const Expr* next, const Count& state, const Comparison& most, Place place,
+                     const std::vector<Comparison>& known);
+    bool never_falls(const Expr* next, const Count& state);
+    const Expr* number_at(const Expr* e, const Path& path) const;
     void note_place(const Expr* e, Place place);
     Place place_of(const Symbol* index);
     Place place_of(const Expr* e);
@@ -107,9 +144,13 @@ class Facts {
     bool conditions_found_ = false;
     Conditions conditions_;
     Table<Symbol, Place> loop_places_;  // by index
+    Place place_at_end_ = 0;            // of the outermost block
+    Table<Symbol, const Expr*> states_;  // by parameter of its function: an `iterate`
+    std::unordered_map<const Expr*, std::vector<SizeName>> staying_;  // sizes in the state of an `iterate`
     Table<Expr, Place> places_;         // of look-ups and of iterators with bounds
     Table<Expr, Depth> branch_depths_;  // of an `if` (or `&&`, `||`) whose sides know more than it
-    int depth_ = 0;                     // of the questions about counts that are being answered
+    static constexpr int kDeepest = 200;  // names that stand for sums of names, and so on
+    int depth_ = 0;                       // of the questions about counts that are being answered
 };
 
 /// A name, or a field of one.
@@ -117,6 +158,8 @@ inline bool is_path(const Expr* e) {
     while (e->op == Op::GetField) e = e->arg(0);
     return e->op == Op::Var;
 }
+/// `a.$1.$2` has the path {1, 2}.
+std::vector<std::size_t> indices_of(const Expr* path);
 /// What a path begins with.
 inline const Symbol* base_of(const Expr* path) {
     while (path->op == Op::GetField) path = path->arg(0);

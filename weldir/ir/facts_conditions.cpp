@@ -6,6 +6,10 @@
 
 namespace weld {
 
+void Facts::find_conditions() {
+    if (!std::exchange(conditions_found_, true)) find_conditions(root_, 0, 0, false);
+}
+
 void Facts::find_conditions(const Expr* e, Place place, Depth depth, bool outermost) {
     switch (e->op) {
         case Op::Block: {
@@ -18,8 +22,10 @@ void Facts::find_conditions(const Expr* e, Place place, Depth depth, bool outerm
                 depth += now != place && !outermost;
                 place = now;
             }
+            if (outermost) place_at_end_ = place;
             return find_conditions(b.result(), place, depth, false);
         }
+        case Op::Iterate: return find_in_rounds(e->as<Iterate>(), place, depth);
         case Op::If:
             find_conditions(e->arg(0), place, depth, false);
             find_in_branch(e, 1, true, place, depth);
@@ -42,39 +48,45 @@ void Facts::find_in_branch(const Expr* e, std::size_t arg, bool holds, Place pla
     find_conditions(e->arg(arg), there, depth + (there != place), false);
 }
 
-/// The place where `condition` holds, or doesn't.
-Conditions::Place Facts::behind(const Expr* condition, bool holds, Place place, Depth depth) {
+/// The comparisons of i64 that hold where `condition` does, or doesn't.
+void Facts::list_comparisons(const Expr* condition, bool holds, std::vector<Comparison>& all) {
     const Expr* e = resolve(condition);
     switch (e->op) {
-        case Op::Not: return behind(e->arg(0), !holds, place, depth);
+        case Op::Not: return list_comparisons(e->arg(0), !holds, all);
         case Op::And:
         case Op::BitAnd:
         case Op::Or:
         case Op::BitOr:
-            if ((e->op == Op::And || e->op == Op::BitAnd) != holds) return place;
-            return behind(e->arg(1), holds, behind(e->arg(0), holds, place, depth), depth);
+            if ((e->op == Op::And || e->op == Op::BitAnd) != holds) return;
+            list_comparisons(e->arg(0), holds, all);
+            return list_comparisons(e->arg(1), holds, all);
         default: break;
     }
-    if (!is_comparison(e->op) || e->arg(0)->type != m_.types.i64()) return place;
+    if (!is_comparison(e->op) || e->arg(0)->type != m_.types.i64()) return;
     const std::optional<Count> a = count(e->arg(0)), b = count(e->arg(1));
-    if (!a || !b) return place;
+    if (!a || !b) return;
     switch (e->op) {
-        case Op::Eq: return holds ? conditions_.add(place, depth, Op::Eq, *a, *b) : place;
-        case Op::Ne: return holds ? place : conditions_.add(place, depth, Op::Eq, *a, *b);
+        case Op::Eq:
+        case Op::Ne:
+            if ((e->op == Op::Eq) == holds) all.push_back({Op::Eq, *a, *b});
+            break;
         case Op::Lt:
-        case Op::Ge: {
-            const bool less = (e->op == Op::Lt) == holds;
-            return less ? conditions_.add(place, depth, Op::Lt, *a, *b)
-                        : conditions_.add(place, depth, Op::Le, *b, *a);
-        }
-        case Op::Gt:
-        case Op::Le: {
-            const bool greater = (e->op == Op::Gt) == holds;
-            return greater ? conditions_.add(place, depth, Op::Lt, *b, *a)
-                           : conditions_.add(place, depth, Op::Le, *a, *b);
-        }
-        default: return place;
+        case Op::Ge:
+            if ((e->op == Op::Lt) == holds) all.push_back({Op::Lt, *a, *b});
+            else all.push_back({Op::Le, *b, *a});
+            break;
+        default:
+            if ((e->op == Op::Gt) == holds) all.push_back({Op::Lt, *b, *a});
+            else all.push_back({Op::Le, *a, *b});
     }
+}
+
+/// The place where `condition` holds, or doesn't.
+Conditions::Place Facts::behind(const Expr* condition, bool holds, Place place, Depth depth) {
+    std::vector<Comparison> all;
+    list_comparisons(condition, holds, all);
+    for (const auto& [op, a, b] : all) place = conditions_.add(place, depth, op, a, b);
+    return place;
 }
 
 /// A node that stands in several places knows what all of them do.
@@ -84,15 +96,22 @@ void Facts::note_place(const Expr* e, Place place) {
 }
 
 Conditions::Place Facts::place_of(const Expr* e) {
-    if (!std::exchange(conditions_found_, true)) find_conditions(root_, 0, 0, false);
+    find_conditions();
     const Place* place = places_.find(e);
     return place ? *place : 0;
 }
 
 Conditions::Place Facts::place_of(const Symbol* index) {
-    if (!std::exchange(conditions_found_, true)) find_conditions(root_, 0, 0, false);
+    find_conditions();
     const Place* place = index ? loop_places_.find(index) : nullptr;
     return place ? *place : 0;
+}
+
+std::optional<Count> Facts::asserted(const Expr* name) {
+    find_conditions();
+    for (const Conditions::Equal& equal : conditions_.solved(place_at_end_, Conditions::kNever))
+        if (equal.name == name) return equal.is;
+    return {};
 }
 
 bool Facts::agree(const Count& a, const Count& b, const Symbol* at) {

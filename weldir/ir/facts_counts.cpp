@@ -8,21 +8,7 @@
 
 namespace weld {
 
-static constexpr int kDeepestCount = 200;  // names that stand for sums of names, and so on
-
 // ---- lengths and numbers
-
-static std::optional<Count> times(const std::optional<Count>& a, const std::optional<Count>& b) {
-    if (!a || !b) return {};
-    const Count product = *a * *b;
-    return product.is_small() ? std::optional(product) : std::nullopt;
-}
-
-static std::optional<Count> plus(const std::optional<Count>& a, const std::optional<Count>& b) {
-    if (!a || !b) return {};
-    const Count sum = *a + *b;
-    return sum.is_small() ? std::optional(sum) : std::nullopt;
-}
 
 /// The number that a path names, or of the elements of the vector there.
 Count Facts::named(const Expr* path, bool is_length) {
@@ -41,6 +27,7 @@ std::optional<Count> Facts::length(const Expr* e) {
     if (!added) return at->second;
     const Expr* value = step(name);
     std::optional<Count> n = value ? length_of(value) : std::nullopt;
+    if (!n) n = part(name, true);
     if (!n) n = named(name, true);
     return lengths_[name] = n;
 }
@@ -65,13 +52,10 @@ std::optional<Count> Facts::length_of(const Expr* e) {
     }
 }
 
-static std::vector<std::size_t> longer(std::size_t first, const std::vector<std::size_t>& path) {
-    std::vector<std::size_t> all = {first};
+Facts::Path Facts::longer(std::size_t first, const Path& path) {
+    Path all = {first};
     all.insert(all.end(), path.begin(), path.end());
     return all;
-}
-static std::vector<std::size_t> without_first(const std::vector<std::size_t>& path) {
-    return {path.begin() + 1, path.end()};
 }
 
 /// The length of what the builder at `path` in `e` has built.
@@ -107,6 +91,7 @@ std::optional<Count> Facts::count(const Expr* e) {
     if (const auto known = counts_.find(name); known != counts_.end()) return known->second;
     const Expr* value = step(name);
     std::optional<Count> n = value ? count_of(value) : std::nullopt;
+    if (!n) n = part(name, false);
     if (!n) n = named(name, false);
     return counts_[name] = n;
 }
@@ -126,7 +111,7 @@ std::optional<Count> Facts::count_of(const Expr* e) {
     if (e->op == Op::Literal) return Count(e->as<Literal>().as_int());
     if (e->op == Op::Len) return length(e->as<Len>().of());
     if (is_path(e)) return count(e);
-    if ((e->op != Op::Add && e->op != Op::Sub && e->op != Op::Mul) || depth_ > kDeepestCount) return {};
+    if ((e->op != Op::Add && e->op != Op::Sub && e->op != Op::Mul) || depth_ > kDeepest) return {};
     ++depth_;
     const std::optional<Count> a = count(e->arg(0)), b = a ? count(e->arg(1)) : std::nullopt;
     --depth_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <unordered_map>
 #include <utility>
 
 #include "weldir/ir/build.h"
@@ -126,6 +127,24 @@ std::vector<const Type*> types_of(std::span<const Expr* const> args) {
 
 bool is_builtin_kernel(std::string_view name) {
     return std::ranges::any_of(kKernels, [&](const BuiltinKernel& k) { return k.name == name; });
+}
+
+Promises promises_of(const BuiltinKernel& kernel) {
+    struct Read {
+        Arena arena;
+        std::unordered_map<std::string_view, Promises> of;  // by symbol
+        void add(std::string_view symbol, std::string_view sizes) {
+            constexpr std::string_view names[] = {"a", "b", "c", "d", "e", "f"};
+            of[symbol] = read_promises(arena, sizes, names, "result").value();
+        }
+        Read() {
+#define WELD_KERNEL_HOLDS(symbol, sizes) add(#symbol, sizes);
+#include "runtime/abi/kernels.def"
+        }
+    };
+    static const Read all;
+    const auto at = all.of.find(kernel.symbol);
+    return at == all.of.end() ? Promises() : at->second;
 }
 
 bool reaches_files(std::string_view name) {

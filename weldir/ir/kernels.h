@@ -22,6 +22,8 @@ struct BuiltinKernel {
 };
 
 bool is_builtin_kernel(std::string_view name);
+/// What it sees to of the sizes in its result.
+Promises promises_of(const BuiltinKernel& kernel);
 /// Calls of it read or write files, so where functions are allowed by name, it has to be among them.
 bool reaches_files(std::string_view name);
 /// The overload of `name` that fits these types; null if there is none.

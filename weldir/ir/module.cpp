@@ -39,8 +39,8 @@ double Literal::as_float() const {
 
 Module::Module() : types(arena) {}
 
-const Symbol* Module::symbol(std::string_view name, const Type* type) {
-    return arena.make<Symbol>(arena.copy(name), type, next_symbol_++);
+const Symbol* Module::symbol(std::string_view name, const Type* type, Promises holds) {
+    return arena.make<Symbol>(arena.copy(name), type, next_symbol_++, holds);
 }
 
 Function* Module::function(std::string_view name, const Type* type) {

@@ -33,6 +33,7 @@ struct Function {
     const Type* type;              ///< a Function type
     const Expr* lambda = nullptr;  ///< a Lambda; null until it is defined
     Summary summary;
+    Promises holds = {};  ///< of the sizes in what it gives: found by CallGraph, and true whatever passes do
 };
 
 /// Owns everything of one program. Once finished it is read-only and may be used from several threads.
@@ -50,7 +51,9 @@ class Module {
     std::vector<Function*> functions;  ///< in order of definition
 
     /// A new symbol; its name is copied.
-    const Symbol* symbol(std::string_view name, const Type* type);
+    const Symbol* symbol(std::string_view name, const Type* type, Promises holds = {});
+    /// A new symbol for the same as another one.
+    const Symbol* copy(const Symbol* s) { return symbol(s->name, s->type, s->holds); }
     std::uint32_t num_symbols() const { return next_symbol_; }
     std::uint32_t next_node_id() { return next_node_++; }
     Function* function(std::string_view name, const Type* type);

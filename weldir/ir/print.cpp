@@ -157,10 +157,20 @@ class Writer {
 
     // -- functions
 
+    /// Where it is bound.
+    void name(const Symbol* s) {
+        if (!s->holds.empty()) holds(s->holds, [&](int) { return names_.of(s); });
+        text(names_.of(s));
+    }
+
+    void holds(Promises promises, const std::function<std::string(int)>& name) {
+        text(fmt::format("@({}:{}) ", name_of(AttrKey::Holds), print_promises(promises, name)));
+    }
+
     void parameters(std::span<const Symbol* const> symbols) {
         for (std::size_t i = 0; i < symbols.size(); ++i) {
             if (i) text(", ");
-            text(names_.of(symbols[i]));
+            name(symbols[i]);
             text(": ");
             type(symbols[i]->type);
         }
@@ -178,6 +188,10 @@ class Writer {
 
     void function(const Function* f) {
         const Lambda l = f->lambda->as<Lambda>();
+        if (!f->holds.empty())
+            holds(f->holds, [&](int of) {
+                return of == SizeName::kResult ? "result" : names_.of(l.param(std::size_t(of)));
+            });
         text("def ");
         text(f->name);
         text("(");
@@ -278,7 +292,7 @@ class Writer {
         }
         for (std::size_t i = 0; i < b.size(); ++i) {
             text("let ");
-            text(names_.of(b.symbol(i)));
+            name(b.symbol(i));
             text(" = ");
             node(b.value(i), kArgument);
             text(";");

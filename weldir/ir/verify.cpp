@@ -25,6 +25,8 @@ void Verifier::check_functions() {
         if (!names.insert(f->name).second) error_ = fmt::format("two functions are called `{}`", f->name);
         if (f->lambda && (f->lambda->op != Op::Lambda || f->lambda->type != f->type))
             error_ = fmt::format("the body of `{}` has another type", f->name);
+        if (!fit(f->holds, f->type->params(), f->type->result()))
+            error_ = fmt::format("`{}` holds sizes that are not there", f->name);
     }
 }
 

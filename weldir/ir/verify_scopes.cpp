@@ -14,6 +14,7 @@ void Verifier::bind(const Symbol* s, Origins origins, const Expr* at) {
     if (s->id >= scope_.size()) return fail(at, "`{}` is a symbol of another module", s->name);
     if (scope_[s->id] != Scope::Unbound) return fail(at, "`{}` is bound twice", s->name);
     scope_[s->id] = Scope::Open;
+    if (!fit(s->holds, {}, s->type)) return fail(at, "`{}` holds sizes that are not there", s->name);
     if (!s->type->holds_builder) return;
     if (origins.size() != leaves(s->type)) return fail(at, "a builder is dropped");
     std::vector<bool> used(origins.size(), false);

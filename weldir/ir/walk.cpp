@@ -45,12 +45,12 @@ static const Expr* renamed(Module& m, const Expr* e, Renaming& names) {
     std::vector<const Symbol*> symbols;
     std::vector<const Expr*> args;
     if (e->op == Op::Lambda)
-        for (const Symbol* s : e->symbols()) symbols.push_back(names[s] = m.symbol(s->name, s->type));
+        for (const Symbol* s : e->symbols()) symbols.push_back(names[s] = m.copy(s));
     for (std::size_t i = 0; i < e->num_args; ++i) {
         args.push_back(renamed(m, e->arg(i), names));
         if (e->op == Op::Block && i < e->num_symbols) {
             const Symbol* s = e->attr.symbols[i];
-            symbols.push_back(names[s] = m.symbol(s->name, s->type));
+            symbols.push_back(names[s] = m.copy(s));
         }
     }
     return symbols.empty() ? with_args(m, e, args) : with_symbols(m, e, symbols, args);

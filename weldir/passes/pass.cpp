@@ -109,6 +109,10 @@ class Runner {
     }
 
     bool run_levels() {
+        if (options_.verify) {
+            begin_round(true);
+            if (!run(*find_pass("check-promises"))) return false;
+        }
         for (const Stage& stage : pipeline()) {
             for (int round = 0; round < (stage.repeats ? kMaxRounds : 1); ++round) {
                 begin_round(round == 0);
