@@ -212,7 +212,7 @@ class Checker {
     bool place(GraphNode* node, const Index& index, bool is_column, bool is_insert, GraphNode::Place* place,
                Dim* size);
     bool take_columns(GraphNode* node, const Node* n);
-    Value* extract(const Node* n);
+    Value* extract(const Node* n, bool as_matrix = false);
     Value* filter(const Node* n);
     Value* insert(Value* into, const Target& t, Value* value);
 

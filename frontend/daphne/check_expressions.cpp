@@ -188,9 +188,10 @@ Value* Checker::name(const Node* n) {
 // ---- casts
 
 Value* Checker::cast(const Node* n) {
-    Value* v = expression(n->args[0]);
-    if (!v) return nullptr;
     const CastTarget& to = n->cast;
+    const bool is_cells = to.has_data && to.data != DataType::Frame && n->args[0]->form == Form::Extract;
+    Value* v = is_cells ? extract(n->args[0], true) : expression(n->args[0]);
+    if (!v) return nullptr;
     Type type = v->type;
     if (to.has_data) type.data = to.data;
     if (to.has_value) type.value = to.value;

@@ -46,6 +46,11 @@ bool Checker::place(GraphNode* node, const Index& index, bool is_column, bool is
         if (!v) return false;
         const Value* object = node->args[0];
         if (v->type.is_string() && is_column && object->type.is_frame() && !is_insert) {
+            if (!v->constant && node->picks_column) {
+                place->first = add(v);
+                *size = {1, 0};
+                return true;
+            }
             if (!v->constant)
                 return unknown(index.first->start, "a label has to be known before the run"), false;
             const std::string& label = v->constant->text;
@@ -159,18 +164,34 @@ bool Checker::take_columns(GraphNode* node, const Node* n) {
     return true;
 }
 
-Value* Checker::extract(const Node* n) {
+/// `F[, label]` in a loop, a branch or a function, which becomes a matrix: the run can find the column if all
+/// have the same type.
+static bool can_pick_column(const Value* of, const Index& columns) {
+    if (!of->type.is_frame() || of->type.columns.empty() || columns.kind != Index::One) return false;
+    return std::ranges::all_of(of->type.columns,
+                               [&](const Column& c) { return c.value == of->type.columns[0].value; });
+}
+
+Value* Checker::extract(const Node* n, bool as_matrix) {
     Value* of = expression(n->args[0]);
     if (!of) return nullptr;
     if (!of->type.is_matrix() && !of->type.is_frame())
         return error(n->start, "only matrices and frames have rows and columns, this is {}", str(of->type));
     GraphNode* node = graph_.node(GraphNode::Extract, n->loc);
     node->args = {of};
+    node->picks_column = as_matrix && region_ != &graph_.main && can_pick_column(of, n->columns);
     Dim rows = of->rows, columns = of->columns;
     const bool good = place(node, n->rows, false, false, &node->rows, &rows);
     if (!place(node, n->columns, true, false, &node->columns, &columns) || !good) return nullptr;
+    if (node->picks_column) {
+        const int at = node->columns.first;
+        const Value* which = at < 0 ? nullptr : node->args[std::size_t(at)];
+        node->picks_column = which && which->type.is_scalar() && !which->constant;
+    }
     Type type = of->type;
-    if (type.is_frame() && n->columns.kind != Index::All) {
+    if (node->picks_column) {
+        type = Type::matrix(of->type.columns[0].value);
+    } else if (type.is_frame() && n->columns.kind != Index::All) {
         if (node->columns_taken.empty() && !take_columns(node, n)) return nullptr;
         type.columns.clear();
         for (int i : node->columns_taken) type.columns.push_back(of->type.columns[std::size_t(i)]);

@@ -109,6 +109,7 @@ struct GraphNode {
     std::size_t cells = 0;       ///< Matrix: how many of `args` are cells
     bool is_outer = false;       ///< cells of a column with those of a row
     bool takes_columns = false;  ///< Extract of a frame: those of `columns_taken`
+    bool picks_column = false;   ///< Extract of a frame: one, as a matrix; which one, `columns.first` says
     std::vector<int> columns_taken;
 };
 

@@ -127,8 +127,9 @@ static bool is_written(const Expr* e) {
     return e->op == Op::Block ? is_written(e->as<Block>().last()) : e->op == Op::MakeStruct;
 }
 
+/// `e` null: its text was wrong, which has been reported. What goes on with the value then is for nobody.
 void Lowering::bind(const Value* out, const Expr* e) {
-    if (!e) return;
+    if (!e) e = var(m_, m_.symbol("nothing", weld_type(out->type)));
     if (e->op == Op::Var || e->op == Op::Literal) {
         values_[out] = e;
         return;
@@ -186,7 +187,8 @@ void Lowering::define(const Value* out, std::string_view text, const std::vector
 
 void Lowering::define(const std::vector<Value*>& outs, std::string_view text, const std::vector<Named>& args,
                       Loc loc) {
-    if (const Expr* e = apply(text, args, loc)) bind_fields(outs, e);
+    if (const Expr* e = apply(text, args, loc)) return bind_fields(outs, e);
+    for (const Value* out : outs) bind(out, nullptr);
 }
 
 void Lowering::bind_fields(const std::vector<Value*>& outs, const Expr* e, std::size_t from) {

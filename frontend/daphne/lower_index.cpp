@@ -74,12 +74,43 @@ static std::vector<Lowering::Named> args_of(const GraphNode& n) {
     return args;
 }
 
+/// Lets that say in `picked` which column of the frame `x` is meant by the label or the position `of`.
+static std::string column_picked(const GraphNode& n, const std::string& of) {
+    const auto& columns = n.args[0]->type.columns;
+    const bool by_label = n.args[std::size_t(n.columns.first)]->type.is_string();
+    std::string picked;
+    if (!by_label) picked = fmt::format("if({0} < 0L, {0} + {1}L, {0})", of, columns.size());
+    for (std::size_t i = 0; by_label && i < columns.size(); ++i)
+        picked += fmt::format("if({} == {}, {}L, ", of, weld_string(columns[i].label), i);
+    if (by_label) picked += "-1L" + std::string(columns.size(), ')');
+    return fmt::format("let picked = {}; let there = assert(picked >= 0L && picked < {}L, \"{}\"); ", picked,
+                       columns.size(),
+                       by_label ? "the frame has no column of this label" : "a position lies outside");
+}
+
 void Lowering::extract(const GraphNode& n) {
     const Value *of = n.args[0], *out = n.results[0];
     const bool is_frame = of->type.is_frame();
     const std::string all_rows = rows("x", of);
     const Part r = part(n, n.rows, "row", all_rows, false);
     const std::string row = r.is_list ? "lookup(rowlist, r)" : "(rowfirst + r)";
+    const auto cells_of = [&](const std::string& column) {
+        if (n.rows.kind == Index::All) return column;
+        return fmt::format(
+            "result(for(rangeiter(0L, rowcount, 1L), appender, |o, r, _| merge(o, lookup({}, {}))))", column,
+            row);
+    };
+    if (n.picks_column) {
+        const std::size_t last = of->type.columns.size() - 1;
+        std::string column;
+        for (std::size_t i = 0; i < last; ++i) column += fmt::format("if(picked == {0}L, x.$0.${0}, ", i);
+        column += fmt::format("x.$0.${}", last) + std::string(last, ')');
+        return define(
+            out,
+            fmt::format("{}{}let column = {}; {{{}, rowcount, 1L}}", r.lets,
+                        column_picked(n, fmt::format("p{}", n.columns.first)), column, cells_of("column")),
+            args_of(n), n.loc);
+    }
     if (is_frame) {
         std::vector<int> taken = n.columns_taken;
         if (!n.takes_columns)
@@ -87,12 +118,7 @@ void Lowering::extract(const GraphNode& n) {
         std::string columns;
         for (std::size_t i = 0; i < taken.size(); ++i) {
             columns += i ? ", " : "";
-            if (n.rows.kind == Index::All) columns += fmt::format("x.$0.${}", taken[i]);
-            else
-                columns += fmt::format(
-                    "result(for(rangeiter(0L, rowcount, 1L), appender, |o, r, _| merge(o, lookup(x.$0.${}, "
-                    "{}))))",
-                    taken[i], row);
+            columns += cells_of(fmt::format("x.$0.${}", taken[i]));
         }
         return define(out, fmt::format("{}{{{{{}}}, rowcount}}", r.lets, columns), args_of(n), n.loc);
     }
