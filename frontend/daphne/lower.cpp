@@ -136,8 +136,8 @@ void Lowering::bind(const Value* out, const Expr* e) {
     }
     std::vector<Promise> sizes;
     if (!is_written(e)) list_sizes(out, {}, sizes);
-    const Symbol* s = m_.symbol("v" + std::to_string(out->id), e->type,
-                                m_.arena.copy(std::span<const Promise>(sizes)));
+    const Symbol* s =
+        m_.symbol("v" + std::to_string(out->id), e->type, m_.arena.copy(std::span<const Promise>(sizes)));
     lets_->emplace_back(s, e);
     values_[out] = var(m_, s, e->loc);
 }
@@ -224,13 +224,11 @@ void Lowering::list_sizes(const Value* v, std::vector<std::size_t> path, std::ve
         return SizeName{.is_length = is_length, .path = m_.arena.copy(std::span<const std::size_t>(whole))};
     };
     const auto product = [&](std::int64_t factor, std::initializer_list<SizeName> of) {
-        return Promise::Product{factor,
-                                m_.arena.copy(std::span<const SizeName>(of.begin(), of.size()))};
+        return Promise::Product{factor, m_.arena.copy(std::span<const SizeName>(of.begin(), of.size()))};
     };
     const auto equal = [&](SizeName what, std::initializer_list<Promise::Product> sum) {
         all.push_back(
-            {.size = what,
-             .sum = m_.arena.copy(std::span<const Promise::Product>(sum.begin(), sum.size()))});
+            {.size = what, .sum = m_.arena.copy(std::span<const Promise::Product>(sum.begin(), sum.size()))});
     };
     const auto count = [&](SizeName what, Dim d) {
         if (d.known()) equal(what, {product(d.number, {})});

@@ -147,8 +147,8 @@ const weld::Function* Lowering::function(const GraphFunction& f) {
     for (std::size_t i = 0; i < params.size(); ++i) {
         std::vector<Promise> sizes;
         list_sizes(f.body.params[i], {}, sizes);
-        symbols.push_back(m_.symbol("p" + std::to_string(i), params[i],
-                                    m_.arena.copy(std::span<const Promise>(sizes))));
+        symbols.push_back(
+            m_.symbol("p" + std::to_string(i), params[i], m_.arena.copy(std::span<const Promise>(sizes))));
         vars.push_back(var(m_, symbols.back()));
     }
     made->lambda = lambda(m_, symbols, region(f.body, vars, all_of(f.body.results), f.loc), f.loc);

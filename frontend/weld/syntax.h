@@ -67,7 +67,7 @@ struct Binding {
     std::uint32_t slot = 0;          ///< and its place in the frame of that
     bool is_function = false;        ///< surface: bound to something that may be a function
     Promises holds = {};
-    Local* local = nullptr;          ///< expanded
+    Local* local = nullptr;  ///< expanded
 };
 
 enum class Form : std::uint8_t {

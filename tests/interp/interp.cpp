@@ -98,9 +98,10 @@ class Interpreter {
             });
             if (holds) continue;
             clear_stack();
-            throw Broken{fmt::format("of `{}` it is not true that {}", name, print_promises({&p, 1}, [](int of) {
-                                         return of < 0 ? "result" : fmt::format("argument{}", of);
-                                     }))};
+            throw Broken{
+                fmt::format("of `{}` it is not true that {}", name, print_promises({&p, 1}, [](int of) {
+                                return of < 0 ? "result" : fmt::format("argument{}", of);
+                            }))};
         }
     }
     static std::int64_t size_in(const Type* t, const Value& whole, const SizeName& size) {

@@ -97,7 +97,7 @@ TEST_CASE("what kernels promise of the sizes in their results is so") {
             check.call("weld_gemv", "vec[f64]", {matrix(n, k), matrix(k, 1) + ".$0"});
             check.call("weld_random", "vec[f64]",
                        {"0.0", "1.0", fmt::format("{}L", n + 1), fmt::format("{}L", k + 1), "0.5", "7L"});
-            check.call("weld_random", sparse,
+            check.call("weld_random_csr", sparse,
                        {"0.0", "1.0", fmt::format("{}L", n + 1), fmt::format("{}L", k + 1), "0.5", "7L"});
         }
     for (const std::string& a : {matrix(0, 0), matrix(1, 1), std::string("{[2.0, 1.0, 1.0, 3.0], 2L, 2L}")}) {

@@ -143,12 +143,12 @@ class Facts {
     const Expr* root_;
     bool conditions_found_ = false;
     Conditions conditions_;
-    Table<Symbol, Place> loop_places_;  // by index
-    Place place_at_end_ = 0;            // of the outermost block
+    Table<Symbol, Place> loop_places_;   // by index
+    Place place_at_end_ = 0;             // of the outermost block
     Table<Symbol, const Expr*> states_;  // by parameter of its function: an `iterate`
     std::unordered_map<const Expr*, std::vector<SizeName>> staying_;  // sizes in the state of an `iterate`
-    Table<Expr, Place> places_;         // of look-ups and of iterators with bounds
-    Table<Expr, Depth> branch_depths_;  // of an `if` (or `&&`, `||`) whose sides know more than it
+    Table<Expr, Place> places_;           // of look-ups and of iterators with bounds
+    Table<Expr, Depth> branch_depths_;    // of an `if` (or `&&`, `||`) whose sides know more than it
     static constexpr int kDeepest = 200;  // names that stand for sums of names, and so on
     int depth_ = 0;                       // of the questions about counts that are being answered
 };

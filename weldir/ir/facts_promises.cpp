@@ -52,7 +52,8 @@ std::optional<Count> Facts::size(const Expr* e, const Path& path, bool is_length
         }
         case Op::Call:
         case Op::Kernel: {
-            const Promise* p = find_promise(promises_of(e), {.is_length = is_length, .path = path}, Promise::Equal);
+            const Promise* p =
+                find_promise(promises_of(e), {.is_length = is_length, .path = path}, Promise::Equal);
             return p ? promised(*p, e->args(), nullptr) : std::nullopt;
         }
         default: break;

@@ -39,7 +39,8 @@ bool Facts::stays(const Expr* e, const Path& path, bool is_length) {
         if (!staying.empty()) lengths_.clear(), counts_.clear();  // they name what now is known
         staying_[e] = std::move(staying);
     }
-    return std::ranges::find(staying_[e], SizeName{.is_length = is_length, .path = path}) != staying_[e].end();
+    return std::ranges::find(staying_[e], SizeName{.is_length = is_length, .path = path}) !=
+           staying_[e].end();
 }
 
 // ---- conditions
@@ -56,7 +57,9 @@ Conditions::Place Facts::in_rounds(Iterate it, Place place, Depth depth) {
     const auto [next, again] = end_of_round(it);
     if (!again) return place;
     const Symbol* state = it.body().param(0);
-    const auto says_no_limit = [&](const Comparison& c) { return c.op == Op::Eq || !is_fixed_in(c.b, it.node); };
+    const auto says_no_limit = [&](const Comparison& c) {
+        return c.op == Op::Eq || !is_fixed_in(c.b, it.node);
+    };
     std::vector<Comparison> goes_on, limits;
     list_comparisons(again, true, goes_on);
     std::ranges::remove_copy_if(goes_on, std::back_inserter(limits), says_no_limit);

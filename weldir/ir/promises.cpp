@@ -42,9 +42,7 @@ class Reader {
     }
 
   private:
-    void skip_space() {
-        left_.remove_prefix(std::min(left_.find_first_not_of(" \t\r\n"), left_.size()));
-    }
+    void skip_space() { left_.remove_prefix(std::min(left_.find_first_not_of(" \t\r\n"), left_.size())); }
     bool take(std::string_view word) {
         skip_space();
         if (!left_.starts_with(word)) return false;
@@ -233,7 +231,8 @@ static bool has_end(Promises all, const Promise& p, std::size_t depth) {
     if (depth > all.size()) return false;
     for (const Promise::Product& product : p.sum)
         for (const SizeName& name : product.of) {
-            const Promise* next = name.of == SizeName::kResult ? find_promise(all, name, Promise::Equal) : nullptr;
+            const Promise* next =
+                name.of == SizeName::kResult ? find_promise(all, name, Promise::Equal) : nullptr;
             if (next && !has_end(all, *next, depth + 1)) return false;
         }
     return true;
@@ -243,8 +242,9 @@ bool fit(Promises promises, std::span<const Type* const> params, const Type* res
     const auto there = [&](const SizeName& s) { return fits(s, params, result); };
     return std::ranges::all_of(promises, [&](const Promise& p) {
         return there(p.size) && p.size.of == SizeName::kResult && has_end(promises, p, 0) &&
-               std::ranges::all_of(
-                   p.sum, [&](const Promise::Product& product) { return std::ranges::all_of(product.of, there); });
+               std::ranges::all_of(p.sum, [&](const Promise::Product& product) {
+                   return std::ranges::all_of(product.of, there);
+               });
     });
 }
 

@@ -43,7 +43,7 @@ struct Promise {
     };
     SizeName size;
     Kind kind = Equal;
-    bool wraps = false;                  ///< the sum is what arithmetic makes of it
+    bool wraps = false;                 ///< the sum is what arithmetic makes of it
     std::span<const Product> sum = {};  ///< Equal: what the size is
 };
 using Promises = std::span<const Promise>;

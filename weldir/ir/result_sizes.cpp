@@ -57,7 +57,8 @@ class ResultSizes {
     bool is_seen(const Promise& p) {
         const std::optional<Count> n = count_at(body_.body(), p.size);
         const auto sum = n && (n->is_exact() || p.wraps) ? sum_of(*n) : std::nullopt;
-        return sum && std::ranges::equal(*sum, p.sum, [](const Promise::Product& a, const Promise::Product& b) {
+        return sum &&
+               std::ranges::equal(*sum, p.sum, [](const Promise::Product& a, const Promise::Product& b) {
                    return a.factor == b.factor && std::ranges::equal(a.of, b.of);
                });
     }
