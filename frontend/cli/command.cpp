@@ -138,13 +138,33 @@ int Settings::apply(const Options& options) {
     return choose_stages(options);
 }
 
+/// What DAPHNE calls its stages, and which of ours says that.
+static constexpr struct {
+    std::string_view name, ours;
+} kDaphneStages[] = {{"parsing", "parsed"},
+                     {"parsing_simplified", "parsed"},
+                     {"sql", "properties"},
+                     {"columnar", "properties"},
+                     {"property_inference", "properties"},
+                     {"select_matrix_repr", "properties"},
+                     {"transfer_data_props", "properties"},
+                     {"phy_op_selection", "properties"},
+                     {"type_adaptation", "properties"},
+                     {"obj_ref_mgnt", "optimized"},
+                     {"kernels", "optimized"},
+                     {"codegen", "optimized"},
+                     {"mlir_codegen_sparsity_exploiting_op_fusion", "optimized"},
+                     {"mlir_codegen_daphneir_to_mlir", "optimized"},
+                     {"mlir_codegen_mlir_specific", "optimized"}};
+
 int Settings::choose_stages(const Options& options) {
     if (!options.explain) return kRan;
     constexpr std::string_view all[] = {"parsed", "typed", "properties", "optimized", "vectorized"};
     compile.explained.assign(std::begin(all), std::end(all));
     if (!options.stages.empty()) compile.explained = options.stages;
     for (std::string& stage : compile.explained) {
-        if (stage == "property_inference") stage = "properties";
+        for (const auto& [name, ours] : kDaphneStages)
+            if (stage == name) stage = ours;
         const bool known =
             std::ranges::find(all, stage) != std::end(all) || stage == "llvm" || stage == "asm";
         if (!known && !find_pass(stage))
