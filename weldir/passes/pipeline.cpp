@@ -23,6 +23,7 @@ static constexpr Name kReduce[] = {
 };
 
 static constexpr Name kStraighten[] = {
+    "fuse-kept",    // after fusion, which may need no vector at all
     "unroll",       // after fusion: loops over fused short vectors
     "inline-lets",  // unrolled bodies are chains of lets
     "fold",         // and full of constants
