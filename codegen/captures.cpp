@@ -1,6 +1,8 @@
 // Captures in memory.
 #include "codegen/captures.h"
 
+#include "weldir/support/round_up.h"
+
 namespace weld::codegen {
 
 namespace {
@@ -16,7 +18,7 @@ struct Pack {
         for (llvm::Value* v : values) {
             llvm::Type* t = in_memory(unit, v->getType());
             const auto size = std::int64_t(layout.getTypeStoreSize(t).getFixedValue());
-            bytes = (bytes + size - 1) / size * size;
+            bytes = round_up(bytes, size);
             types.push_back(v->getType());
             offsets.push_back(bytes);
             bytes += size;

@@ -11,6 +11,8 @@
 #include <new>
 #include <vector>
 
+#include "weldir/support/round_up.h"
+
 namespace weld {
 
 namespace {
@@ -18,8 +20,6 @@ namespace {
 const auto kPage = std::size_t(::sysconf(_SC_PAGESIZE));
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kCodeBytes = 768 << 10, kDataBytes = 256 << 10;  ///< of an arena: below a huge page
-
-std::size_t aligned(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
 /// The free parts of a range.
 class FreeRanges {
@@ -132,17 +132,17 @@ struct Arenas {
 }  // namespace
 
 CodeMemory::CodeMemory(std::size_t code_bytes, std::size_t data_bytes, std::size_t data_align)
-    : code_bytes_(aligned(std::max<std::size_t>(1, code_bytes), kPage)),
-      data_bytes_(aligned(std::max<std::size_t>(1, data_bytes), kLine) + std::max(data_align, kLine) -
+    : code_bytes_(round_up(std::max<std::size_t>(1, code_bytes), kPage)),
+      data_bytes_(round_up(std::max<std::size_t>(1, data_bytes), kLine) + std::max(data_align, kLine) -
                   kLine) {
     Arenas& arenas = Arenas::all();
     const std::lock_guard lock(arenas.mutex);
     const auto& list = arenas.list;
     if (std::none_of(list.begin(), list.end(), [this](const auto& arena) { return take_from(arena.get()); }))
-        take_from(
-            arenas.add(std::max(kCodeBytes, code_bytes_), std::max(kDataBytes, aligned(data_bytes_, kPage))));
+        take_from(arenas.add(std::max(kCodeBytes, code_bytes_),
+                             std::max(kDataBytes, round_up(data_bytes_, kPage))));
     const auto address = reinterpret_cast<std::uintptr_t>(data_taken_);
-    data_ = data_taken_ + (aligned(address, data_align) - address);
+    data_ = data_taken_ + (round_up(address, data_align) - address);
     const bool held_code = code_ < arena_->fresh;
     arena_->fresh = std::max(arena_->fresh, code_ + code_bytes_);
     if (!held_code || ::mprotect(code_, code_bytes_, PROT_READ | PROT_WRITE) == 0) return;

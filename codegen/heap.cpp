@@ -239,13 +239,13 @@ void* Heap::allocate_own(std::size_t bytes, std::size_t align) {
     if (is_to_fail() || bytes > std::size_t(1) << 48) shortage_ = WorkEnd::NoMemory;
     if (shortage_ != WorkEnd::Good) return nullptr;
     const std::size_t extra = align > kHeapAlign ? align : 0;
-    const std::size_t room = aligned(bytes + kHeader + extra, kHeapAlign);
+    const std::size_t room = round_up(bytes + kHeader + extra, kHeapAlign);
     const bool large = room > kLargestSmall;
     char* const chunk = large ? add_chunk(room + kHeader) : nullptr;
     char* const begin = chunk ? chunk + kHeader : large ? nullptr : take(room);
     if (!begin) return nullptr;
     char* block = begin + kHeader;
-    if (extra) block = reinterpret_cast<char*>(aligned(std::uintptr_t(block), align));
+    if (extra) block = reinterpret_cast<char*>(round_up(std::uintptr_t(block), align));
     *header_of(block) = {large ? kLarge : class_of(room), std::uint32_t(block - begin)};
     ++in_use_;
     return block;

@@ -71,10 +71,10 @@ bool in_reserve(const void* p) { return std::uintptr_t(p) - std::uintptr_t(reser
 }  // namespace
 
 void* take_reserve(std::size_t bytes, std::size_t align) {
-    const std::size_t room = aligned(bytes, kHeapAlign) + kHeapAlign + align;
+    const std::size_t room = round_up(bytes, kHeapAlign) + kHeapAlign + align;
     const std::size_t at = reserve_used.fetch_add(room);
     if (at + room > kReserve) return nullptr;
-    char* block = reinterpret_cast<char*>(aligned(std::uintptr_t(reserve + at + kHeapAlign), align));
+    char* block = reinterpret_cast<char*>(round_up(std::uintptr_t(reserve + at + kHeapAlign), align));
     std::memcpy(block - sizeof bytes, &bytes, sizeof bytes);
     return block;
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "codegen/heap.h"
+#include "weldir/support/round_up.h"
 
 namespace weld::codegen {
 
@@ -17,8 +18,6 @@ namespace weld::codegen {
 extern std::atomic<bool> loaded;
 
 constexpr std::size_t kHeapAlign = 16;  ///< of blocks, if no more is asked for
-
-constexpr std::size_t aligned(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
 // ---- memory for the process when there is none (heap_calls.cpp)
 //

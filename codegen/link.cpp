@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "codegen/relocations.h"
+#include "weldir/support/round_up.h"
 
 namespace weld {
 
@@ -86,8 +87,6 @@ class Linker {
     }
 
   private:
-    static std::size_t aligned(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
-
     template <class Fn>
     void for_each_section(bool code, Fn&& fn) {
         for (Object& o : objects_)
@@ -108,16 +107,16 @@ class Linker {
         }
         std::size_t bytes = 0, align = 1;
         const auto add = [&](Object&, std::size_t, const Elf64_Shdr& s) {
-            bytes = aligned(bytes, s.sh_addralign) + s.sh_size;
+            bytes = round_up(bytes, s.sh_addralign) + s.sh_size;
             align = std::max(align, std::size_t(s.sh_addralign));
         };
         for_each_section(true, add);
-        const std::size_t stubs = aligned(bytes, relocations::kStubBytes);
+        const std::size_t stubs = round_up(bytes, relocations::kStubBytes);
         bytes = 0, align = relocations::kSlotBytes;
         for_each_section(false, add);
-        for (const CodeData& d : data_) bytes = aligned(bytes, kDataAlign) + d.bytes.size();
+        for (const CodeData& d : data_) bytes = round_up(bytes, kDataAlign) + d.bytes.size();
         if (!data_.empty()) align = std::max(align, kDataAlign);
-        const std::size_t first_slot = aligned(bytes, relocations::kSlotBytes);
+        const std::size_t first_slot = round_up(bytes, relocations::kSlotBytes);
         code.memory.emplace(stubs + undefined * relocations::kStubBytes,
                             first_slot + slots * relocations::kSlotBytes, align);
         code.data = {code.memory->data(), first_slot};

@@ -8,6 +8,7 @@
 #include "codegen/captures.h"
 #include "codegen/emit.h"
 #include "codegen/segments.h"
+#include "weldir/support/round_up.h"
 
 namespace weld::codegen {
 
@@ -40,7 +41,7 @@ struct FrameLayout {
     void add(const Symbol* s) {
         if (!offsets.try_emplace(s, 0).second) return;
         const std::int64_t align = std::max<std::int64_t>(align_of(s->type), 1);
-        bytes = (bytes + align - 1) / align * align;
+        bytes = round_up(bytes, align);
         offsets[s] = bytes;
         bytes += size_of(s->type);
     }

@@ -4,14 +4,13 @@
 #include <cstdint>
 
 #include "runtime/abi/weld_abi.h"
+#include "weldir/support/round_up.h"
 
 namespace weld::runtime {
 
 inline bool is_scalar(const WeldType* t) { return t->kind < kWeldSimd; }
 inline bool is_builder(const WeldType* t) { return t->kind >= kWeldFirstBuilder; }
 inline bool is_float(const WeldType* t) { return t->kind == kWeldF32 || t->kind == kWeldF64; }
-
-inline std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
 inline std::int64_t lanes_of(const WeldType* simd) { return simd->size / simd->args[0]->size; }
 

@@ -36,7 +36,7 @@ static void set_index(WeldDict* d, std::uint64_t* slots, int bits) {
     d->index = slots;
     d->bits = bits;
     d->mask = (std::uint64_t(1) << bits) - 1;
-    d->shift = 32 - bits;
+    d->shift = kWeldTagBits - bits;
     d->most = most_entries(bits, d->skip > 0);
 }
 
@@ -131,7 +131,7 @@ void release_table(Task* task, WeldDict* d) {
 static void note_entry(WeldDict* d, std::uint32_t tag, std::int64_t number) {
     std::uint64_t at = first_slot(d, tag);
     while (d->index[at]) at = (at + 1) & d->mask;
-    d->index[at] = std::uint64_t(tag) << 32 | std::uint64_t(number + 1);
+    d->index[at] = slot_of(tag, number);
 }
 
 static std::int32_t grow_index(Task* task, WeldDict* d, int bits, std::int32_t loc) {

@@ -66,9 +66,12 @@ void release_table(Task* task, WeldDict* d);
 void release_range(Task* task, WeldDict* range);
 
 /// Never 0, so that no key looks like a free slot.
-inline std::uint32_t tag_of(std::uint64_t hash) { return std::uint32_t(hash >> 32) | 1; }
+inline std::uint32_t tag_of(std::uint64_t hash) { return std::uint32_t(hash >> (64 - kWeldTagBits)) | 1; }
 inline std::uint64_t first_slot(const WeldDict* d, std::uint32_t tag) { return tag << d->skip >> d->shift; }
-inline std::uint32_t tag_in(std::uint64_t slot) { return std::uint32_t(slot >> 32); }
+inline std::uint64_t slot_of(std::uint32_t tag, std::int64_t number) {
+    return std::uint64_t(tag) << (64 - kWeldTagBits) | std::uint64_t(number + 1);
+}
+inline std::uint32_t tag_in(std::uint64_t slot) { return std::uint32_t(slot >> (64 - kWeldTagBits)); }
 inline std::int64_t number_in(std::uint64_t slot) { return std::int64_t(std::uint32_t(slot)) - 1; }
 
 /// The number of the entry of `key`, or -1.
@@ -77,8 +80,8 @@ std::int64_t find_entry(const WeldDict* d, const void* key, std::uint32_t tag) {
     for (std::uint64_t at = first_slot(d, tag);; at = (at + 1) & d->mask) {
         const std::uint64_t slot = d->index[at];
         if (!slot) return -1;
-        if (slot >> 32 != tag) continue;
-        const std::int64_t number = std::int64_t(std::uint32_t(slot)) - 1;
+        if (tag_in(slot) != tag) continue;
+        const std::int64_t number = number_in(slot);
         if (equal_keys<K>(d->key, d->entry(number), key)) return number;
     }
 }
@@ -106,7 +109,7 @@ class IndexRange {
         std::memset(d->index + begin, 0, sizeof(std::uint64_t) * (end_ - begin));
     }
     void add(std::uint32_t tag, std::int64_t number) {
-        const std::uint64_t slot = std::uint64_t(tag) << 32 | std::uint64_t(number + 1);
+        const std::uint64_t slot = slot_of(tag, number);
         std::uint64_t at = first_slot(d_, tag);
         while (at < end_ && d_->index[at]) ++at;
         if (at < end_) d_->index[at] = slot;

@@ -60,7 +60,7 @@ auto key_bits(F x) {
 /// reached. With this factor numbers that follow one another, multiples and shifted numbers spread evenly:
 /// nearly every one gets a slot of its own.
 inline std::uint64_t hash_step(std::uint64_t h, std::uint64_t x) {
-    return (std::rotl(h, 32) + x) * 0xd6e8feb86659fd93u;
+    return (std::rotl(h, kWeldHashRotation) + x) * kWeldHashFactor;
 }
 inline std::uint64_t hash_word(std::uint64_t x) { return hash_step(0, x); }
 std::uint64_t hash_bytes(const void* data, std::int64_t count);

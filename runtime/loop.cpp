@@ -187,7 +187,7 @@ void ChunkedLoop::plan() {
     }
     const std::int64_t multiple = std::max<std::int64_t>(1, loop_->multiple);
     chunk_size_ = (n_ + question.chunks - 1) / question.chunks;
-    if (chunk_size_ <= INT64_MAX - multiple) chunk_size_ = (chunk_size_ + multiple - 1) / multiple * multiple;
+    if (chunk_size_ <= INT64_MAX - multiple) chunk_size_ = round_up(chunk_size_, multiple);
     chunks_ = (n_ - 1) / chunk_size_ + 1;
     stride_ = (loop_->state->size + 63) / 64 * 64;
 }

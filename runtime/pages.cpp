@@ -13,6 +13,7 @@
 
 #include "runtime/owners.h"
 #include "runtime/poison.h"
+#include "weldir/support/round_up.h"
 
 namespace weld::runtime {
 
@@ -27,8 +28,6 @@ constexpr std::uint32_t kRunsToWait = 8;  // after which a waiting mapping goes
 constexpr std::int64_t kColors = 32, kColorBytes = 128;
 /// Sizes of mappings are multiples of this: aarch64 has machines with pages of 64 KiB.
 const std::int64_t kMappedGranule = std::max(kGranule, std::int64_t(::sysconf(_SC_PAGESIZE)));
-
-std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
 void* map_memory(std::int64_t bytes) {
     void* p = mmap(nullptr, std::size_t(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -231,7 +231,7 @@ std::int32_t partition(Task* task, WeldDict* d, std::int32_t op, std::int32_t lo
 
 std::int32_t add_row(Task* task, WeldDict* d, const void* key, const void* value, std::uint32_t tag,
                      std::int32_t loc) {
-    const std::int64_t partition = tag >> (32 - kPartitionBits);
+    const std::int64_t partition = tag >> (kWeldTagBits - kPartitionBits);
     WeldRowBuffer& buffer = d->partitions[partition];
     std::memcpy(buffer.next, key, std::size_t(d->key_size));
     std::memcpy(buffer.next + d->value_at, value, std::size_t(d->value_size));

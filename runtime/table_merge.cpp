@@ -32,7 +32,7 @@ void collect_slots(const WeldDict* d, std::uint64_t range, int bits, std::vector
     for (std::uint64_t i = slots.begin; i < slots.begin + all; ++i) {
         const std::uint64_t slot = d->index[i & (all - 1)];
         if (!slot && i >= slots.end) return;
-        if (slot && slot >> 32 >> (32 - bits) == range) found->push_back(slot);
+        if (slot && std::uint64_t(tag_in(slot)) >> (kWeldTagBits - bits) == range) found->push_back(slot);
     }
 }
 

@@ -4,7 +4,7 @@
 // The key 42 in a table of dict[i64,f64]:
 //
 //     hash = step(0, 42)         64 bits
-//     tag  = hash >> 32 | 1      the upper half of them, never 0
+//     tag  = hash >> 32 | 1      the upper kWeldTagBits of them, never 0
 //     at   = tag >> shift        the slot where the search begins
 //
 //       index: {tag, entry + 1}            entries: {key, value}
@@ -59,8 +59,9 @@ class KeyCode {
 };
 
 llvm::Value* KeyCode::step(llvm::Value* h, llvm::Value* x) {
-    llvm::Value* rotated = ir.CreateOr(ir.CreateShl(h, 32), ir.CreateLShr(h, 32));
-    return ir.CreateMul(ir.CreateAdd(rotated, x), c(0xd6e8feb86659fd93));
+    llvm::Value* rotated =
+        ir.CreateOr(ir.CreateShl(h, kWeldHashRotation), ir.CreateLShr(h, 64 - kWeldHashRotation));
+    return ir.CreateMul(ir.CreateAdd(rotated, x), c(kWeldHashFactor));
 }
 
 /// The bits by which scalars are the same key, as an i64: zeros of both signs have the same, and all NaNs.
@@ -158,12 +159,15 @@ llvm::Value* KeyCode::equal(const Type* t, llvm::Value* at, const Leaves& key) {
 
 // ---- probing -------------------------------------------------------------------------------------------
 
+constexpr int kTagBits = kWeldTagBits, kNumberBits = 64 - kTagBits;  ///< of a slot: tag, number of the entry
+
 static llvm::Value* tag_of(Emitter& e, const Type* key_type, const Leaves& key) {
-    return e.ir.CreateOr(e.ir.CreateLShr(KeyCode(e).hash(key_type, key), 32), 1);
+    return e.ir.CreateOr(e.ir.CreateLShr(KeyCode(e).hash(key_type, key), kNumberBits), 1);
 }
 
 static llvm::Value* entry_of(Emitter& e, llvm::Value* entries, std::int64_t stride, llvm::Value* slot) {
-    llvm::Value* number = e.ir.CreateSub(e.ir.CreateAnd(slot, e.c64(0xffffffff)), e.c64(1));
+    llvm::Value* number =
+        e.ir.CreateSub(e.ir.CreateAnd(slot, e.c64((std::int64_t(1) << kNumberBits) - 1)), e.c64(1));
     return e.ir.CreateGEP(e.unit.i8, entries, e.ir.CreateMul(number, e.c64(stride)));
 }
 
@@ -205,7 +209,9 @@ Leaves find_entry(Emitter& e, const Leaves& open, const Type* key_type, const Ty
     llvm::PHINode* at = ir.CreatePHI(e.unit.i64, 2);
     at->addIncoming(first, before);
     llvm::Value* slot = ir.CreateGEP(e.unit.i64, index, at);
-    llvm::Value* slot_tag = ir.CreateAlignedLoad(e.unit.i32, e.address(slot, 4), llvm::Align(4));
+    static_assert(kWeldTagBits == 32);
+    llvm::Value* slot_tag =
+        ir.CreateAlignedLoad(e.unit.i32, e.address(slot, kNumberBits / 8), llvm::Align(4));
     ir.CreateCondBr(ir.CreateICmpEQ(slot_tag, ir.CreateTrunc(tag, e.unit.i32)), fits, differs);
 
     ir.SetInsertPoint(fits);
@@ -248,7 +254,7 @@ Leaves merge_or_wait(Emitter& e, const Leaves& open, const Type* key_type, const
     const auto wait = [&] {
         constexpr auto buffer_shift = std::uint64_t(std::countr_zero(sizeof(WeldRowBuffer)));
         static_assert(1 << buffer_shift == sizeof(WeldRowBuffer));
-        llvm::Value* number = ir.CreateLShr(tag_of(e, key_type, key), 32 - kWeldPartitionBits);
+        llvm::Value* number = ir.CreateLShr(tag_of(e, key_type, key), kTagBits - kWeldPartitionBits);
         llvm::Value* buffer = ir.CreateGEP(e.unit.i8, buffers, ir.CreateShl(number, buffer_shift));
         const EntryLayout layout = entry_layout(key_type, value_type);
         llvm::Value* row = e.load(fields::RowBuffer::next, buffer);
@@ -279,7 +285,7 @@ llvm::Value* never_null(Emitter& e, llvm::Value* table) {
         empty = hidden(e.unit.record(fields::kAll, {{fields::index, slot},
                                                     {fields::entries, nothing},
                                                     {fields::mask, e.c64(0)},
-                                                    {fields::shift, e.c64(32)},
+                                                    {fields::shift, e.c64(kWeldTagBits)},
                                                     {fields::partitions, nothing}}),
                        "empty_table");
     }

@@ -27,9 +27,15 @@ typedef struct WeldVec {  // vec[T]
 typedef struct WeldDict WeldDict;  // dict[K,V] is a WeldDict*; also the state of dictmerger.
                                    // NULL is a dictionary without entries.
 
-// The beginning of a WeldDict, which emitted code reads to find keys. `tag` is made of the upper half of a key's hash.
+// How keys are hashed and found: the runtime (runtime/keys.h, runtime/hash_table.h) and emitted code
+// (codegen/builders/tables.cpp) do it alike. A step of a hash h is (rotated h + word of the key) * factor. The tag of
+// a key is the upper bits of its hash, the lowest of them set: so no tag is 0.
+constexpr uint64_t kWeldHashFactor = 0xd6e8feb86659fd93u;
+enum { kWeldHashRotation = 32, kWeldTagBits = 32 };
+
+// The beginning of a WeldDict, which emitted code reads to find keys.
 typedef struct WeldTable {
-    uint64_t* index;  // slots: tag << 32 | number of the entry + 1; 0: free
+    uint64_t* index;  // slots: the tag in the upper kWeldTagBits, number of the entry + 1 below; 0: free
     char* entries;    // {key, value}, as structs lie in memory
     uint64_t mask;    // slots - 1
     int64_t shift;    // the search for a key begins at slot tag >> shift

@@ -264,7 +264,7 @@ static void check_large_rows(std::int64_t cost) {
                 CHECK(wrong == 0);
                 WeldVec v;
                 MUST(weld_rt_dict_entries(t, d, types.tuple({key, value}), &v, 0) == 0);
-                const std::int64_t value_at = round_up(key->size, 8), stride = value_at + value->size;
+                const std::int64_t value_at = weld::round_up(key->size, 8), stride = value_at + value->size;
                 for (std::int64_t i = 0; i < v.len; ++i) {  // without the bytes between key and value
                     const char* entry = static_cast<const char*>(v.data) + i * stride;
                     all.append(entry, std::size_t(key->size));

@@ -2,13 +2,12 @@
 #include "weldir/ir/layout.h"
 
 #include "weldir/ir/builder.h"
+#include "weldir/support/round_up.h"
 
 #include <algorithm>
 #include <bit>
 
 namespace weld {
-
-static std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
 static std::int64_t align_of(std::span<const Type* const> fields) {
     std::int64_t most = 1;
