@@ -6,6 +6,15 @@
 // LLVM aggregate, so every part of every value and builder is in SSA form from the start. bool is i1 in
 // leaves, one byte in memory.
 //
+// Whoever adds to the emitter keeps to this:
+// - Code goes to the place of `ir`. Every `emit` may have moved that to another block.
+// - States of builders are in the form that `lanes` says. Who changes it, as loops do, brings them to the new
+//   form and back (`reform`).
+// - `names` has the leaves of what is in scope. Another function has another Emitter, and knows nothing of
+//   these but what it gets as captures (captures.h).
+// - What may fail goes through `fail_if`, `leave_if` or `call_checked`, behind which all went well.
+// - Room in the frame (`slot`) is there once, however often the code around it runs.
+//
 // Builders' leaves are their state: appender {data, size, capacity}, merger the leaves of its value,
 // dictmerger and groupmerger one pointer, vecmerger {data, len}. Loops add to that (`Lanes` below): a merger
 // carries vectors that collect lanes, a dictmerger what searches read, or groups, a groupmerger its array.

@@ -4,6 +4,17 @@
 // -> {status, leaves of the result}`. What would be too many of them goes through memory: a pointer to a C
 // struct of the parameters, or to room for the result as the last parameter.
 //
+//     def f(x: i64, v: vec[f64]): f64 = …
+// is
+//     {i32, double} function_3(task, i64 x, ptr v.data, i64 v.len)
+//
+//     entry:  is the frame below the end of the stack?  then return what deeper_4 gives for the same
+//             weld_rt_region_enter                      if it allocates
+//     begin:  phis of the parameters                    if it ends in calls of itself: these jump here
+//             …                                         a failure returns its status from where it is
+//             weld_rt_region_exit                       what the result does not reach is freed
+//             return {0, result}
+//
 // A function that may be deep in calls looks whether its frame is below the end of the stack; then
 // weld_rt_deeper calls it once more elsewhere. A tail call of the function itself is a jump to its beginning;
 // one of another function on the cycle of calls is a jump there. What a function has allocated is collected
@@ -154,7 +165,8 @@ static void visit_vectors(Emitter& e, const Type* t, llvm::ArrayRef<llvm::Value*
         visit_vectors(e, t->args[i], leaves.drop_front(std::size_t(e.field_offset(t, i))), fn);
 }
 
-/// Gives memory to the region that the callee enters. What stays is returned, to be freed when the callee returns.
+/// Gives memory to the region that the callee enters. What stays is returned, to be freed when the callee
+/// returns.
 static Leaves emit_gives(Emitter& e, Call c) {
     Leaves kept;
     if (const Annotation* given = c.node->annotation(AttrKey::Give))
@@ -244,8 +256,8 @@ class FunctionEmitter {
         });
     }
 
-    /// A function of the same signature that calls this one through weld_rt_deeper. It is apart, so that its room for
-    /// arguments is in no other frame.
+    /// A function of the same signature that calls this one through weld_rt_deeper. It is apart, so that its
+    /// room for arguments is in no other frame.
     llvm::Function* deeper() {
         Unit& u = e_.unit;
         llvm::Function* f = u.function("deeper_", signature_.type);

@@ -2,6 +2,11 @@
 // word, `{i32,f64}` is two of 8 bytes. Words of the lanes that are wanted are moved together, as AVX-512 does
 // or by a permutation from a table of all masks, then the words of an element are put side by side, and whole
 // registers are stored. No branch depends on the data.
+//
+//     elements  {1, a}  {2, b}  {3, c}  {4, d}           wanted  1 0 1 1
+//     words     1 2 3 4                a b c d           a vector for each word of an element
+//     together  1 3 4 .                a c d .
+//     stored    1 a 3 c 4 d . .                          the next ones are written over what is not wanted
 #include "codegen/packing.h"
 
 #include <llvm/IR/IntrinsicsX86.h>

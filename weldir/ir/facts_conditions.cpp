@@ -1,4 +1,12 @@
 // Facts: which conditions hold where, and what they say of the data of loops.
+//
+//     let a = assert(len(v) == r * c);               place 0   nothing is known
+//     if(i < n,                                      place 1   len(v) is r * c, everywhere (depth 0)
+//       lookup(v, i),                                place 2   and i < n, as long as it stays on this side
+//       0.0)                                         place 3   and n <= i
+//
+// The places of loops, look-ups and iterators are noted in one walk, when the first question comes. Nodes
+// that a pass makes afterwards are nowhere: of them nothing is known but what holds everywhere.
 #include <algorithm>
 #include <utility>
 

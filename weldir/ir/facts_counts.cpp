@@ -1,4 +1,14 @@
 // Facts: how many elements vectors have, what numbers are, how often loops go on and merge.
+//
+//     let n = r * c;                                                    n: r * c
+//     let m = result(for(rangeiter(0L, n, 1L), appender[f64],           m: r * c elements, as many as rounds,
+//       |b, i, x| merge(b, f(x))));                                        since each merges once
+//     let k = len(m) + 1L;                                              k: r * c + 1
+//
+// Four questions that ask each other: `length` of a vector, `count` of an i64, `iterations` of a loop,
+// `merges` of a builder. Names are followed to what they are bound to; where that leads nowhere the name, or
+// the length of its vector, stands for itself. No answer is always right. A kind of node that makes vectors
+// is to be said in `length_of`, one that makes numbers in `count_of`.
 #include <algorithm>
 
 #include "weldir/ir/build.h"

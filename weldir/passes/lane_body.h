@@ -1,6 +1,15 @@
 // The body of a loop over scalars, translated to lanes: each name becomes what it is in several iterations at
 // once. What does not depend on the element stays scalar and is broadcast where lanes meet it.
 //
+//     |b, i, x|               if(x > 0.0, merge(b, x * k), b)        `x` varies from lane to lane, `k` does not
+// is
+//     |b, i, x: simd[f64,8]|  merge(b, x * broadcast(k), x > broadcast(0.0))
+//
+// Three steps: `mark` notes what varies; `scan` finds whether all of that can be done on lanes (`ok`);
+// `translated` makes the body. What each does with loops inside stands in lane_nests.cpp, with windows in
+// lane_windows.cpp. Another kind of node needs a word in each: what of it varies, mostly if an argument does;
+// when it may be on lanes (`may_be_lanes`); what it becomes (`value`, or `run` if it holds builders).
+//
 // An `if` that depends on the element is evaluated on both sides: values are selected, merges get a mask. If
 // both sides merge once into the same builder, the values are selected and one merge is left. Lanes merge in
 // order, so a builder that keeps the order (an appender) may be merged into at one held only.

@@ -1,5 +1,16 @@
 // Bodies on lanes that hold loops: rows as vectors of lanes, mergers of lanes, and `iterate`s whose lanes end
 // apart.
+//
+//     |b, i, row: vec[f64]|
+//       merge(b, result(for(zip(row, w), merger[f64,+], |c, j, e| merge(c, e.$0 * e.$1))))
+// is for eight rows, which `optlookup[8]` has transposed, so that their elements lie side by side,
+//     |b, i, rows: vec[simd[f64,8]]|
+//       merge(b, result(for(zip(rows, w), merger[simd[f64,8],+], |c, j, e|
+//         merge(c, e.$0 * broadcast(e.$1)))))
+//
+// All lanes go through such a loop together, so its data are equally long on all of them: rows of which one
+// is longer are not transposed, and go on one by one (vectorize_outer.cpp). The rounds of an `iterate` may
+// be as many as each lane wants.
 #include <algorithm>
 #include <string>
 

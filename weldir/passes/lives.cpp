@@ -1,4 +1,4 @@
-// The walk from the last value to the first: what is read behind a node is known when the walk comes to it.
+// What is read behind a node is known when the walk backward comes to it.
 #include "weldir/passes/lives.h"
 
 #include <map>

@@ -1,4 +1,16 @@
-// Which objects are read later, and what may be changed in place or freed therefore: a walk backward.
+// The second step of `reuse`: which objects (origins.h) are read later, from the last value of a function to
+// the first. What nobody reads later may be changed in place, or freed.
+//
+//                                                           read behind it
+//     let a = result(for(v, appender[f64], f));             a
+//     let h = result(for(a, vecmerger[f64,+](z), g));       h       the last to read `a`: it is freed here
+//     let k = result(for(h, vecmerger[f64,+](h), g2));      k       nor is `h` read behind its start; but the
+//     sum(k)                                                        loop reads it, so this starts on a copy
+//
+// When the walk comes to a node, `live_` says of each object how many nodes behind it read it. So arguments
+// are looked at in the order opposite to that of evaluation, and a kind of node that evaluates them in
+// another order than from the first to the last needs a case in `look`. To count a read too many costs
+// memory; to miss one frees what is still read, which weld-test sees, since it overwrites what is freed.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// The walk from the first value to the last: what a node may point at follows from what its arguments may.
+// What a node may point at follows from what its arguments may.
 #include "weldir/passes/origins.h"
 
 #include <map>

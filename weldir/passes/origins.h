@@ -1,4 +1,18 @@
-// Which objects there are, and which each value may point at: a walk forward.
+// The first step of `reuse`: which memory each value may point at, from the first value of a function to the
+// last. Only `reuse` and `collect` ask; nothing is changed here.
+//
+//     |v|                                                v: {0}              0: outside, nobody's here
+//       let a = result(for(v, appender[f64], f));        a: {1}              1: what this appender builds
+//       let p = {a, result(for(a, appender[f64], g))};   p: fields {1}, {2}
+//       let s = slice(a, 0L, 5L);                        s: {0}, inner {1}   no block, but lies in one
+//       if(c, a, v)                                      {0, 1}              one of them
+//
+// So 1 ends when the last of `a`, `p.$0` and `s` does; the name that it ends with, `a`, is its owner. What a
+// round of a loop makes has a higher level, and ends in the round. The vectors in the state of an `iterate`
+// are objects of the round, too: it owns what it gets if it owns what it gives to the next.
+//
+// A kind of node that is not in `look` gives `unknown`: nothing of its own, and all that its arguments reach.
+// That is right for every node, but nothing that goes through it can be freed or changed in place.
 #pragma once
 
 #include <memory>
