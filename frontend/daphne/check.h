@@ -1,9 +1,9 @@
 // From the surface tree to the graph: names, types, shapes, constants.
 //
-// One Checker checks one script with what it imports. It walks statements in order and makes nodes as it
-// goes; a loop is walked again while something known of a variable before it (shapes, constants: never types)
-// does not hold after a round, and a function is walked once for each kind of arguments. What is wrong is
-// reported, and the walk goes on with a null value, which is never complained about again.
+// One Checker checks one script with what it imports. It goes through the statements in order and makes nodes
+// as it goes; a loop is checked again while something known of a variable before it (shapes, constants: never
+// types) does not hold after a round, and a function is checked once for each kind of arguments. What is
+// wrong is reported, and checking goes on with a null value, which is never complained about again.
 #pragma once
 
 #include <functional>
@@ -48,7 +48,7 @@ class Checker {
     Checker(Module& m, Graph& graph, const Inputs& inputs, Diagnostics& diagnostics);
     ~Checker();
 
-    /// Checks the script. If `left` is not null the walk may end early, where something has to be known
+    /// Checks the script. If `left` is not null checking may end early, where something has to be known
     /// before the run that only the run can tell; `left` then says what the rest, or the next entry, begins
     /// with.
     void run(const Script& script, std::string_view path, const ScriptEnvironment* before,
@@ -64,7 +64,7 @@ class Checker {
         /// Files that have been written. Null: with what, only the run knows.
         std::map<std::string, const Value*, std::less<>> written;
         bool wrote_others = false;        ///< files of names that only the run knows
-        bool registered_others = false;   ///< views that the walk knows nothing of
+        bool registered_others = false;   ///< views that the checker knows nothing of
         bool read = false;                ///< a file
         const Effects* around = nullptr;  ///< in a function: what had been done before it was called
 
@@ -86,7 +86,7 @@ class Checker {
     void violated(Loc loc, fmt::format_string<Args...> text, Args&&... args) {
         if (certain_) diagnostics_.error(loc, text, std::forward<Args>(args)...);
     }
-    /// What `text` says has to be known before the run. It is, of what a rehearsal walks.
+    /// What `text` says has to be known before the run. It is, of what a rehearsal checks.
     template <class... Args>
     std::nullptr_t unknown(Loc loc, fmt::format_string<Args...> text, Args&&... args) {
         if (!needs_value_) needed_at_ = loc;
@@ -122,17 +122,17 @@ class Checker {
   private:
     struct Definition;
     struct File;
-    /// What is still to be walked after a block, for branches that end in `return`.
+    /// What is still to be checked after statements in braces, for branches that end in `return`.
     struct Rest {
         Statements all;
         std::size_t depth;  ///< of blocks then
         const Rest* next;
     };
 
-    /// The body of a function, while it is walked.
-    struct Frame {
+    /// The body of a function, while it is checked.
+    struct Activation {
         const Function* function = nullptr;  ///< null: the main program
-        int number = 0;                      ///< of bodies walked before
+        int number = 0;                      ///< of bodies checked before
         bool returned = false;
         std::vector<Value*> results;
         Loc at;  ///< of the return
@@ -175,14 +175,14 @@ class Checker {
     Value* join(const Value* condition, Value* a, Value* b, Loc loc, std::string_view what);
     Value* taken(const Value* condition, const Value* then, const Value* otherwise, Value* joined);
     Value* give_either(GraphNode* node, Value* then, Value* otherwise, Value* joined);
-    void walk_sides(GraphNode* node, const std::function<void(std::size_t side)>& walk);
+    void check_sides(GraphNode* node, const std::function<void(std::size_t side)>& check);
 
     // ---- loops (check_loops.cpp)
     void while_loop(const Statement* s);
     void for_loop(const Statement* s);
     void counted_loop(const Statement* s, Value* from, Value* to, Value* step);
     void loop_over(GraphNode* node, const Statement* s, std::size_t first_state,
-                   const std::function<void(Region&)>& walk);
+                   const std::function<void(Body&)>& check);
     void name_dims(Value* v);
     void loop(const std::function<void()>& as_loop, const std::function<bool()>& as_rounds);
     bool round(const Statement* s, const std::function<void()>& begin);
@@ -208,9 +208,9 @@ class Checker {
     Value* conditional(const Node* n);
 
     // ---- indexing (check_index.cpp)
-    /// Adds the places of an index to the arguments of `node`; false after an error.
-    bool place(GraphNode* node, const Index& index, bool is_column, bool is_insert, GraphNode::Place* place,
-               Dim* size);
+    /// Adds what a subscript says to the arguments of `node`; false after an error.
+    bool subscript(GraphNode* node, const Index& index, bool is_column, bool is_insert,
+                   GraphNode::Subscript* to, Dim* size);
     bool take_columns(GraphNode* node, const Node* n);
     Value* extract(const Node* n, bool as_matrix = false);
     Value* filter(const Node* n);
@@ -235,8 +235,8 @@ class Checker {
     std::vector<std::unique_ptr<File>> files_;
     std::vector<std::unique_ptr<Definition>> definitions_;
     File* file_ = nullptr;
-    Region* region_ = nullptr;
-    Frame* frame_ = nullptr;
+    Body* body_ = nullptr;
+    Activation* activation_ = nullptr;
     Names names_;
     bool needs_value_ = false;            ///< something was not known that has to be
     bool needs_rounds_ = false;           ///< something was not known that a round of a loop may know
@@ -248,8 +248,9 @@ class Checker {
     bool certain_ = true;                 ///< the run comes to what is being checked, unless it fails before
     std::vector<std::string> importing_;  ///< the files that are being checked, outermost first
     int depth_ = 0;                       ///< of calls and of blocks
-    std::map<std::pair<const Statement*, int>, std::vector<Value>> widened_;  ///< by loop and Frame::number
-    int frames_ = 0;
+    std::map<std::pair<const Statement*, int>, std::vector<Value>>
+        widened_;  ///< by loop and Activation::number
+    int activations_ = 0;
     bool in_rounds_ = false;           ///< of a loop, one after the other
     int writes_ = 0;                   ///< calls that write files, so far
     std::size_t rounds_left_ = 20000;  ///< nodes that may still be made round by round
@@ -261,7 +262,7 @@ struct Call {
     const Builtin& builtin;
     Loc loc;
     std::vector<Value*> args;  ///< null: left out
-    std::vector<Loc> places;   ///< of the arguments
+    std::vector<Loc> locs;     ///< of the arguments
     std::vector<const Node*> nodes;
     GraphNode* node = nullptr;
     std::vector<Value*> results;
@@ -275,12 +276,12 @@ struct Call {
     void act();  ///< makes the node; it has no result
     template <class... Args>
     bool wrong(std::size_t i, fmt::format_string<Args...> text, Args&&... args) {
-        checker.error(i < places.size() && places[i] ? places[i] : loc, text, std::forward<Args>(args)...);
+        checker.error(i < locs.size() && locs[i] ? locs[i] : loc, text, std::forward<Args>(args)...);
         return false;
     }
     template <class... Args>
     void violated(std::size_t i, fmt::format_string<Args...> text, Args&&... args) {
-        checker.violated(i < places.size() && places[i] ? places[i] : loc, text, std::forward<Args>(args)...);
+        checker.violated(i < locs.size() && locs[i] ? locs[i] : loc, text, std::forward<Args>(args)...);
     }
     std::string_view param(std::size_t i) const;
 

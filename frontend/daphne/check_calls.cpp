@@ -76,7 +76,7 @@ static bool accepts(const WrittenType& w, const Type& type, bool casts) {
     return casts && (w.value == ValueType::Str) == (type.value == ValueType::Str);
 }
 
-/// The body for these arguments; its results may be known from the signature alone while it is walked.
+/// The body for these arguments; its results may be known from the signature alone while it is checked.
 GraphFunction* Checker::instance(Definition& d, const std::vector<Value*>& args, Loc loc, bool generic,
                                  bool* failed) {
     constexpr std::size_t kMostInstances = 8;  // beyond, one for each types
@@ -124,12 +124,12 @@ GraphFunction* Checker::instance(Definition& d, const std::vector<Value*>& args,
         g->body.params.push_back(p);
         names.declare(f.parameters[i].name, {p});
     }
-    Frame frame;
-    frame.function = &f;
-    frame.number = ++frames_;
+    Activation activation;
+    activation.function = &f;
+    activation.number = ++activations_;
     std::swap(names_, names);
-    Frame* outer = std::exchange(frame_, &frame);
-    Region* region = std::exchange(region_, &g->body);
+    Activation* outer = std::exchange(activation_, &activation);
+    Body* body = std::exchange(body_, &g->body);
     File* file = std::exchange(file_, d.file);
     const bool certain = std::exchange(certain_, false);
     Effects before = std::move(effects);
@@ -139,24 +139,24 @@ GraphFunction* Checker::instance(Definition& d, const std::vector<Value*>& args,
     ++d.open, ++depth_;
     statements(f.body, nullptr);
     --d.open, --depth_;
-    if (f.has_result_types || !frame.results.empty()) {
-        if (f.has_result_types && frame.results.size() != f.results.size())
-            error(frame.at ? frame.at : f.loc, "`{}` has {} results, found {}", f.name, f.results.size(),
-                  frame.results.size());
+    if (f.has_result_types || !activation.results.empty()) {
+        if (f.has_result_types && activation.results.size() != f.results.size())
+            error(activation.at ? activation.at : f.loc, "`{}` has {} results, found {}", f.name,
+                  f.results.size(), activation.results.size());
         else
             for (std::size_t i = 0; i < f.results.size(); ++i) {
-                Value*& r = frame.results[i];
+                Value*& r = activation.results[i];
                 if (r && !accepts(f.results[i], r->type, false))
-                    r = error(frame.at, "result {} of `{}` is {}, found {}", i + 1, f.name,
+                    r = error(activation.at, "result {} of `{}` is {}, found {}", i + 1, f.name,
                               str(written(f.results[i], r->type)), str(r->type));
             }
     }
     const bool good = diagnostics_.num_errors() == errors &&
-                      std::ranges::find(frame.results, nullptr) == frame.results.end();
-    g->body.results = frame.results;
+                      std::ranges::find(activation.results, nullptr) == activation.results.end();
+    g->body.results = activation.results;
     g->is_done = true;
     std::swap(names_, names);
-    frame_ = outer, region_ = region, file_ = file, certain_ = certain;
+    activation_ = outer, body_ = body, file_ = file, certain_ = certain;
     Effects done = std::exchange(effects, std::move(before));
     done.around = nullptr;
     effects.may_add(done);
@@ -299,8 +299,7 @@ std::vector<Value*> Checker::call_builtin(const Node* n, const Builtin& builtin)
     const std::vector<std::string_view> params = split(builtin.params);
     const bool variadic = !params.empty() && params.back().ends_with("...");
     Call c{*this, builtin, n->start, {}, {}, {}, nullptr, {}};
-    if (!variadic)
-        c.args.resize(params.size()), c.places.resize(params.size()), c.nodes.resize(params.size());
+    if (!variadic) c.args.resize(params.size()), c.locs.resize(params.size()), c.nodes.resize(params.size());
     bool good = true;
     for (std::size_t i = 0; i < n->args.size(); ++i) {
         Value* v = expression(n->args[i]);
@@ -309,7 +308,7 @@ std::vector<Value*> Checker::call_builtin(const Node* n, const Builtin& builtin)
         if (variadic) {
             if (!n->names.empty() && !n->names[i].name.empty())
                 return {error(n->names[i].loc, "`{}` takes no named arguments", builtin.name)};
-            c.args.push_back(v), c.places.push_back(n->args[i]->start), c.nodes.push_back(n->args[i]);
+            c.args.push_back(v), c.locs.push_back(n->args[i]->start), c.nodes.push_back(n->args[i]);
             continue;
         }
         if (!n->names.empty() && !n->names[i].name.empty()) {
@@ -322,7 +321,7 @@ std::vector<Value*> Checker::call_builtin(const Node* n, const Builtin& builtin)
             return {error(n->start, "`{}` takes {} arguments, ({}); found {}", builtin.name, params.size(),
                           builtin.params, n->args.size())};
         if (c.nodes[at]) return {error(n->args[i]->start, "`{}` is given twice", c.param(at))};
-        c.args[at] = v, c.places[at] = n->args[i]->start, c.nodes[at] = n->args[i];
+        c.args[at] = v, c.locs[at] = n->args[i]->start, c.nodes[at] = n->args[i];
     }
     bool hole = false;
     for (std::size_t i = 0; i < params.size() && !variadic; ++i) {
@@ -418,7 +417,7 @@ bool Call::want_data(std::size_t i) {
                  str(args[i]->type));
 }
 bool Call::want_scalar(std::size_t i) {
-    if (args[i]->type.is_matrix()) args[i] = checker.to_scalar(args[i], args[i]->type.value, places[i]);
+    if (args[i]->type.is_matrix()) args[i] = checker.to_scalar(args[i], args[i]->type.value, locs[i]);
     if (args[i]->type.is_scalar()) return true;
     return wrong(i, "`{}` of `{}` is a scalar, found {}", param(i), builtin.name, str(args[i]->type));
 }
@@ -426,14 +425,14 @@ bool Call::want_integer(std::size_t i) {
     if (!want_scalar(i)) return false;
     if (args[i]->type.value == ValueType::Str)
         return wrong(i, "`{}` of `{}` is a number, found {}", param(i), builtin.name, str(args[i]->type));
-    args[i] = checker.to_scalar(args[i], ValueType::Si64, places[i]);
+    args[i] = checker.to_scalar(args[i], ValueType::Si64, locs[i]);
     return true;
 }
 bool Call::want_float(std::size_t i) {
     if (!want_scalar(i)) return false;
     if (args[i]->type.value == ValueType::Str)
         return wrong(i, "`{}` of `{}` is a number, found {}", param(i), builtin.name, str(args[i]->type));
-    args[i] = checker.to_scalar(args[i], ValueType::F64, places[i]);
+    args[i] = checker.to_scalar(args[i], ValueType::F64, locs[i]);
     return true;
 }
 bool Call::want_bool(std::size_t i) {
@@ -441,7 +440,7 @@ bool Call::want_bool(std::size_t i) {
     if (args[i]->type.value == ValueType::Str)
         return wrong(i, "`{}` of `{}` is a truth value, found {}", param(i), builtin.name,
                      str(args[i]->type));
-    args[i] = checker.to_scalar(args[i], ValueType::Bool, places[i]);
+    args[i] = checker.to_scalar(args[i], ValueType::Bool, locs[i]);
     return true;
 }
 bool Call::want_text(std::size_t i) {
@@ -451,15 +450,15 @@ bool Call::want_text(std::size_t i) {
 std::optional<std::string> Call::known_text(std::size_t i) {
     if (!want_text(i)) return std::nullopt;
     if (args[i]->constant) return args[i]->constant->text;
-    checker.unknown(i < places.size() && places[i] ? places[i] : loc,
-                    "`{}` of `{}` has to be known before the run", param(i), builtin.name);
+    checker.unknown(i < locs.size() && locs[i] ? locs[i] : loc, "`{}` of `{}` has to be known before the run",
+                    param(i), builtin.name);
     return std::nullopt;
 }
 std::optional<std::int64_t> Call::known_integer(std::size_t i) {
     if (!want_integer(i)) return std::nullopt;
     if (args[i]->constant) return args[i]->constant->integer;
-    checker.unknown(i < places.size() && places[i] ? places[i] : loc,
-                    "`{}` of `{}` has to be known before the run", param(i), builtin.name);
+    checker.unknown(i < locs.size() && locs[i] ? locs[i] : loc, "`{}` of `{}` has to be known before the run",
+                    param(i), builtin.name);
     return std::nullopt;
 }
 

@@ -14,7 +14,7 @@ namespace weld::daphne {
 GraphNode* Checker::emit(GraphNode::Kind kind, Loc loc, std::vector<Value*> args) {
     GraphNode* node = graph_.node(kind, loc);
     node->args = std::move(args);
-    region_->nodes.push_back(node);
+    body_->nodes.push_back(node);
     return node;
 }
 
@@ -40,7 +40,7 @@ static std::optional<Constant> known_text_of(const Value* v) {
     std::int64_t row = 0, column = 0;
     if (n->kind == GraphNode::Extract) {
         const Value* of = n->args[0];
-        auto place = [&](const GraphNode::Place& p, Dim all, std::int64_t* at) {
+        auto number = [&](const GraphNode::Subscript& p, Dim all, std::int64_t* at) {
             if (p.kind == Index::All) return all.is(1);
             if (p.kind != Index::One) return false;
             const Value* one = n->args[std::size_t(p.first)];
@@ -48,8 +48,8 @@ static std::optional<Constant> known_text_of(const Value* v) {
             *at = one->constant->integer + (one->constant->integer < 0 ? all.number : 0);
             return *at >= 0 && *at < all.number;
         };
-        if (!of->rows.known() || !of->columns.known() || !place(n->rows, of->rows, &row) ||
-            !place(n->columns, of->columns, &column))
+        if (!of->rows.known() || !of->columns.known() || !number(n->rows, of->rows, &row) ||
+            !number(n->columns, of->columns, &column))
             return {};
         row *= of->columns.number;
         n = of->maker;
@@ -134,7 +134,7 @@ void Checker::broadcast(const std::vector<Value*>& operands, Loc loc, bool* any_
 // ---- leaves
 
 Value* Checker::expression(const Node* n) {
-    if (has_answers_ && !frame_->function)
+    if (has_answers_ && !activation_->function)
         if (const Names::Variable* answer = names_.find(name_of_answer(n->start))) return answer->value;
     const std::vector<Value*> all = results(n);
     if (all.size() == 1) return all[0];
@@ -252,7 +252,7 @@ Value* Checker::unary(const Node* n) {
     return out;
 }
 
-/// Long chains of operators lean to the left: they are walked in a loop.
+/// Long chains of operators lean to the left: it goes down these in a loop.
 Value* Checker::binary_chain(const Node* n) {
     std::vector<const Node*> chain;
     for (; n->form == Form::Binary; n = n->args[0]) chain.push_back(n);
@@ -347,10 +347,10 @@ Value* Checker::conditional(const Node* n) {
     c = to_scalar(c, ValueType::Bool, n->args[0]->start);
     GraphNode* node = graph_.node(GraphNode::If, n->loc);
     node->args = {c};
-    node->regions.resize(2);
+    node->bodies.resize(2);
     Value* sides[2];
-    walk_sides(node, [&](std::size_t side) { sides[side] = expression(n->args[side + 1]); });
-    region_->nodes.push_back(node);
+    check_sides(node, [&](std::size_t side) { sides[side] = expression(n->args[side + 1]); });
+    body_->nodes.push_back(node);
     if (!sides[0] || !sides[1]) return nullptr;
     if (!have_same_cells(sides[0]->type, sides[1]->type))
         return error(n->loc, "both sides of `?:` have the same type, found {} and {}", str(sides[0]->type),

@@ -20,11 +20,11 @@ static std::optional<std::int64_t> known_position(const Value* v) {
     return v->constant->integer;
 }
 
-bool Checker::place(GraphNode* node, const Index& index, bool is_column, bool is_insert,
-                    GraphNode::Place* place, Dim* size) {
+bool Checker::subscript(GraphNode* node, const Index& index, bool is_column, bool is_insert,
+                        GraphNode::Subscript* to, Dim* size) {
     const Dim all = *size;
     const char* what = is_column ? "column" : "row";
-    place->kind = index.kind;
+    to->kind = index.kind;
     auto add = [&](Value* v) {
         node->args.push_back(v);
         return int(node->args.size()) - 1;
@@ -47,7 +47,7 @@ bool Checker::place(GraphNode* node, const Index& index, bool is_column, bool is
         const Value* object = node->args[0];
         if (v->type.is_string() && is_column && object->type.is_frame() && !is_insert) {
             if (!v->constant && node->picks_column) {
-                place->first = add(v);
+                to->first = add(v);
                 *size = {1, 0};
                 return true;
             }
@@ -76,14 +76,14 @@ bool Checker::place(GraphNode* node, const Index& index, bool is_column, bool is
         if (v->type.is_matrix() && !is_insert) {
             if (differ(v->columns, {1, 0}))
                 violated(index.first->start, "a list of positions is one column, found {}", shape(v));
-            place->first = add(to_value_type(v, is_float(v->type.value) ? ValueType::F64 : ValueType::Si64,
-                                             index.first->start));
+            to->first = add(to_value_type(v, is_float(v->type.value) ? ValueType::F64 : ValueType::Si64,
+                                          index.first->start));
             *size = v->rows;
             return true;
         }
         if (v->type.is_frame() || v->type.is_list()) return scalar(index.first, v), false;
         v = scalar(index.first, v);
-        place->first = add(v);
+        to->first = add(v);
         if (const auto at = known_position(v); at && all.known() && (*at >= all.number || *at < -all.number))
             violated(index.first->start, "there is no {} {}; there are {}", what, *at, all.number);
         *size = {1, 0};
@@ -97,7 +97,7 @@ bool Checker::place(GraphNode* node, const Index& index, bool is_column, bool is
         if (v) v = scalar(written[i], v);
         if (!v) return false;
         bounds[i] = v;
-        (i ? place->last : place->first) = add(v);
+        (i ? to->last : to->first) = add(v);
     }
     auto lower = bounds[0] ? known_position(bounds[0]) : std::optional<std::int64_t>(0);
     auto upper = bounds[1]     ? known_position(bounds[1])
@@ -179,10 +179,10 @@ Value* Checker::extract(const Node* n, bool as_matrix) {
         return error(n->start, "only matrices and frames have rows and columns, this is {}", str(of->type));
     GraphNode* node = graph_.node(GraphNode::Extract, n->loc);
     node->args = {of};
-    node->picks_column = as_matrix && region_ != &graph_.main && can_pick_column(of, n->columns);
+    node->picks_column = as_matrix && body_ != &graph_.main && can_pick_column(of, n->columns);
     Dim rows = of->rows, columns = of->columns;
-    const bool good = place(node, n->rows, false, false, &node->rows, &rows);
-    if (!place(node, n->columns, true, false, &node->columns, &columns) || !good) return nullptr;
+    const bool good = subscript(node, n->rows, false, false, &node->rows, &rows);
+    if (!subscript(node, n->columns, true, false, &node->columns, &columns) || !good) return nullptr;
     if (node->picks_column) {
         const int at = node->columns.first;
         const Value* which = at < 0 ? nullptr : node->args[std::size_t(at)];
@@ -198,7 +198,7 @@ Value* Checker::extract(const Node* n, bool as_matrix) {
         columns = {std::int64_t(node->columns_taken.size()), 0};
         node->takes_columns = true;
     }
-    region_->nodes.push_back(node);
+    body_->nodes.push_back(node);
     Value* out = give(node, type, rows, columns);
     out->sparsity = kept_sparsity(*node);
     return out;
@@ -213,7 +213,7 @@ Value* Checker::filter(const Node* n) {
     node->args = {of};
     Dim dims[2] = {of->rows, of->columns};
     const Index* indices[2] = {&n->rows, &n->columns};
-    GraphNode::Place* places[2] = {&node->rows, &node->columns};
+    GraphNode::Subscript* subscripts[2] = {&node->rows, &node->columns};
     for (int i = 0; i < 2; ++i) {
         if (indices[i]->kind == Index::All) continue;
         if (indices[i]->kind == Index::Range)
@@ -229,12 +229,12 @@ Value* Checker::filter(const Node* n) {
                      i ? "column" : "row", shape(bits));
         if (i && of->type.is_frame())
             return error(at, "columns of frames are taken by label or position, not by bits");
-        places[i]->kind = Index::One;
-        places[i]->first = int(node->args.size());
+        subscripts[i]->kind = Index::One;
+        subscripts[i]->first = int(node->args.size());
         node->args.push_back(to_value_type(bits, ValueType::Bool, at));
         dims[i] = graph_.fresh_dim();
     }
-    region_->nodes.push_back(node);
+    body_->nodes.push_back(node);
     Value* out = give(node, of->type, dims[0], dims[1]);
     out->sparsity = kept_sparsity(*node);
     return out;
@@ -246,8 +246,8 @@ Value* Checker::insert(Value* into, const Target& t, Value* value) {
     GraphNode* node = graph_.node(GraphNode::Insert, t.loc);
     node->args = {into, value};
     Dim rows = into->rows, columns = into->columns;
-    bool good = place(node, t.rows, false, true, &node->rows, &rows);
-    good &= place(node, t.columns, true, true, &node->columns, &columns);
+    bool good = subscript(node, t.rows, false, true, &node->rows, &rows);
+    good &= subscript(node, t.columns, true, true, &node->columns, &columns);
     if (!good || !value) return nullptr;
     if (!value->type.is_matrix())
         return error(t.loc, "a matrix is assigned to a part of a matrix, found {}", str(value->type));
@@ -257,7 +257,7 @@ Value* Checker::insert(Value* into, const Target& t, Value* value) {
     if (differ(rows, value->rows) || differ(columns, value->columns))
         violated(t.loc, "the part has {} x {} cells, the value {}", rows.number, columns.number,
                  shape(value));
-    region_->nodes.push_back(node);
+    body_->nodes.push_back(node);
     return give(node, into->type, into->rows, into->columns);
 }
 

@@ -1,4 +1,4 @@
-// Loops: walked again while something that is known of a variable before them does not hold after a round.
+// Loops: checked again while something that is known of a variable before them does not hold after a round.
 // Or round by round, where a round needs to know something that is another in each:
 //
 //     for (i in 1:3) print(sum(readMatrix("part" + i + ".csv")));
@@ -54,10 +54,10 @@ void Checker::name_dims(Value* v) {
         if (!(v->*dim == v->*dim)) v->*dim = graph_.fresh_dim();
 }
 
-/// Walks the regions of a loop until what it assumes of its state holds after each round. `node->args` from
-/// `first_state` on become the state before; `walk` makes the regions' nodes, with `region_` to be set by it.
+/// Checks the bodies of a loop until what it assumes of its state holds after each round. `node->args` from
+/// `first_state` on become the state before; `check` makes the bodies' nodes, with `body_` to be set by it.
 void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_state,
-                        const std::function<void(Region&)>& walk) {
+                        const std::function<void(Body&)>& check) {
     std::vector<std::string_view> assigned;
     assigned_names(s->body, &assigned);
     std::vector<std::string_view> names;
@@ -67,7 +67,7 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
         names.push_back(name);
         node->args.push_back(v->value);
     }
-    std::vector<Value>& known = widened_[{s, frame_->number}];
+    std::vector<Value>& known = widened_[{s, activation_->number}];
     if (known.size() != names.size()) {
         known.clear();
         for (std::size_t i = 0; i < names.size(); ++i) known.push_back(*node->args[first_state + i]);
@@ -76,15 +76,15 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
         if (!(known[i].type == node->args[first_state + i]->type)) known[i] = *node->args[first_state + i];
         widen(&known[i], node->args[first_state + i]);
     }
-    Region* outer = region_;
+    Body* outer = body_;
     const bool was_certain = std::exchange(certain_, false);
     const Names::Mark before = names_.mark();
     const Effects done = effects;
     Effects may_be_done = effects;  // before a round
-    const std::vector<Region> empty = node->regions;
+    const std::vector<Body> empty = node->bodies;
     for (bool again = true; again;) {
         again = false;
-        node->regions = empty;
+        node->bodies = empty;
         names_.undo(before);
         const Effects before_round = may_be_done;
         effects = may_be_done;
@@ -95,8 +95,8 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
             params.push_back(p);
             names_.set(names[i], p);
         }
-        for (Region& r : node->regions) r.params.insert(r.params.end(), params.begin(), params.end());
-        walk(node->regions.back());
+        for (Body& r : node->bodies) r.params.insert(r.params.end(), params.begin(), params.end());
+        check(node->bodies.back());
         for (std::size_t i = 0; i < names.size(); ++i) {
             Value* after = names_.find(names[i])->value;
             if (after && !keeps_cells(known[i].type, after->type, names[i], s->loc)) after = nullptr;
@@ -105,7 +105,7 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
                                 "`{}` has other labels after a round than before the loop; labels have to be "
                                 "known before the run",
                                 names[i]);
-            node->regions.back().results.push_back(after);
+            node->bodies.back().results.push_back(after);
             if (after && widen(&known[i], after)) again = true;
         }
         may_be_done.views = done.views;
@@ -114,7 +114,7 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
             may_be_done.wrote_others != before_round.wrote_others)
             again = true;
     }
-    region_ = outer;
+    body_ = outer;
     certain_ = was_certain;
     names_.undo(before);
     effects = std::move(may_be_done);
@@ -123,9 +123,9 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
         name_dims(after);
         after->maker = node;
         node->results.push_back(after);
-        names_.set(names[i], node->regions.back().results[i] ? after : nullptr);
+        names_.set(names[i], node->bodies.back().results[i] ? after : nullptr);
     }
-    region_->nodes.push_back(node);
+    body_->nodes.push_back(node);
 }
 
 void Checker::while_loop(const Statement* s) {
@@ -133,14 +133,14 @@ void Checker::while_loop(const Statement* s) {
     auto as_loop = [&] {
         GraphNode* node = graph_.node(GraphNode::Loop, s->loc);
         node->does_first = does_first;
-        node->regions.resize(2);
-        loop_over(node, s, 0, [&](Region& body) {
-            Region& test = node->regions[0];
+        node->bodies.resize(2);
+        loop_over(node, s, 0, [&](Body& body) {
+            Body& test = node->bodies[0];
             if (!does_first) {
-                region_ = &test;
+                body_ = &test;
                 test.results = {condition(s->value)};
             }
-            region_ = &body;
+            body_ = &body;
             scoped(s->body);
             if (does_first) test.results = {condition(s->value)};  // of what the round has made, at its end
         });
@@ -191,9 +191,9 @@ void Checker::bind_counter(const Statement* s, Value* value) {
 void Checker::counted_loop(const Statement* s, Value* from, Value* to, Value* step) {
     GraphNode* node = graph_.node(GraphNode::Repeat, s->loc);
     node->args = {from, to, step};
-    node->regions.resize(1);
-    loop_over(node, s, 3, [&](Region& body) {
-        region_ = &body;
+    node->bodies.resize(1);
+    loop_over(node, s, 3, [&](Body& body) {
+        body_ = &body;
         const std::size_t depth = names_.depth();
         names_.open();
         Value* i = graph_.value(Type::scalar(ValueType::Si64));
@@ -206,7 +206,7 @@ void Checker::counted_loop(const Statement* s, Value* from, Value* to, Value* st
 
 // ---- round by round
 
-/// Walks a loop, or its rounds if something in it has to be known. `as_rounds` gives false if that does not
+/// Checks a loop, or its rounds if something in it has to be known. `as_rounds` gives false if that does not
 /// say more.
 void Checker::loop(const std::function<void()>& as_loop, const std::function<bool()>& as_rounds) {
     const Mark before = mark();

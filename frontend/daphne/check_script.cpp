@@ -19,9 +19,9 @@ void Checker::run(const Script& script, std::string_view path, const ScriptEnvir
     file_ = files_.back().get();
     file_->path = path;
     importing_.push_back(file_->path);
-    Frame frame;
-    frame_ = &frame;
-    region_ = &graph_.main;
+    Activation activation;
+    activation_ = &activation;
+    body_ = &graph_.main;
     if (before) begin(*before);
     declare(script.statements);
 
@@ -31,7 +31,7 @@ void Checker::run(const Script& script, std::string_view path, const ScriptEnvir
         if (s->kind == Statement::Import) import_names(s);
     const std::size_t first = next;
     bool is_first = true;
-    for (; next < all.size() && !frame.returned; ++next, is_first = false) {
+    for (; next < all.size() && !activation.returned; ++next, is_first = false) {
         if (may_return(all[next]) || !left) {
             statements(all.subspan(next), nullptr);
             next = all.size();
@@ -40,7 +40,7 @@ void Checker::run(const Script& script, std::string_view path, const ScriptEnvir
         if (!statement_or_stop(all[next], !is_first)) break;
         names_.settle();
     }
-    const bool has_rest = next < all.size() && !frame.returned;
+    const bool has_rest = next < all.size() && !activation.returned;
     if (has_rest && first == 0) rehearse(all.subspan(next));
     if (!before && !has_rest) check_uncalled();
     if (left) {
@@ -81,8 +81,8 @@ void Checker::import_names(const Statement* s) {
     names_.undo(before);
 }
 
-/// Walks a statement. If something in it has to be known that is not, and may be once what stands before it
-/// has run, the walk is undone and it gives false.
+/// Checks a statement. If something in it has to be known that is not, and may be once what stands before it
+/// has run, that is undone and it gives false.
 bool Checker::statement_or_stop(const Statement* s, bool may_stop) {
     needs_value_ = false;
     const Mark before = mark();
@@ -95,7 +95,7 @@ bool Checker::statement_or_stop(const Statement* s, bool may_stop) {
     return true;
 }
 
-/// Walks the rest of a script, which another program will be made of, to find what is wrong in it whatever
+/// Checks the rest of a script, which another program will be made of, to find what is wrong in it whatever
 /// the values are that it waits for: names, numbers of arguments, types. Then nothing runs. What depends on
 /// such a value is a null value, of which nothing is said.
 void Checker::rehearse(Statements rest) {
@@ -151,13 +151,13 @@ bool Checker::ask(const Statement* s) {
 }
 
 Checker::Mark Checker::mark() const {
-    return {region_->nodes.size(), diagnostics_.all().size(), names_.mark(), effects, needs_value_};
+    return {body_->nodes.size(), diagnostics_.all().size(), names_.mark(), effects, needs_value_};
 }
 
-/// Forgets what has been walked since, and functions that were found wrong: they may be right when more is
+/// Forgets what has been checked since, and functions that were found wrong: they may be right when more is
 /// known.
 void Checker::undo(const Mark& to) {
-    region_->nodes.resize(to.nodes);
+    body_->nodes.resize(to.nodes);
     diagnostics_.forget_after(to.findings);
     names_.undo(to.names);
     effects = to.effects;

@@ -78,10 +78,10 @@ class Planner {
         if (e.kind != SqlExpr::Binary || e.op != Operator::Eq) return 0;
         const SqlExpr *a = e.args[0].get(), *b = e.args[1].get();
         if (a->kind != SqlExpr::Column || b->kind != SqlExpr::Column) return 0;
-        if (places_of(*a, frame).size() == 1 && places_of(*a, table_).empty()) std::swap(a, b);
-        const auto in_left = places_of(*a, table_), in_right = places_of(*b, frame);
-        if (in_left.size() != 1 || in_right.size() != 1 || !places_of(*a, frame).empty() ||
-            !places_of(*b, table_).empty())
+        if (numbers_of(*a, frame).size() == 1 && numbers_of(*a, table_).empty()) std::swap(a, b);
+        const auto in_left = numbers_of(*a, table_), in_right = numbers_of(*b, frame);
+        if (in_left.size() != 1 || in_right.size() != 1 || !numbers_of(*a, frame).empty() ||
+            !numbers_of(*b, table_).empty())
             return 0;
         left.push_back(column_of(c_, table_, in_left[0], loc_));
         right.push_back(column_of(c_, frame, in_right[0], loc_));
@@ -90,7 +90,7 @@ class Planner {
 
     // ---- columns
 
-    static std::vector<std::size_t> places_of(const SqlExpr& e, const Value* frame) {
+    static std::vector<std::size_t> numbers_of(const SqlExpr& e, const Value* frame) {
         std::vector<std::size_t> found;
         for (std::size_t i = 0; i < frame->type.columns.size(); ++i) {
             const std::string_view label = frame->type.columns[i].label;
@@ -103,11 +103,11 @@ class Planner {
     }
 
     /// -1 after an error.
-    int place(const SqlExpr& e, const Value* frame) {
-        const std::vector<std::size_t> found = places_of(e, frame);
+    int number_of(const SqlExpr& e, const Value* frame) {
+        const std::vector<std::size_t> found = numbers_of(e, frame);
         if (found.size() == 1) return int(found[0]);
         if (found.size() > 1) return wrong(e.at, fmt::format("several views have a column `{}`", e.text)), -1;
-        if (ungrouped_ && !places_of(e, ungrouped_).empty())
+        if (ungrouped_ && !numbers_of(e, ungrouped_).empty())
             return wrong(e.at,
                          fmt::format(
                              "`{}` is none of the columns in GROUP BY; it has several values in a group",
@@ -119,7 +119,7 @@ class Planner {
     }
 
     Value* column(const SqlExpr& e) {
-        const int at = place(e, table_);
+        const int at = number_of(e, table_);
         return at < 0 ? nullptr : column_of(c_, table_, std::size_t(at), loc_);
     }
 
@@ -239,7 +239,7 @@ class Planner {
         std::vector<Value*> keys;
         std::vector<std::string> labels;
         for (const auto& e : q_.group_by) {
-            const int at = place(*e, table_);
+            const int at = number_of(*e, table_);
             if (at < 0) return false;
             const std::string& label = table_->type.columns[std::size_t(at)].label;
             if (std::ranges::find(labels, label) != labels.end()) continue;
@@ -311,7 +311,7 @@ class Planner {
         std::vector<Value*> args = {frame};
         auto bit = [&](bool b) { return c_.constant(integer_constant(b, ValueType::Bool), loc_); };
         for (const SqlOrder& o : q_.order_by) {
-            const int at = place(*o.column, frame);
+            const int at = number_of(*o.column, frame);
             if (at < 0) return false;
             args.push_back(c_.constant(integer_constant(at), loc_));
         }
@@ -329,9 +329,10 @@ class Planner {
             Value* v = spread(value(e));
             if (!v) return nullptr;
             columns.push_back(v);
-            labels.push_back(!item.alias.empty()         ? item.alias
-                             : e.kind == SqlExpr::Column ? table_->type.columns[places_of(e, table_)[0]].label
-                                                         : e.source);
+            labels.push_back(!item.alias.empty() ? item.alias
+                             : e.kind == SqlExpr::Column
+                                 ? table_->type.columns[numbers_of(e, table_)[0]].label
+                                 : e.source);
         }
         return c_.make_frame(columns, labels, loc_);
     }

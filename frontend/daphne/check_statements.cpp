@@ -33,18 +33,18 @@ bool Checker::may_return(const Statement* s) {
     return any(s->body) || any(s->otherwise);
 }
 
-/// What follows a statement that may return is walked by that statement.
+/// What follows a statement that may return is checked by that statement.
 void Checker::statements(Statements all, const Rest* rest) {
     for (std::size_t i = 0; i < all.size(); ++i) {
         const Statement* s = all[i];
         const Rest after{all.subspan(i + 1), names_.depth(), rest};
         if (s->kind == Statement::If && may_return(s)) return returning_if(s, &after);
-        if (s->kind == Statement::Block && may_return(s)) {
+        if (s->kind == Statement::Braces && may_return(s)) {
             names_.open();
             return statements(s->body, &after);
         }
         statement(s);
-        if (frame_->returned) {
+        if (activation_->returned) {
             if (i + 1 < all.size())
                 diagnostics_.warning(all[i + 1]->loc, "what follows a `return` is never run");
             return;
@@ -64,7 +64,7 @@ void Checker::scoped(Statements all) {
 
 void Checker::statement(const Statement* s) {
     switch (s->kind) {
-        case Statement::Block: return scoped(s->body);
+        case Statement::Braces: return scoped(s->body);
         case Statement::Expression: results(s->value); return;
         case Statement::Assignment: return assignment(s);
         case Statement::If: return if_statement(s);
@@ -148,25 +148,25 @@ Value* Checker::taken(const Value* condition, const Value* then, const Value* ot
 Value* Checker::give_either(GraphNode* node, Value* then, Value* otherwise, Value* joined) {
     joined->maker = node;
     node->results.push_back(joined);
-    node->regions[0].results.push_back(then);
-    node->regions[1].results.push_back(otherwise);
+    node->bodies[0].results.push_back(then);
+    node->bodies[1].results.push_back(otherwise);
     return joined;
 }
 
-/// Calls `walk` for each region of an `if`, with the variables as they are now, which stay.
-void Checker::walk_sides(GraphNode* node, const std::function<void(std::size_t side)>& walk) {
-    Region* outer = region_;
+/// Calls `check` for each side of an `if`, with the variables as they are now, which stay.
+void Checker::check_sides(GraphNode* node, const std::function<void(std::size_t side)>& check) {
+    Body* outer = body_;
     const bool was_certain = std::exchange(certain_, false);
     const Names::Mark before = names_.mark();
     const Effects done = effects;
     Effects either = effects;
     for (std::size_t side = 0; side < 2; ++side) {
-        region_ = &node->regions[side];
-        walk(side);
+        body_ = &node->bodies[side];
+        check(side);
         names_.undo(before);
         either.may_add(std::exchange(effects, done));
     }
-    region_ = outer;
+    body_ = outer;
     certain_ = was_certain;
     effects = std::move(either);
 }
@@ -175,10 +175,10 @@ void Checker::if_statement(const Statement* s) {
     Value* c = condition(s->value);
     GraphNode* node = graph_.node(GraphNode::If, s->loc);
     node->args = {c};
-    node->regions.resize(2);
-    std::map<Names::Place, std::array<Value*, 2>> after;
+    node->bodies.resize(2);
+    std::map<Names::Binding, std::array<Value*, 2>> after;
     const Names::Mark before = names_.mark();
-    walk_sides(node, [&](std::size_t side) {
+    check_sides(node, [&](std::size_t side) {
         scoped(side ? s->otherwise : s->body);
         const auto changed = names_.changed_since(before);
         names_.undo(before);
@@ -195,58 +195,60 @@ void Checker::if_statement(const Statement* s) {
             joined = give_either(node, then, otherwise, taken(c, then, otherwise, joined));
         names_.set_at(place, joined);
     }
-    region_->nodes.push_back(node);
+    body_->nodes.push_back(node);
 }
 
 /// Both sides end the function: what follows the `if` becomes part of the side that does not.
 void Checker::returning_if(const Statement* s, const Rest* rest) {
     if (++depth_ > 200) {
         error(s->loc, "too many `return`s inside one another");
-        frame_->returned = true;
+        activation_->returned = true;
         return;
     }
     Value* c = condition(s->value);
     GraphNode* node = graph_.node(GraphNode::If, s->loc);
     node->args = {c};
-    node->regions.resize(2);
+    node->bodies.resize(2);
     std::vector<Value*> sides[2];
     bool returned[2];
-    walk_sides(node, [&](std::size_t side) {
-        frame_->returned = false;
-        frame_->results.clear();
+    check_sides(node, [&](std::size_t side) {
+        activation_->returned = false;
+        activation_->results.clear();
         names_.open();
         statements(side ? s->otherwise : s->body, rest);
-        returned[side] = frame_->returned;
-        sides[side] = std::move(frame_->results);
+        returned[side] = activation_->returned;
+        sides[side] = std::move(activation_->results);
     });
     --depth_;
-    region_->nodes.push_back(node);
-    frame_->returned = true;
-    frame_->results.clear();
+    body_->nodes.push_back(node);
+    activation_->returned = true;
+    activation_->results.clear();
     if (returned[0] != returned[1] || sides[0].size() != sides[1].size()) {
-        if (frame_->function && !(frame_->function->has_result_types && frame_->function->results.empty()))
-            error(frame_->function->loc,
+        if (activation_->function &&
+            !(activation_->function->has_result_types && activation_->function->results.empty()))
+            error(activation_->function->loc,
                   "`{}` has to end in a `return` with equally many values on each of its ways",
-                  frame_->function->name);
+                  activation_->function->name);
         return;
     }
     for (std::size_t i = 0; i < sides[0].size(); ++i) {
         Value* joined = join(c, sides[0][i], sides[1][i], s->loc, "the result");
-        frame_->results.push_back(joined ? give_either(node, sides[0][i], sides[1][i], joined) : nullptr);
+        activation_->results.push_back(joined ? give_either(node, sides[0][i], sides[1][i], joined)
+                                              : nullptr);
     }
 }
 
 // ---- functions
 
 void Checker::return_statement(const Statement* s) {
-    if (!frame_->function) {
+    if (!activation_->function) {
         error(s->loc, "`return` stands in functions only");
         return;
     }
-    frame_->returned = true;
-    frame_->at = s->loc;
-    frame_->results.clear();
-    for (const Node* n : s->values) frame_->results.push_back(expression(n));
+    activation_->returned = true;
+    activation_->at = s->loc;
+    activation_->results.clear();
+    for (const Node* n : s->values) activation_->results.push_back(expression(n));
 }
 
 }  // namespace weld::daphne

@@ -16,7 +16,7 @@ struct Checker::Definition {
         int writes = 0;  ///< Checker::writes_ after it
     };
     std::map<std::string, Instance> instances;  ///< by what is known of the arguments
-    int open = 0;                               ///< how many of its bodies are being walked
+    int open = 0;                               ///< how many of its bodies are being checked
 };
 
 /// One script: that of the user, or an imported one.

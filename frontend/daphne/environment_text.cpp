@@ -77,7 +77,7 @@ void list(TextReader& from, auto& all, const auto& each) {
 
 /// The parts of an environment in their order, to be written or read.
 template <class Text>
-void walk(Text& text, auto& environment) {
+void transfer(Text& text, auto& environment) {
     list(text, environment.variables, [&](auto& v) {
         text(v.name);
         number(text, v.is_view);
@@ -111,14 +111,14 @@ void walk(Text& text, auto& environment) {
 
 std::string ScriptEnvironment::text() const {
     TextWriter to;
-    walk(to, *this);
+    transfer(to, *this);
     return to.take();
 }
 
 std::shared_ptr<const Environment> read_environment(std::string_view text) {
     TextReader from(text);
     auto environment = std::make_shared<ScriptEnvironment>();
-    walk(from, *environment);
+    transfer(from, *environment);
     if (!from.good() || !from.at_end()) return nullptr;
     return environment;
 }

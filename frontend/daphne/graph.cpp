@@ -76,7 +76,7 @@ class Printer {
   public:
     std::string out;
 
-    void region(const Region& r, int depth) {
+    void print(const Body& r, int depth) {
         for (const GraphNode* n : r.nodes) node(*n, depth);
         if (!r.results.empty()) line(depth, "gives " + list(r.results));
     }
@@ -86,7 +86,7 @@ class Printer {
         for (const Value* p : f.body.params)
             params += fmt::format("{}%{}: {}", params.empty() ? "" : ", ", p->id, str(*p));
         line(0, fmt::format("def {}({})", f.name, params));
-        region(f.body, 1);
+        print(f.body, 1);
     }
 
   private:
@@ -103,7 +103,7 @@ class Printer {
         out += std::string(std::size_t(depth) * 2, ' ') + text + '\n';
     }
 
-    static std::string place(const GraphNode& n, const GraphNode::Place& p) {
+    static std::string subscript(const GraphNode& n, const GraphNode::Subscript& p) {
         auto at = [&](int i) { return i < 0 ? std::string() : name(n.args[std::size_t(i)]); };
         if (p.kind == Index::All) return "";
         return p.kind == Index::One ? at(p.first) : at(p.first) + ":" + at(p.last);
@@ -118,12 +118,14 @@ class Printer {
             case GraphNode::Matrix: return fmt::format("[{}]", list(n.args));
             case GraphNode::Frame: return fmt::format("{{{}}}", list(n.args));
             case GraphNode::Extract:
-                return fmt::format("{}[{}, {}]", name(n.args[0]), place(n, n.rows), place(n, n.columns));
+                return fmt::format("{}[{}, {}]", name(n.args[0]), subscript(n, n.rows),
+                                   subscript(n, n.columns));
             case GraphNode::Filter:
-                return fmt::format("{}[[{}, {}]]", name(n.args[0]), place(n, n.rows), place(n, n.columns));
+                return fmt::format("{}[[{}, {}]]", name(n.args[0]), subscript(n, n.rows),
+                                   subscript(n, n.columns));
             case GraphNode::Insert:
-                return fmt::format("{}[{}, {}] = {}", name(n.args[0]), place(n, n.rows), place(n, n.columns),
-                                   name(n.args[1]));
+                return fmt::format("{}[{}, {}] = {}", name(n.args[0]), subscript(n, n.rows),
+                                   subscript(n, n.columns), name(n.args[1]));
             case GraphNode::Select: return "select " + list(n.args);
             case GraphNode::If: return "if " + list(n.args);
             case GraphNode::Loop: return "while, from " + list(n.args);
@@ -140,17 +142,17 @@ class Printer {
         for (const Value* v : n.results)
             made += fmt::format("{}%{}: {}", made.empty() ? "" : ", ", v->id, str(*v));
         line(depth, (made.empty() ? "" : made + " = ") + what(n));
-        for (std::size_t i = 0; i < n.regions.size(); ++i) {
-            const Region& r = n.regions[i];
+        for (std::size_t i = 0; i < n.bodies.size(); ++i) {
+            const Body& r = n.bodies[i];
             std::string params;
             for (const Value* p : r.params)
                 params += fmt::format("{}%{}: {}", params.empty() ? "" : ", ", p->id, str(*p));
             line(depth, fmt::format("{} {}",
-                                    n.kind == GraphNode::If      ? (i ? "else" : "then")
-                                    : n.regions.size() > 1 && !i ? "condition"
-                                                                 : "do",
+                                    n.kind == GraphNode::If     ? (i ? "else" : "then")
+                                    : n.bodies.size() > 1 && !i ? "condition"
+                                                                : "do",
                                     params));
-            region(r, depth + 1);
+            print(r, depth + 1);
         }
     }
 };
@@ -161,11 +163,11 @@ std::string print_graph(const Graph& graph) {
     Printer p;
     for (const GraphFunction& f : graph.functions)
         if (!f.is_wrong) p.function(f);
-    p.region(graph.main, 0);
+    p.print(graph.main, 0);
     return p.out;
 }
 
-static bool are_same(const GraphNode::Place& a, const GraphNode::Place& b) {
+static bool are_same(const GraphNode::Subscript& a, const GraphNode::Subscript& b) {
     return a.kind == b.kind && a.first == b.first && a.last == b.last;
 }
 

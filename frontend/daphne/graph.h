@@ -2,8 +2,8 @@
 // and the operations that make them, effects among them, in the order in which they happen.
 //
 // `check` makes it from the surface tree, `represent` says which matrices are stored sparsely; `print_graph`
-// shows it (`--explain=properties`); `lower` makes a Module of it. Control flow is nodes with regions: what a
-// region reads from outside it reads directly, what it changes are its parameters and results.
+// shows it (`--explain=properties`); `lower` makes a Module of it. Control flow is nodes with bodies: what a
+// body reads from outside it reads directly, what it changes are its parameters and results.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct Constant {
 
 struct GraphNode;
 
-/// What a node gives, or a parameter of a region.
+/// What a node gives, or a parameter of a body.
 struct Value {
     std::uint32_t id = 0;
     Type type;
@@ -60,7 +60,9 @@ struct Value {
 std::string str(Dim d);
 std::string shape(const Value* v);
 
-struct Region {
+/// What is evaluated as a whole: a script, a function, a side of an `if`, the condition of a loop, its
+/// rounds.
+struct Body {
     std::vector<Value*> params;
     std::vector<GraphNode*> nodes;
     std::vector<Value*> results;
@@ -81,10 +83,10 @@ struct GraphNode {
         Filter,    ///< the same by bits
         Insert,    ///< args[0] with args[1] at `rows`, `columns`
         Select,    ///< args[0] ? args[1] : args[2], cell by cell
-        If,        ///< regions {then, otherwise}; args[0] is the condition
-        Loop,      ///< while: regions {condition, body}; args are the state before. If `does_first`, the
-                   ///< condition's result is a value of the body
-        Repeat,    ///< for: region {body}, whose first parameter counts; args are from, to, step, then the
+        If,        ///< bodies {then, otherwise}; args[0] is the condition
+        Loop,      ///< while: bodies {condition, rounds}; args are the state before. If `does_first`, the
+                   ///< condition's result is a value of the rounds
+        Repeat,    ///< for: bodies {rounds}, whose first parameter counts; args are from, to, step, then the
                    ///< state
         Call,      ///< `function` of `args`
         Map,       ///< `function` of each cell of args[0]
@@ -98,14 +100,14 @@ struct GraphNode {
     std::string text;         ///< Builtin groupBy: a character for each aggregate (relations.cpp)
     std::vector<Value*> args;
     std::vector<Value*> results;
-    std::vector<Region> regions;
+    std::vector<Body> bodies;
 
-    /// The place of rows or columns in Extract, Filter, Insert: numbers of arguments, -1 where none is.
-    struct Place {
+    /// Which rows or columns Extract, Filter and Insert are about: numbers of arguments, -1 where none is.
+    struct Subscript {
         Index::Kind kind = Index::All;
         int first = -1, last = -1;
     };
-    Place rows, columns;
+    Subscript rows, columns;
     std::size_t cells = 0;       ///< Matrix: how many of `args` are cells
     bool is_outer = false;       ///< cells of a column with those of a row
     bool takes_columns = false;  ///< Extract of a frame: those of `columns_taken`
@@ -117,16 +119,16 @@ struct GraphNode {
 struct GraphFunction {
     std::string name;
     Loc loc;
-    Region body;
+    Body body;
     bool is_done = false;
     bool is_wrong = false;          ///< nobody calls it then
-    std::vector<Value*> signature;  ///< the results as they are written, while the body is walked
+    std::vector<Value*> signature;  ///< the results as they are written, while the body is checked
 };
 
 /// Owns all of it.
 class Graph {
   public:
-    Region main;
+    Body main;
     std::deque<GraphFunction> functions;
     double sparsity_threshold = 0;  ///< with a smaller share of cells that are not zero, matrices are sparse
 

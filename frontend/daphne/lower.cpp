@@ -1,4 +1,5 @@
-// Values, literals, conversions. Control flow and operations of cells and matrices are in the other lower_*.cpp.
+// Values, literals, conversions. Control flow and operations of cells and matrices are in the other
+// lower_*.cpp.
 #include "frontend/daphne/lower.h"
 
 #include <bit>
@@ -273,7 +274,7 @@ void Lowering::run() {
     m_.main = lambda(m_, params, block(m_, lets, left));
 }
 
-void Lowering::nodes(const Region& r) {
+void Lowering::nodes(const Body& r) {
     for (const GraphNode* n : r.nodes) node(*n);
 }
 

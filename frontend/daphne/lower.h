@@ -91,9 +91,9 @@ class Lowering {
 
     const weld::Function* function(const GraphFunction& f);
     const Expr* apply(std::string_view function, const std::vector<const Expr*>& args, Loc loc);
-    const Expr* region(const Region& r, const std::vector<const Expr*>& params,
-                       const std::vector<const Value*>& results, Loc loc);
-    void nodes(const Region& r);
+    const Expr* block_of(const Body& r, const std::vector<const Expr*>& params,
+                         const std::vector<const Value*>& results, Loc loc);
+    void nodes(const Body& r);
     void node(const GraphNode& n);
     void literal(const Value* v);
     void matrix(const GraphNode& n);

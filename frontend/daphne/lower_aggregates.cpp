@@ -16,21 +16,21 @@ static std::string extreme(std::string_view op, std::string_view t) {
 }
 
 /// The number of the first cell that is the least or greatest; a NaN is so only if it is the first of all.
-static std::string place_of_extreme(std::string_view op, std::string_view walk, std::string_view first,
+static std::string place_of_extreme(std::string_view op, std::string_view data, std::string_view first,
                                     std::string_view count, std::string_view t) {
     return fmt::format(
         "u64(let best = result(for({0}, {1}, |o, k, a| merge(o, a))); "
         "let at = result(for({0}, merger[i64,min], |o, k, a| if(a == best, merge(o, k), o))); "
         "if(at < {2}{3}, at, 0L))",
-        walk, extreme(op, t), count, t.starts_with('f') ? fmt::format(" && {0} == {0}", first) : "");
+        data, extreme(op, t), count, t.starts_with('f') ? fmt::format(" && {0} == {0}", first) : "");
 }
 
-std::string folded(std::string_view kind, std::string_view walk, std::string_view first,
+std::string folded(std::string_view kind, std::string_view data, std::string_view first,
                    std::string_view count, std::string_view t) {
-    const std::string sum = fmt::format("result(for({}, merger[{},+], |o, k, a| merge(o, a)))", walk, t);
+    const std::string sum = fmt::format("result(for({}, merger[{},+], |o, k, a| merge(o, a)))", data, t);
     if (kind == "sum") return sum;
     if (kind == "min" || kind == "max")
-        return fmt::format("result(for({}, {}, |o, k, a| merge(o, a)))", walk, extreme(kind, t));
+        return fmt::format("result(for({}, {}, |o, k, a| merge(o, a)))", data, extreme(kind, t));
     if (kind == "count") return std::string(count);
     if (kind == "mean") return fmt::format("({} / {}({}))", sum, t, count);
     if (kind == "var" || kind == "stddev")
@@ -38,15 +38,15 @@ std::string folded(std::string_view kind, std::string_view walk, std::string_vie
             "(let middle = {4} / {1}({2}); "
             "{3}(result(for({0}, merger[{1},+], |o, k, a| merge(o, (a - middle) * (a - middle)))) / "
             "{1}({2})))",
-            walk, t, count, kind == "var" ? "" : "sqrt", sum);
-    return place_of_extreme(kind == "idxmin" ? "min" : "max", walk, first, count, t);
+            data, t, count, kind == "var" ? "" : "sqrt", sum);
+    return place_of_extreme(kind == "idxmin" ? "min" : "max", data, first, count, t);
 }
 
-std::string into_places(std::string_view kind, std::string_view t, const Places& places) {
+std::string into_bins(std::string_view kind, std::string_view t, const Bins& bins) {
     auto merged = [&](std::string_view op, std::string_view start, std::string_view value) {
         return fmt::format(
             "result(for(x.$0, vecmerger[{0},{1}](filled({2}, {3})), |o, k, a| merge(o, {{{4}, {5}}})))", t,
-            op, places.size, start, places.of_cell, value);
+            op, bins.size, start, bins.of_cell, value);
     };
     const std::string zero = fmt::format("{}(0)", t);
     if (kind == "min" || kind == "max")
@@ -55,10 +55,10 @@ std::string into_places(std::string_view kind, std::string_view t, const Places&
     if (kind == "sum") return fmt::format("let cells = {}; ", sums);
     auto divided = [&](std::string_view what, std::string_view function) {
         return fmt::format("result(for({}, appender, |o, p, a| merge(o, {}(a / {}({})))))", what, function, t,
-                           places.count);
+                           bins.count);
     };
     if (kind == "mean") return fmt::format("let sums = {}; let cells = {}; ", sums, divided("sums", ""));
-    const std::string from_middle = fmt::format("(a - lookup(middles, {}))", places.of_cell);
+    const std::string from_middle = fmt::format("(a - lookup(middles, {}))", bins.of_cell);
     return fmt::format("let sums = {}; let middles = {}; let squares = {}; let cells = {}; ", sums,
                        divided("sums", ""), merged("+", zero, from_middle + " * " + from_middle),
                        divided("squares", kind == "var" ? "" : "sqrt"));
@@ -84,8 +84,8 @@ static void aggregate_groups(Lowering& l, const GraphNode& n) {
             ? "let cells = result(for(rangeiter(0L, g * m, 1L), appender, |o, p, _| merge(o, lookup(counts, "
               "p / "
               "m)))); "
-            : into_places(kind, cell(x),
-                          {"g * m", "lookup(group.$0, k / m) * m + k % m", "lookup(counts, p / m)"});
+            : into_bins(kind, cell(x),
+                        {"g * m", "lookup(group.$0, k / m) * m + k % m", "lookup(counts, p / m)"});
     l.define(n.results[0], lets + cells + "{cells, g, m}", args, n.loc);
 }
 
@@ -108,15 +108,15 @@ void lower_aggregate(Lowering& l, const GraphNode& n) {
                 folded(kind, "iter(x.$0, r * m, r * m + m, 1L)", "lookup(x.$0, r * m)", "m", t)),
             args, n.loc);
     if (kind == "count") return l.define(out, lets + "{filled(m, n), 1L, m}", args, n.loc);
-    const Places places{"m", "k % m", "n"};
+    const Bins bins{"m", "k % m", "n"};
     if (!kind.starts_with("idx"))
-        return l.define(out, lets + into_places(kind, t, places) + "{cells, 1L, m}", args, n.loc);
+        return l.define(out, lets + into_bins(kind, t, bins) + "{cells, 1L, m}", args, n.loc);
     l.define(
         out,
         fmt::format("{}{}let firsts = result(for(x.$0, vecmerger[i64,min](filled(m, n)), |o, k, a| if(a == "
                     "lookup(cells, k % m), merge(o, {{k % m, k / m}}), o))); "
                     "{{result(for(firsts, appender, |o, c, r| merge(o, u64(if(r < n{}, r, 0L))))), 1L, m}}",
-                    lets, into_places(kind.substr(3), t, places),
+                    lets, into_bins(kind.substr(3), t, bins),
                     is_float(x->type.value) ? " && lookup(x.$0, c) == lookup(x.$0, c)" : ""),
         args, n.loc);
 }

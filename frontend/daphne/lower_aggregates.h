@@ -6,17 +6,17 @@
 
 namespace weld::daphne {
 
-/// What `kind` gives of the cells that `walk` (text after `for(`) goes through, of which there are `count`,
+/// What `kind` gives of the cells that `data` (text after `for(`) has, of which there are `count`,
 /// the first one `first`.
-std::string folded(std::string_view kind, std::string_view walk, std::string_view first,
+std::string folded(std::string_view kind, std::string_view data, std::string_view first,
                    std::string_view count, std::string_view t);
 
-/// Where cells go when columns are aggregated, or groups of rows: how many places there are, that of cell
-/// `k`, and how many cells come to place `p`.
-struct Places {
+/// Where cells go when columns are aggregated, or groups of rows: how many bins there are, that of cell `k`,
+/// and how many cells come to bin `p`.
+struct Bins {
     std::string_view size, of_cell, count;
 };
-/// Lets that end with `cells`: what `kind` gives of the cells `x.$0` that go to each place.
-std::string into_places(std::string_view kind, std::string_view t, const Places& places);
+/// Lets that end with `cells`: what `kind` gives of the cells `x.$0` that go to each bin.
+std::string into_bins(std::string_view kind, std::string_view t, const Bins& bins);
 
 }  // namespace weld::daphne

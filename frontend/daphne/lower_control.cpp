@@ -14,9 +14,9 @@ const Expr* Lowering::pack(const std::vector<const Value*>& values) {
     return make_struct(m_, fields);
 }
 
-/// The region as a block that gives a struct of `results`.
-const Expr* Lowering::region(const Region& r, const std::vector<const Expr*>& params,
-                             const std::vector<const Value*>& results, Loc loc) {
+/// The body as a block that gives a struct of `results`.
+const Expr* Lowering::block_of(const Body& r, const std::vector<const Expr*>& params,
+                               const std::vector<const Value*>& results, Loc loc) {
     Lets lets;
     Lets* outer = std::exchange(lets_, &lets);
     for (std::size_t i = 0; i < r.params.size(); ++i) bind(r.params[i], params[i]);
@@ -28,8 +28,8 @@ const Expr* Lowering::region(const Region& r, const std::vector<const Expr*>& pa
 
 void Lowering::if_node(const GraphNode& n) {
     const Expr* c = value(n.args[0]);
-    const Expr* then = region(n.regions[0], {}, all_of(n.regions[0].results), n.loc);
-    const Expr* otherwise = region(n.regions[1], {}, all_of(n.regions[1].results), n.loc);
+    const Expr* then = block_of(n.bodies[0], {}, all_of(n.bodies[0].results), n.loc);
+    const Expr* otherwise = block_of(n.bodies[1], {}, all_of(n.bodies[1].results), n.loc);
     bind_fields(n.results, if_(m_, c, then, otherwise, n.loc));
 }
 
@@ -41,18 +41,18 @@ static std::vector<const Expr*> fields(Module& m, const Symbol* state, std::size
 }
 
 void Lowering::loop(const GraphNode& n) {
-    const Region &test = n.regions[0], &body = n.regions[1];
+    const Body &test = n.bodies[0], &body = n.bodies[1];
     const std::vector<const Value*> before(n.args.begin(), n.args.end());
     const Expr* init = pack(before);
     const Symbol* state = m_.symbol("state", init->type, sizes_of(body.params));
     const std::size_t count = before.size();
     auto condition = [&](const std::vector<const Expr*>& params) {
-        return get_field(m_, region(test, params, {test.results[0]}, n.loc), 0);
+        return get_field(m_, block_of(test, params, {test.results[0]}, n.loc), 0);
     };
     auto round = [&](bool with_condition) {
         std::vector<const Value*> results = all_of(body.results);
         if (with_condition) results.push_back(test.results[0]);
-        return region(body, fields(m_, state, 0, count), results, n.loc);
+        return block_of(body, fields(m_, state, 0, count), results, n.loc);
     };
     const Expr* rounds;
     if (n.does_first) {
@@ -107,7 +107,7 @@ void Lowering::repeat(const GraphNode& n) {
             rounds_of(scalar_op(m_, Op::Sub, {u(from), u(to)}), u(scalar_op(m_, Op::Neg, {step}))), zero);
     const Expr* count = named("rounds", cast(m_, Scalar::I64, if_(m_, up, ups, if_(m_, down, downs, zero))));
 
-    const Region& body = n.regions[0];
+    const Body& body = n.bodies[0];
     const std::vector<const Value*> before(n.args.begin() + 3, n.args.end());
     std::vector<const Expr*> initial = {number(0)};
     for (const Value* v : before) initial.push_back(value(v));
@@ -117,7 +117,7 @@ void Lowering::repeat(const GraphNode& n) {
     std::vector<const Expr*> params = {
         scalar_op(m_, Op::Add, {from, scalar_op(m_, Op::Mul, {get_field(m_, var(m_, state), 0), step})})};
     for (const Expr* field : fields(m_, state, 1, before.size())) params.push_back(field);
-    const Expr* made = region(body, params, all_of(body.results), n.loc);
+    const Expr* made = block_of(body, params, all_of(body.results), n.loc);
     const Symbol* after = m_.symbol("after", made->type, sizes_of(body.results));
     const Symbol* next = m_.symbol("next", i64);
     std::vector<const Expr*> new_state = {var(m_, next)};
@@ -151,7 +151,7 @@ const weld::Function* Lowering::function(const GraphFunction& f) {
             m_.symbol("p" + std::to_string(i), params[i], m_.arena.copy(std::span<const Promise>(sizes))));
         vars.push_back(var(m_, symbols.back()));
     }
-    made->lambda = lambda(m_, symbols, region(f.body, vars, all_of(f.body.results), f.loc), f.loc);
+    made->lambda = lambda(m_, symbols, block_of(f.body, vars, all_of(f.body.results), f.loc), f.loc);
     lets_ = outer;
     return made;
 }

@@ -5,8 +5,8 @@ namespace weld::daphne {
 
 namespace {
 
-/// Where a part lies: lets that find and check it, then `first` and `count`, or positions.
-struct Part {
+/// What a subscript means at run time: lets that find and check `first` and `count`, or a list of positions.
+struct Positions {
     std::string lets;
     bool is_list = false;  ///< `NAMElist` is a vec[i64] of positions
 };
@@ -15,9 +15,9 @@ struct Part {
 
 /// `what` is `row` or `column`; `all` the text of how many there are; values are called `NAMEfirst`,
 /// `NAMElast`.
-static Part part(const GraphNode& n, const GraphNode::Place& p, const std::string& name,
-                 const std::string& all, bool is_insert) {
-    Part out;
+static Positions positions_at(const GraphNode& n, const GraphNode::Subscript& p, const std::string& name,
+                              const std::string& all, bool is_insert) {
+    Positions out;
     auto arg = [&](int i) { return fmt::format("p{}", i); };
     auto check = [&](const std::string& condition, const char* message) {
         out.lets += fmt::format("let {}fits = assert({}, \"{}\"); ", name, condition, message);
@@ -92,7 +92,7 @@ void Lowering::extract(const GraphNode& n) {
     const Value *of = n.args[0], *out = n.results[0];
     const bool is_frame = of->type.is_frame();
     const std::string all_rows = rows("x", of);
-    const Part r = part(n, n.rows, "row", all_rows, false);
+    const Positions r = positions_at(n, n.rows, "row", all_rows, false);
     const std::string row = r.is_list ? "lookup(rowlist, r)" : "(rowfirst + r)";
     const auto cells_of = [&](const std::string& column) {
         if (n.rows.kind == Index::All) return column;
@@ -122,7 +122,7 @@ void Lowering::extract(const GraphNode& n) {
         }
         return define(out, fmt::format("{}{{{{{}}}, rowcount}}", r.lets, columns), args_of(n), n.loc);
     }
-    const Part c = part(n, n.columns, "column", columns("x", of), false);
+    const Positions c = positions_at(n, n.columns, "column", columns("x", of), false);
     const std::string count_rows = size(out->rows, "rowcount"),
                       count_columns = size(out->columns, "columncount");
     if (of->type.is_sparse) {
@@ -158,7 +158,7 @@ void Lowering::extract(const GraphNode& n) {
 void Lowering::filter(const GraphNode& n) {
     const Value *of = n.args[0], *out = n.results[0];
     const std::vector<Named> args = args_of(n);
-    auto positions = [&](const GraphNode::Place& p, const std::string& name, const std::string& all) {
+    auto positions = [&](const GraphNode::Subscript& p, const std::string& name, const std::string& all) {
         if (p.kind == Index::All)
             return fmt::format("let {0}list = counted({1}); let {0}count = {1}; ", name, all);
         return fmt::format(
@@ -191,8 +191,8 @@ void Lowering::filter(const GraphNode& n) {
 
 void Lowering::insert(const GraphNode& n) {
     const Value *of = n.args[0], *value = n.args[1], *out = n.results[0];
-    const Part r = part(n, n.rows, "row", rows("x", of), true);
-    const Part c = part(n, n.columns, "column", columns("x", of), true);
+    const Positions r = positions_at(n, n.rows, "row", rows("x", of), true);
+    const Positions c = positions_at(n, n.columns, "column", columns("x", of), true);
     std::string text = r.lets + c.lets;
     text += fmt::format(
         "let shaped = assert({} == rowcount && {} == columncount, \"the part and the value differ in "

@@ -20,17 +20,17 @@ static std::string with_holes(std::string_view kind, std::string_view e, std::st
                        kind == "min" ? "<" : ">");
 }
 
-/// `kind` of the stored cells that `walk` goes through, of `count` cells in all.
-static std::string folded_stored(std::string_view kind, const std::string& walk, const std::string& stored,
+/// `kind` of the stored cells that `data` has, of `count` cells in all.
+static std::string folded_stored(std::string_view kind, const std::string& data, const std::string& stored,
                                  const std::string& count, std::string_view t) {
     const std::string holes = fmt::format("({} - {})", count, stored);
     if (kind != "var" && kind != "stddev")
-        return with_holes(kind, folded(kind, walk, "", count, t), holes, t);
+        return with_holes(kind, folded(kind, data, "", count, t), holes, t);
     return fmt::format(
         "(let middle = {0}; {1}((result(for({2}, merger[{3},+], |o, k, a| merge(o, (a - middle) * (a - "
         "middle)))) + "
         "{3}({4}) * middle * middle) / {3}({5})))",
-        folded("mean", walk, "", count, t), kind == "var" ? "" : "sqrt", walk, t, holes, count);
+        folded("mean", data, "", count, t), kind == "var" ? "" : "sqrt", data, t, holes, count);
 }
 
 void lower_sparse_aggregate(Lowering& l, const GraphNode& n) {
@@ -51,7 +51,7 @@ void lower_sparse_aggregate(Lowering& l, const GraphNode& n) {
             args, n.loc);
     if (kind == "count") return l.define(out, lets + "{filled(m, n), 1L, m}", args, n.loc);
     const bool spreads = kind == "var" || kind == "stddev";
-    std::string text = lets + into_places(spreads ? "sum" : kind, t, {"m", "lookup(x.$4, k)", "n"});
+    std::string text = lets + into_bins(spreads ? "sum" : kind, t, {"m", "lookup(x.$4, k)", "n"});
     if (kind == "sum" || kind == "mean") return l.define(out, text + "{cells, 1L, m}", args, n.loc);
     text += "let stored = result(for(x.$4, vecmerger[i64,+](filled(m, 0L)), |o, k, j| merge(o, {j, 1L}))); ";
     if (!spreads)

@@ -22,9 +22,9 @@ void Names::set(std::string_view name, Value* value) {
     }
 }
 
-void Names::set_at(Place place, Value* value) {
-    const auto at = scopes_[place.depth].find(place.name);
-    change(place.depth, at, {value, at->second.read_only});
+void Names::set_at(Binding of, Value* value) {
+    const auto at = scopes_[of.depth].find(of.name);
+    change(of.depth, at, {value, at->second.read_only});
 }
 
 void Names::declare(std::string_view name, Variable variable) {
@@ -59,8 +59,8 @@ void Names::undo(Mark to) {
     }
 }
 
-std::map<Names::Place, Value*> Names::changed_since(Mark mark) const {
-    std::map<Place, Value*> changed;
+std::map<Names::Binding, Value*> Names::changed_since(Mark mark) const {
+    std::map<Binding, Value*> changed;
     for (std::size_t i = mark; i < log_.size(); ++i) {
         const Change& one = log_[i];
         if (one.kind == Change::Set && one.depth < scopes_.size())

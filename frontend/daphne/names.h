@@ -1,8 +1,8 @@
-// The variables of a script while it is walked: blocks inside one another, and what has been done to them.
+// The variables of a script while it is checked: scopes inside one another, and what has been done to them.
 //
-// Each side of a branch, each walk of a loop, and a statement that has to wait for values begin with the same
-// variables. So changes are logged, and taken back one by one: going back costs what was changed since, not
-// what there is.
+// Each side of a branch, each time that a loop is checked, and a statement that has to wait for values begin
+// with the same variables. So changes are logged, and taken back one by one: going back costs what was
+// changed since, not what there is.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@ class Names {
 
     Names() : scopes_(1) {}
 
-    const Variable* find(std::string_view name) const;  ///< in the innermost block that has it
+    const Variable* find(std::string_view name) const;  ///< in the innermost scope that has it
     /// Gives a value to the variable that `find` finds.
     void set(std::string_view name, Value* value);
-    /// A variable of the innermost block, which has none of this name or one that is replaced.
+    /// A variable of the innermost scope, which has none of this name or one that is replaced.
     void declare(std::string_view name, Variable variable);
 
-    // ---- blocks
+    // ---- scopes
     std::size_t depth() const { return scopes_.size(); }
     void open();
     void close_to(std::size_t depth);
@@ -44,18 +44,18 @@ class Names {
     /// All is to stay: there is no going back to what was before.
     void settle() { log_.clear(); }
 
-    /// A variable that was there at a mark, in the block number `depth`.
-    struct Place {
+    /// A variable that was there at a mark, in the scope number `depth`.
+    struct Binding {
         std::size_t depth;
         std::string_view name;
-        friend auto operator<=>(const Place&, const Place&) = default;
+        friend auto operator<=>(const Binding&, const Binding&) = default;
     };
-    /// The variables that have got another value since, with what they have now. No block that was open at the
-    /// mark has been closed.
-    std::map<Place, Value*> changed_since(Mark mark) const;
-    /// What a variable of the block number `depth` has.
-    Value* value_at(Place place) const { return scopes_[place.depth].find(place.name)->second.value; }
-    void set_at(Place place, Value* value);
+    /// The variables that have got another value since, with what they have now. No scope that was open at
+    /// the mark has been closed.
+    std::map<Binding, Value*> changed_since(Mark mark) const;
+    /// What a variable of the scope number `depth` has.
+    Value* value_at(Binding of) const { return scopes_[of.depth].find(of.name)->second.value; }
+    void set_at(Binding of, Value* value);
 
   private:
     struct Change {

@@ -118,7 +118,7 @@ static bool begins_statement(std::uint8_t kind) {
 void Parser::recover() {
     if (gave_up_) return;
     panic_ = false;
-    for (int open = 0, frames = std::exchange(frames_, 0); !at(kEnd); advance()) {
+    for (int open = 0, frames = std::exchange(activations_, 0); !at(kEnd); advance()) {
         if (at(kRBrace) && open == 0 && frames > 0) {
             --frames;
             continue;
@@ -230,7 +230,7 @@ Statements Parser::in_braces() {
 }
 
 Statement* Parser::block() {
-    Statement* out = make(Statement::Block, here());
+    Statement* out = make(Statement::Braces, here());
     ++inside_;
     out->body = in_braces();
     --inside_;

@@ -121,7 +121,7 @@ class Parser {
     std::uint32_t depth_ = 0;
     std::uint32_t inside_ = 0;  ///< statements around the current one
     std::uint32_t loops_ = 0;   ///< loops around it, in the same function
-    int frames_ = 0;            ///< literals of frames that are open, also after an error in them
+    int activations_ = 0;       ///< literals of frames that are open, also after an error in them
     bool in_function_ = false;
     bool panic_ = false;
     bool gave_up_ = false;

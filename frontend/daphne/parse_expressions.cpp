@@ -314,7 +314,7 @@ Node* Parser::matrix() {
 Node* Parser::frame() {
     const Loc start = here();
     advance();
-    ++frames_;
+    ++activations_;
     if (at(kLBracket)) return frame_rows(start);
     std::vector<Node*> args;
     if (!at(kRBrace)) {
@@ -323,7 +323,7 @@ Node* Parser::frame() {
             if (expect(kColon, "an operator or `:` after the label of a column")) args.push_back(expr());
         } while (accept(kComma));
     }
-    frames_ -= expect(kRBrace, "an operator, `,` or `}`");
+    activations_ -= expect(kRBrace, "an operator, `,` or `}`");
     return make(Form::Frame, start, start, args);
 }
 
@@ -335,7 +335,7 @@ Node* Parser::frame_rows(Loc start) {
         if (expect(kLBracket, "`[` and a row of the frame"))
             rows.push_back(make(Form::Row, row, row, cells("a row of a frame")));
     } while (accept(kComma));
-    frames_ -= expect(kRBrace, "`,` or `}`");
+    activations_ -= expect(kRBrace, "`,` or `}`");
     return make(Form::FrameRows, start, start, rows);
 }
 

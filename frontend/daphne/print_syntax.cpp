@@ -37,14 +37,14 @@ class Printer {
 
     /// The body of a branch or a loop: what is a block already gets no second pair of braces.
     void body(Statements one) {
-        const bool block = one.size() == 1 && one[0]->kind == Statement::Block;
+        const bool block = one.size() == 1 && one[0]->kind == Statement::Braces;
         in_braces(block ? one[0]->body : one);
     }
 
     void statement(const Statement& s) {
         line("");
         switch (s.kind) {
-            case Statement::Block: return in_braces(s.body);
+            case Statement::Braces: return in_braces(s.body);
             case Statement::Expression: expression(s.value); break;
             case Statement::Assignment: assignment(s); break;
             case Statement::If: return if_statement(s);
@@ -139,7 +139,7 @@ class Printer {
         if (enclosed) out_ += ')';
     }
 
-    /// Chains down the first operand are of any length: they are walked in a loop.
+    /// Chains down the first operand are of any length: it goes down these in a loop.
     void expression(const Node* n) {
         std::vector<const Node*> chain;
         for (; is_infix(n); n = n->args[0]) chain.push_back(n);

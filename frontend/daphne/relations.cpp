@@ -41,7 +41,7 @@ Value* call_of(Checker& checker, std::string_view name, std::vector<Value*> args
                                    : std::size_t(std::ranges::count(builtin.params, ',')) + 1;
     args.resize(std::max(args.size(), params));
     Call call{checker, builtin, loc, std::move(args), {}, {}, nullptr, {}};
-    call.places.assign(call.args.size(), loc);
+    call.locs.assign(call.args.size(), loc);
     call.nodes.resize(call.args.size());
     return builtin.rule(call) ? call.results[0] : nullptr;
 }
@@ -164,8 +164,8 @@ static void lower_same(Lowering& l, const GraphNode& n) {
     l.define(n.results[0], "x", {{"x", n.args[0]}}, n.loc);
 }
 
-/// The vectors of columns `x0.$0`, … to walk together: elements are keys, structs if there are several.
-static std::string walk(std::size_t from, std::size_t to) {
+/// The vectors of columns `x0.$0`, … as data of one loop: elements are keys, structs if there are several.
+static std::string data_of(std::size_t from, std::size_t to) {
     std::string all;
     for (std::size_t i = from; i < to; ++i) all += fmt::format("{}x{}.$0", i > from ? ", " : "", i);
     return to - from == 1 ? all : "zip(" + all + ")";
@@ -185,7 +185,8 @@ static std::vector<Lowering::Named> named(const GraphNode& n) {
 /// The numbers of the rows that a join takes from both sides, `left` and `right`; -1 where there is none.
 static std::string matched_rows(const GraphNode& n) {
     const std::size_t end = n.args.size(), middle = 2 + (end - 2) / 2;
-    const std::string keys = key_type(n, middle, end), lefts = walk(2, middle), rights = walk(middle, end);
+    const std::string keys = key_type(n, middle, end), lefts = data_of(2, middle),
+                      rights = data_of(middle, end);
     const bool keeps_left = !n.builtin->code.empty(), keeps_right = n.builtin->code == "full";
     std::string text = fmt::format(
         "let places = result(for({0}, groupmerger[{1},i64], |d, i, e| merge(d, {{e, i}}))); "
@@ -244,7 +245,7 @@ static void lower_members(Lowering& l, const GraphNode& n) {
     l.define(n.results[0],
              fmt::format("let there = result(for({}, dictmerger[{},i64,+], |d, i, e| merge(d, {{e, 1L}}))); "
                          "{{result(for({}, appender, |o, i, e| merge(o, keyexists(there, e)))), {}, 1L}}",
-                         walk(middle, end), key_type(n, middle, end), walk(0, middle),
+                         data_of(middle, end), key_type(n, middle, end), data_of(0, middle),
                          Lowering::rows("x0", n.args[0])),
              named(n), n.loc);
 }
@@ -343,7 +344,7 @@ static void lower_group(Lowering& l, const GraphNode& n) {
     l.define(n.results[0],
              fmt::format("let made = for({}, {{{}}}, |b, i, e| {{{}}}); {}let groups = sort(tovec(table0), "
                          "{}); {{{{{}}}, len(groups)}}",
-                         walk(0, n.args.size()), builders, merges, results,
+                         data_of(0, n.args.size()), builders, merges, results,
                          has_texts ? "|p, q| " + order_of_groups(n, keys) : "|g| g.$0", columns),
              named(n), n.loc);
 }

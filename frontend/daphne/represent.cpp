@@ -2,7 +2,7 @@
 // is made dense, what a branch, a loop or a call has to share with a dense one. Then converts, at one place:
 // where an operation has no use for a sparse argument (`use_of`), and where a sparse value goes on as a dense
 // one. A conversion stands before what needs it, so that branches that are not taken make no dense matrix;
-// what follows in the same region shares it.
+// what follows in the same body shares it.
 #include "frontend/daphne/represent.h"
 
 #include <algorithm>
@@ -85,7 +85,7 @@ SparseUse use_of(const GraphNode& n, std::size_t arg) {
             return keeps(keeps_zero(n.op, arg, n));
         case GraphNode::Builtin: return use_by_builtin(n, arg);
         case GraphNode::Extract: {
-            const auto is_list = [&](const GraphNode::Place& p) {
+            const auto is_list = [&](const GraphNode::Subscript& p) {
                 return p.kind == Index::One && n.args[std::size_t(p.first)]->type.is_matrix();
             };
             return keeps(arg == 0 && !is_list(n.columns));
@@ -116,23 +116,23 @@ class Choice {
         for (GraphFunction& f : graph_.functions) begin(f.body, true);
         do {
             changed_ = false;
-            walked_.clear();
-            region(graph_.main);
+            visited_.clear();
+            visit(graph_.main);
         } while (changed_);
         for (GraphFunction& f : graph_.functions)
-            if (!walked_.contains(&f)) begin(f.body, false);  // nobody calls it
+            if (!visited_.contains(&f)) begin(f.body, false);  // nobody calls it
     }
 
   private:
     static void begin(Value* v, bool sparse) {
         if (v) v->type.is_sparse = sparse && v->type.is_matrix() && can_be_sparse(v->type.value);
     }
-    void begin(Region& r, bool sparse) {
+    void begin(Body& r, bool sparse) {
         if (&r != &graph_.main)
             for (Value* v : r.params) begin(v, sparse);
         for (GraphNode* n : r.nodes) {
             for (Value* v : n->results) begin(v, sparse);
-            for (Region& inner : n->regions) begin(inner, sparse);
+            for (Body& inner : n->bodies) begin(inner, sparse);
         }
     }
 
@@ -143,23 +143,23 @@ class Choice {
     }
     void may_be(Value* v, const Value* as) { may_be(v, as->type.is_sparse); }
 
-    void region(const Region& r) {
+    void visit(const Body& r) {
         for (GraphNode* n : r.nodes) node(*n);
     }
 
     void node(GraphNode& n) {
         switch (n.kind) {
             case GraphNode::If:
-                for (const Region& r : n.regions) region(r);
-                for (const Region& r : n.regions)
+                for (const Body& r : n.bodies) visit(r);
+                for (const Body& r : n.bodies)
                     for (std::size_t i = 0; i < n.results.size(); ++i) may_be(n.results[i], r.results[i]);
                 return;
             case GraphNode::Loop: return loop(n, 0);
             case GraphNode::Repeat: return loop(n, 3);
             case GraphNode::Call: {
-                const Region& body = n.function->body;
+                const Body& body = n.function->body;
                 for (std::size_t i = 0; i < n.args.size(); ++i) may_be(body.params[i], n.args[i]);
-                if (walked_.insert(n.function).second) region(body);
+                if (visited_.insert(n.function).second) visit(body);
                 for (std::size_t i = 0; i < n.results.size(); ++i) may_be(n.results[i], body.results[i]);
                 return;
             }
@@ -174,9 +174,9 @@ class Choice {
 
     /// The state of a loop is sparse if it begins and goes on so.
     void loop(GraphNode& n, std::size_t first) {
-        const Region& body = n.regions.back();
+        const Body& body = n.bodies.back();
         const std::size_t shift = body.params.size() - n.results.size();  // the counter comes first
-        for (const Region& r : n.regions) region(r);
+        for (const Body& r : n.bodies) visit(r);
         for (std::size_t i = 0; i < n.results.size(); ++i) {
             Value* param = body.params[shift + i];
             may_be(param, n.args[first + i]);
@@ -195,7 +195,7 @@ class Choice {
 
     Graph& graph_;
     bool changed_ = false;
-    std::unordered_set<const GraphFunction*> walked_;
+    std::unordered_set<const GraphFunction*> visited_;
     std::unordered_set<const Value*> fixed_;
 };
 
@@ -205,13 +205,13 @@ class Conversion {
   public:
     explicit Conversion(Graph& graph) : graph_(graph) {}
     void run() {
-        region(graph_.main, {}, {});
-        for (GraphFunction& f : graph_.functions) region(f.body, {}, {});
+        convert(graph_.main, {}, {});
+        for (GraphFunction& f : graph_.functions) convert(f.body, {}, {});
     }
 
   private:
-    /// Of region `r`, whose results go on as `results`, as far as there are any, at `loc`.
-    void region(Region& r, const std::vector<Value*>& results, Loc loc) {
+    /// Of body `r`, whose results go on as `results`, as far as there are any, at `loc`.
+    void convert(Body& r, const std::vector<Value*>& results, Loc loc) {
         std::vector<GraphNode*> outer;
         std::swap(nodes_, outer);
         std::vector<const Value*> converted;
@@ -230,7 +230,7 @@ class Conversion {
     void node(GraphNode& n) {
         switch (n.kind) {
             case GraphNode::If:
-                for (Region& r : n.regions) region(r, n.results, n.loc);
+                for (Body& r : n.bodies) convert(r, n.results, n.loc);
                 return;
             case GraphNode::Loop: return loop(n, 0);
             case GraphNode::Repeat: return loop(n, 3);
@@ -246,11 +246,11 @@ class Conversion {
     }
 
     void loop(GraphNode& n, std::size_t first) {
-        Region& body = n.regions.back();
+        Body& body = n.bodies.back();
         const std::vector<Value*> state(body.params.end() - std::ptrdiff_t(n.results.size()),
                                         body.params.end());
         for (std::size_t i = 0; i < state.size(); ++i) as(n.args[first + i], state[i], n.loc);
-        for (Region& r : n.regions) region(r, &r == &body ? state : std::vector<Value*>(), n.loc);
+        for (Body& r : n.bodies) convert(r, &r == &body ? state : std::vector<Value*>(), n.loc);
     }
 
     /// `v` goes on as `to`.
@@ -273,9 +273,9 @@ class Conversion {
     }
 
     Graph& graph_;
-    std::vector<GraphNode*> nodes_;  ///< of the region that is being walked
+    std::vector<GraphNode*> nodes_;  ///< of the body that is being visited
     std::unordered_map<const Value*, Value*> dense_;
-    std::vector<const Value*> converted_;  ///< in that region
+    std::vector<const Value*> converted_;  ///< in that body
 };
 
 }  // namespace

@@ -54,8 +54,8 @@ bool rule_random(Call& c) {
         return false;
     const ValueType value = as_number(std::max(c[2]->type.value, c[3]->type.value));
     if (value == ValueType::Str) return c.wrong(2, "`rand` makes numbers, found {}", str(c[2]->type));
-    c.args[2] = c.checker.to_scalar(c[2], value, c.places[2]);
-    c.args[3] = c.checker.to_scalar(c[3], value, c.places[3]);
+    c.args[2] = c.checker.to_scalar(c[2], value, c.locs[2]);
+    c.args[3] = c.checker.to_scalar(c[3], value, c.locs[3]);
     Value* out = c.give(Type::matrix(value), c.checker.dim_of(c[0]), c.checker.dim_of(c[1]));
     if (c[4]->constant) out->sparsity = c[4]->constant->number;
     return true;
@@ -64,7 +64,7 @@ bool rule_random(Call& c) {
 bool rule_sample(Call& c) {
     if (!c.want_scalar(0) || !c.want_integer(1) || !c.want_bool(2) || !c.want_integer(3)) return false;
     if (c[0]->type.value == ValueType::Str) return c.wrong(0, "`range` of `sample` is a number");
-    c.args[0] = c.checker.to_scalar(c[0], as_number(c[0]->type.value), c.places[0]);
+    c.args[0] = c.checker.to_scalar(c[0], as_number(c[0]->type.value), c.locs[0]);
     c.give(Type::matrix(c[0]->type.value), c.checker.dim_of(c[1]), kOne);
     return true;
 }
@@ -82,9 +82,9 @@ bool rule_sequence(Call& c) {
     if (!c.has(2)) {
         Constant one = integer_constant(1, ValueType::Si64);
         c.args[2] = c.checker.constant(*convert(one, value), c.loc);
-        c.places[2] = c.loc;
+        c.locs[2] = c.loc;
     }
-    for (std::size_t i = 0; i < 3; ++i) c.args[i] = c.checker.to_scalar(c[i], value, c.places[i]);
+    for (std::size_t i = 0; i < 3; ++i) c.args[i] = c.checker.to_scalar(c[i], value, c.locs[i]);
     Dim rows = c.checker.graph().fresh_dim();
     if (c[0]->constant && c[1]->constant && c[2]->constant && is_integer(value)) {
         const std::int64_t from = c[0]->constant->integer, to = c[1]->constant->integer,
@@ -244,7 +244,7 @@ bool rule_outer_concat(Call& c) { return want_outer(c) && outer(c, ValueType::St
 /// `f(arg, groupIds, numGroups)`: a row for each group.
 static bool aggregated_by_groups(Call& c, ValueType result) {
     if (!c.want_numbers(1) || !c.want_integer(2)) return false;
-    c.args[1] = c.checker.to_value_type(c[1], ValueType::Si64, c.places[1]);
+    c.args[1] = c.checker.to_value_type(c[1], ValueType::Si64, c.locs[1]);
     if (differ(c[1]->columns, kOne)) c.violated(1, "groups of `{}` stand in one column", c.builtin.name);
     if (differ(c[1]->rows, c[0]->rows))
         c.violated(1, "`{}` takes a group for each row, found {} for {}", c.builtin.name, c[1]->rows.number,
@@ -256,7 +256,7 @@ static bool aggregated_by_groups(Call& c, ValueType result) {
 /// All cells, rows (axis 0), columns (axis 1), groups of rows.
 static bool aggregated(Call& c, ValueType cells, ValueType result) {
     if (!c.want_numbers(0)) return false;
-    c.args[0] = c.checker.to_value_type(c[0], cells, c.places[0]);
+    c.args[0] = c.checker.to_value_type(c[0], cells, c.locs[0]);
     if (c.has(2)) return aggregated_by_groups(c, result);
     if (!c.has(1)) {
         c.args.resize(1);
@@ -266,7 +266,7 @@ static bool aggregated(Call& c, ValueType cells, ValueType result) {
     const Value* written = c[1];
     if (!c.want_integer(1)) return false;
     if (!c[1]->constant) {
-        c.checker.unwritten(c.places[1], "the axis of `{}` does not depend on data; it is 0 or 1",
+        c.checker.unwritten(c.locs[1], "the axis of `{}` does not depend on data; it is 0 or 1",
                             c.builtin.name);
         return false;
     }
@@ -348,7 +348,7 @@ bool rule_print(Call& c) {
     for (std::size_t i = 1; i < 3; ++i) {
         if (!c.has(i))
             c.args[i] = c.checker.constant(integer_constant(i == 1, ValueType::Bool), c.loc),
-            c.places[i] = c.loc;
+            c.locs[i] = c.loc;
         else if (!c.want_bool(i)) return false;
     }
     c.act();
@@ -358,9 +358,9 @@ bool rule_stop(Call& c) {
     if (!c.has(0))
         c.args[0] = c.checker.constant(
             {.value = ValueType::Str, .integer = 0, .number = 0, .text = "unspecified reason"}, c.loc),
-        c.places[0] = c.loc;
+        c.locs[0] = c.loc;
     if (!c.want_scalar(0)) return false;
-    c.args[0] = c.checker.to_scalar(c[0], ValueType::Str, c.places[0]);
+    c.args[0] = c.checker.to_scalar(c[0], ValueType::Str, c.locs[0]);
     c.act();
     return true;
 }
@@ -378,7 +378,7 @@ bool rule_profiling(Call& c) {
 
 bool rule_one_hot(Call& c) {
     if (!c.want_matrix(0) || !c.want_numbers(1)) return false;
-    c.args[1] = c.checker.to_value_type(c[1], ValueType::Si64, c.places[1]);
+    c.args[1] = c.checker.to_value_type(c[1], ValueType::Si64, c.locs[1]);
     if (differ(c[1]->rows, kOne) || differ(c[1]->columns, c[0]->columns))
         c.violated(1, "`info` of `oneHot` has one row, and a number for each column");
     const bool text = c[0]->type.value == ValueType::Str;
@@ -407,9 +407,9 @@ bool rule_quantize(Call& c) {
     if (!c.want_numbers(0)) return false;
     for (std::size_t i = 1; i < 3; ++i) {
         if (!c.want_scalar(i)) return false;
-        c.args[i] = c.checker.to_scalar(c[i], ValueType::F32, c.places[i]);
+        c.args[i] = c.checker.to_scalar(c[i], ValueType::F32, c.locs[i]);
     }
-    c.args[0] = c.checker.to_value_type(c[0], ValueType::F32, c.places[0]);
+    c.args[0] = c.checker.to_value_type(c[0], ValueType::F32, c.locs[0]);
     c.give(Type::matrix(ValueType::Ui8), c[0]->rows, c[0]->columns);
     return true;
 }

@@ -14,7 +14,7 @@ inline constexpr Dim kOne{1, 0};
 
 /// All arguments get cells of the type `value`.
 inline void convert_to(Call& c, ValueType value) {
-    for (std::size_t i = 0; i < c.size(); ++i) c.args[i] = c.checker.to_value_type(c[i], value, c.places[i]);
+    for (std::size_t i = 0; i < c.size(); ++i) c.args[i] = c.checker.to_value_type(c[i], value, c.locs[i]);
 }
 
 }  // namespace weld::daphne

@@ -37,7 +37,7 @@ static std::optional<bool> sniffs(Call& c) {
     if (!c.has(1)) return false;
     if (!c.want_bool(1)) return std::nullopt;
     if (c[1]->constant) return c[1]->constant->integer != 0;
-    c.checker.unknown(c.places[1], "`sniff` of `{}` has to be known before the run", c.builtin.name);
+    c.checker.unknown(c.locs[1], "`sniff` of `{}` has to be known before the run", c.builtin.name);
     return std::nullopt;
 }
 

@@ -1,4 +1,5 @@
-// Types and shapes of what built-in functions make of whole matrices: reorganised, joined, multiplied, solved.
+// Types and shapes of what built-in functions make of whole matrices: reorganised, joined, multiplied,
+// solved.
 #include <algorithm>
 
 #include "frontend/daphne/rules.h"
@@ -82,7 +83,7 @@ bool rule_order(Call& c) {
     for (std::size_t i = keys + 1; i < c.size(); ++i) {
         if (!c.want_bool(i)) return false;
         if (!c[i]->constant)
-            return c.checker.unknown(c.places[i], "`order` has to know before the run which way it goes"),
+            return c.checker.unknown(c.locs[i], "`order` has to know before the run which way it goes"),
                    false;
     }
     const bool positions = c[c.size() - 1]->constant->integer;
@@ -141,7 +142,7 @@ bool rule_replace(Call& c) {
     for (std::size_t i = 1; i < 3; ++i) {
         if ((c[i]->type.value == ValueType::Str) != (c[0]->type.value == ValueType::Str))
             return c.wrong(i, "`{}` of `replace` is like the cells, found {}", c.param(i), str(c[i]->type));
-        c.args[i] = c.checker.to_scalar(c[i], c[0]->type.value, c.places[i]);
+        c.args[i] = c.checker.to_scalar(c[i], c[0]->type.value, c.locs[i]);
     }
     c.give(c[0]->type, c[0]->rows, c[0]->columns);
     return true;
@@ -149,7 +150,7 @@ bool rule_replace(Call& c) {
 bool rule_ctable(Call& c) {
     if (!c.want_numbers(0) || !c.want_numbers(1)) return false;
     if (c.has(2) && c.has(3) && !c.has(4)) {  // four arguments: no weight, but a shape
-        for (std::size_t i = 4; i > 2; --i) c.args[i] = c[i - 1], c.places[i] = c.places[i - 1];
+        for (std::size_t i = 4; i > 2; --i) c.args[i] = c[i - 1], c.locs[i] = c.locs[i - 1];
         c.args[2] = nullptr;
     }
     const bool weighted = c.has(2), shaped = c.has(3);
@@ -162,7 +163,7 @@ bool rule_ctable(Call& c) {
         return c.wrong(2, "`weight` of `ctable` is a number");
     std::vector<Value*> args;
     for (std::size_t i = 0; i < 2; ++i)
-        args.push_back(c.checker.to_value_type(c[i], as_number(c[i]->type.value), c.places[i]));
+        args.push_back(c.checker.to_value_type(c[i], as_number(c[i]->type.value), c.locs[i]));
     args.push_back(c.checker.to_scalar(weight, as_number(weight->type.value), c.loc));
     if (differ(c[0]->columns, kOne) || differ(c[1]->columns, kOne) || differ(c[0]->rows, c[1]->rows))
         c.violated(1, "`ctable` takes two columns of equally many rows");

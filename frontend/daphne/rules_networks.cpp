@@ -12,7 +12,7 @@ static bool want_floats(Call& c, std::size_t count) {
         if (!c.want_numbers(i)) return false;
         value = std::max(value, c[i]->type.value == ValueType::F32 ? ValueType::F32 : ValueType::F64);
     }
-    for (std::size_t i = 0; i < count; ++i) c.args[i] = c.checker.to_value_type(c[i], value, c.places[i]);
+    for (std::size_t i = 0; i < count; ++i) c.args[i] = c.checker.to_value_type(c[i], value, c.locs[i]);
     return true;
 }
 
@@ -58,7 +58,7 @@ bool rule_convolution(Call& c) {
     if (!want_floats(c, 2) || !want_integers(c, 2, 12)) return false;
     if (!c.has(12)) c.args.resize(12);
     else if (!c.want_numbers(12)) return false;
-    else c.args[12] = c.checker.to_value_type(c[12], c[0]->type.value, c.places[12]);
+    else c.args[12] = c.checker.to_value_type(c[12], c[0]->type.value, c.locs[12]);
     give_images(c);
     return true;
 }
@@ -81,7 +81,7 @@ bool rule_convolution_backward(Call& c) {
 /// Gradients of the input, of gamma, of beta.
 bool rule_batch_norm_backward(Call& c) {
     if (!want_floats(c, 5) || !c.want_scalar(5)) return false;
-    c.args[5] = c.checker.to_scalar(c[5], c[0]->type.value, c.places[5]);
+    c.args[5] = c.checker.to_scalar(c[5], c[0]->type.value, c.locs[5]);
     c.give(c[2]->type, c[2]->rows, c[2]->columns);
     for (int i = 0; i < 2; ++i) c.give(c[4]->type, c[4]->rows, c[4]->columns);
     return true;
@@ -89,7 +89,7 @@ bool rule_batch_norm_backward(Call& c) {
 
 bool rule_batch_norm(Call& c) {
     if (!want_floats(c, 5) || !c.want_scalar(5)) return false;
-    c.args[5] = c.checker.to_scalar(c[5], c[0]->type.value, c.places[5]);
+    c.args[5] = c.checker.to_scalar(c[5], c[0]->type.value, c.locs[5]);
     c.give(c[0]->type, c[0]->rows, c[0]->columns);
     return true;
 }

@@ -74,7 +74,7 @@ std::vector<SqlToken> tokens_of(std::string_view text) {
         t.text = text.substr(t.at, i - t.at);
         all.push_back(std::move(t));
     }
-    constexpr std::size_t kMost = 10000;  // expressions are walked recursively
+    constexpr std::size_t kMost = 10000;  // expressions are visited recursively
     if (all.size() > kMost) fail(all[kMost].at, "the query is too long");
     SqlToken end;
     end.at = text.size();

@@ -75,7 +75,7 @@ constexpr bool is_comparison(Operator op) {
 
 struct Node;
 
-/// What stands in the place of rows or columns of an index.
+/// Which rows, or columns, an index is about.
 struct Index {
     enum Kind : std::uint8_t { All, One, Range } kind = All;  ///< One: a position, a list of them, a label
     Node* first = nullptr;                                    ///< One; Range: the lower bound, or null
@@ -109,7 +109,7 @@ struct Node {
     Loc start;  ///< its first character
     Loc loc;    ///< its operator or name: where it fails at run time
     /// Levels of the tree. Only chains down `args[0]` (`1 + 1 + 1`, `X[0, ][0, ]`, `a ? b : c ? d : e`) make
-    /// it much more than kMaxNesting: whoever walks down these in a loop needs no more depth than that
+    /// it much more than kMaxNesting: whoever goes down these in a loop needs no more depth than that
     /// elsewhere.
     std::uint32_t height = 1;
     std::span<Node*> args;
@@ -122,7 +122,7 @@ struct Node {
     Index rows, columns;  ///< Extract, Filter; Matrix: dimensions in `rows.first`, `columns.first`
 };
 
-/// A place that is assigned to: a variable, or rows and columns of one.
+/// What is assigned to: a variable, or rows and columns of one.
 struct Target {
     std::string_view name;  ///< dotted names whole
     Loc loc;
@@ -158,7 +158,7 @@ struct Function {
 
 struct Statement {
     enum Kind : std::uint8_t {
-        Block,       ///< `body`
+        Braces,      ///< `body`
         Expression,  ///< `value`
         Assignment,  ///< `targets = value`
         If,          ///< `value`, `body` (one statement), `otherwise` (one statement or none)
@@ -169,7 +169,7 @@ struct Statement {
         Return,      ///< `values`
         Import,      ///< `path` as `alias`
     };
-    Kind kind = Block;
+    Kind kind = Braces;
     Loc loc;  ///< its first character
     Node* value = nullptr;
     std::span<Target> targets;
