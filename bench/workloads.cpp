@@ -125,6 +125,11 @@ struct Joined {
     std::int64_t sum, hits;
 };
 
+static double digest_of_found(const void* result) {
+    const auto v = as<Joined>(result);
+    return exact(std::uint64_t(v.sum + 1000003 * v.hits));
+}
+
 static Inputs histogram(size_t bins) {
     Column<std::int64_t> v(100'000'000, [=](size_t i) { return bnd(10, i, bins); });
     Column<std::int64_t> zero(bins, [](size_t) { return 0; });
@@ -242,6 +247,71 @@ static Inputs strings() {
     return inputs(args, std::move(offsets), std::move(bytes));
 }
 
+/// Texts as vectors of bytes, and what these lie in.
+struct Texts {
+    Column<std::uint8_t> bytes;
+    Column<WeldVec> all;
+};
+
+/// `n` texts: of a few characters each, which its number id(i) decides, after `before`.
+static Texts texts(size_t n, const char* before, std::uint64_t least, std::uint64_t span,
+                   std::function<std::uint64_t(size_t)> id) {
+    const size_t first = std::strlen(before);
+    Column<std::int64_t> ends(n + 1,
+                              [&](size_t i) { return i ? first + least + bnd(171, id(i - 1), span) : 0; });
+    for (size_t i = 1; i <= n; ++i) ends.data()[i] += ends[i - 1];
+    Column<std::uint8_t> bytes(size_t(ends[n]), [](size_t) { return 0; });
+    Column<WeldVec> all(n, [&](size_t i) {
+        std::uint8_t* const to = bytes.data() + ends[i];
+        const auto size = size_t(ends[i + 1] - ends[i]);
+        std::memcpy(to, before, first);
+        for (size_t j = first; j < size; ++j)
+            to[j] = std::uint8_t("abcdefghijklmnopqrstuvwxyz012345"[sm(172, id(i) * 256 + j) >> 59]);
+        return WeldVec{to, std::int64_t(size)};
+    });
+    return {std::move(bytes), std::move(all)};
+}
+
+struct TextKeys {
+    size_t rows;
+    std::uint64_t keys, least, span;
+};
+
+static Inputs keyed_by_texts(TextKeys k, bool by_pairs = false) {
+    Texts t = texts(k.rows, "", k.least, k.span, [=](size_t i) { return bnd(173, i, k.keys); });
+    Column<std::int64_t> v(k.rows, [](size_t i) { return bnd(174, i, 1000); });
+    Column<std::int32_t> m(by_pairs ? k.rows : 0, [](size_t i) { return bnd(175, i, 16); });
+    std::vector<WeldVec> args = {t.all.vec(), v.vec()};
+    if (by_pairs) args.insert(args.begin() + 1, m.vec());
+    Inputs in = inputs(0, std::move(t.bytes), std::move(t.all), std::move(v), std::move(m));
+    const auto* bytes = reinterpret_cast<const std::byte*>(args.data());
+    in.args.assign(bytes, bytes + args.size() * sizeof(WeldVec));
+    return in;
+}
+
+static Inputs texts_to_find(std::uint64_t keys) {
+    Texts t = texts(keys, "", 4, 13, [](size_t i) { return i; });
+    Column<std::int64_t> payloads(keys, [](size_t i) { return i; });
+    Texts probes = texts(10'000'000, "", 4, 13, [=](size_t i) { return bnd(176, i, 2 * keys); });
+    const WeldVec args[] = {t.all.vec(), payloads.vec(), probes.all.vec()};
+    return inputs(args, std::move(t.bytes), std::move(t.all), std::move(payloads), std::move(probes.bytes),
+                  std::move(probes.all));
+}
+
+static Inputs texts_to_sort(size_t n, const char* before, std::uint64_t keys, std::uint64_t least,
+                            std::uint64_t span) {
+    Texts t = texts(n, before, least, span, [=](size_t i) { return keys ? bnd(177, i, keys) : i; });
+    const WeldVec args[] = {t.all.vec()};
+    return inputs(args, std::move(t.bytes), std::move(t.all));
+}
+
+/// Length and ends of a text.
+static std::uint64_t mark(const WeldVec& text) {
+    const auto* p = items<std::uint8_t>(text);
+    const auto n = std::uint64_t(text.len);
+    return n ? p[0] + 256 * std::uint64_t(p[n - 1]) + 65536 * n : 0;
+}
+
 static double weighted(const WeldVec& v, std::int64_t period) {
     double sum = 0;
     for (std::int64_t i = 0; i < v.len; ++i)
@@ -305,6 +375,88 @@ static void add_matrices(std::vector<Workload>& all) {
                                n == 2048 ? o.expected_2048 : o.expected_4096, 1e-8, [n] { return matrix(n); },
                                [](const void* r) { return weighted(as<WeldVec>(r), 7); }});
             }
+}
+
+static double digest_of_text_sums(const void* result) {
+    const auto v = as<Pair>(result);
+    std::uint64_t sum = 1000003u * std::uint64_t(v.a.len);
+    for (std::int64_t i = 0; i < v.a.len; ++i)
+        sum += mark(items<WeldVec>(v.a)[i]) * std::uint64_t(items<std::int64_t>(v.b)[i]);
+    return exact(sum);
+}
+
+static double digest_of_text_groups(const void* result) {
+    const auto v = as<WeldVec>(result);
+    std::uint64_t sum = 1000003u * std::uint64_t(v.len);
+    for (std::int64_t i = 0; i < v.len; ++i) {
+        const Pair& group = items<Pair>(v)[i];
+        std::uint64_t values = 0;
+        for (std::int64_t j = 0; j < group.b.len; ++j)
+            values += std::uint64_t(items<std::int64_t>(group.b)[j] * (j + 1));
+        sum += mark(group.a) * values;
+    }
+    return exact(sum);
+}
+
+static double digest_of_pairs(const void* result) {
+    struct Entry {
+        WeldVec text;
+        std::int32_t number;
+        std::int64_t sum;
+    };
+    const auto v = as<WeldVec>(result);
+    std::uint64_t sum = 1000003u * std::uint64_t(v.len);
+    for (std::int64_t i = 0; i < v.len; ++i) {
+        const Entry& e = items<Entry>(v)[i];
+        sum += (mark(e.text) + std::uint64_t(e.number)) * std::uint64_t(e.sum);
+    }
+    return exact(sum);
+}
+
+static double digest_of_sorted_texts(const void* result) {
+    const auto v = as<WeldVec>(result);
+    std::uint64_t sum = 0;
+    for (std::int64_t i = 0; i < v.len; i += 1000) sum += mark(items<WeldVec>(v)[i]) * std::uint64_t(i + 1);
+    return exact(sum);
+}
+
+/// Strings as keys: `W17.sum.few`.
+static void add_texts(std::vector<Workload>& all) {
+    const auto add = [&](const std::string& operation, const char* kind, double expected, auto make,
+                         auto digest) {
+        const std::string program = "W17." + operation;
+        all.push_back({program + "." + kind, program, expected, 1e-9, make, digest});
+    };
+    struct Kind {
+        const char* name;
+        TextKeys keys;
+        double sums, groups, pairs;  // expected
+    };
+    for (const Kind& k :
+         {Kind{"few", {10'000'000, 300, 3, 10}, 2565642730069187, 5881449162100295203.0, 2565684693084038},
+          Kind{"mixed", {10'000'000, 300, 2, 30}, 5477325963453379, -902691071679091165.0, 5477367926468230},
+          Kind{"many", {5'000'000, 1'000'000, 4, 13}, 1700748249713550, 5960912834830413, 0},
+          Kind{"long", {2'000'000, 100'000, 20, 81}, 3946763298222048, 43368534599048812.0, 0}}) {
+        const TextKeys keys = k.keys;
+        add("sum", k.name, k.sums, [=] { return keyed_by_texts(keys); }, digest_of_text_sums);
+        add("group", k.name, k.groups, [=] { return keyed_by_texts(keys); }, digest_of_text_groups);
+        if (k.pairs)
+            add("pairs", k.name, k.pairs, [=] { return keyed_by_texts(keys, true); }, digest_of_pairs);
+    }
+    add("find", "1e3", 5001708850612, [] { return texts_to_find(1000); }, digest_of_found);
+    add("find", "1e6", 7556549746286, [] { return texts_to_find(1'000'000); }, digest_of_found);
+    struct Order {
+        const char *name, *before;
+        size_t rows;
+        std::uint64_t keys, least, span;
+        double expected;
+    };
+    for (const Order& o : {Order{"short", "", 2'000'000, 0, 4, 9, 1088779744361837},
+                           Order{"url", "https://www.example.org/", 1'000'000, 0, 4, 20, 1231907899782208},
+                           Order{"words", "", 2'000'000, 300, 3, 10, 1014240742289434}})
+        add(
+            "sort", o.name, o.expected,
+            [=] { return texts_to_sort(o.rows, o.before, o.keys, o.least, o.span); }, digest_of_sorted_texts);
 }
 
 static std::vector<Workload> make_workloads() {
@@ -388,10 +540,7 @@ static std::vector<Workload> make_workloads() {
     add("W6.q1.sf5", "W6.q1", 2.0738287872e12, [] { return q1(30'000'000); }, digest_of_q1);
     add("W6.q6.sf1", "W6.q6", 113819404.754, [] { return q6(6'000'000); }, f64);
     add("W6.q6.sf5", "W6.q6", 568804716.878, [] { return q6(30'000'000); }, f64);
-    add("W7.join", "W7", 37500901488328, join, [](const void* r) {
-        const auto v = as<Joined>(r);
-        return exact(std::uint64_t(v.sum + 1000003 * v.hits));
-    });
+    add("W7.join", "W7", 37500901488328, join, digest_of_found);
     add(
         "W8.sort", "W8", 33337822.3042,
         [] {
@@ -427,6 +576,7 @@ static std::vector<Workload> make_workloads() {
     add("W16.newton", "W16.newton", 66669303.727, radicands, f64);
     add("W16.mandelbrot", "W16.mandelbrot", 62114098, plane, i64);
     add("W16.skewed", "W16.skewed", -755073984191125022, countdowns, i64);
+    add_texts(all);
     add_matrices(all);
     for (Workload& w : scripts()) all.push_back(std::move(w));
     return all;
