@@ -1,6 +1,6 @@
-// The order of keys: 64 bits per key that compare as the keys do, sorted with the number of the key behind
-// them; the rest of a key is looked at only where those bits are equal. A stable order is unique, so it may
-// be found in any way and on any threads. Runs are sorted by Highway's vectorised quicksort, then merged.
+// The order of keys: sorted by a word of each key with the number of the key behind it, then those whose words
+// are equal by their next words (key_words.h). A stable order is unique, so it may be found in any way and on
+// any threads. Runs are sorted by Highway's vectorised quicksort, then merged.
 #include "runtime/order.h"
 
 #include <algorithm>
@@ -13,8 +13,7 @@
 #include <mutex>
 #include <utility>
 
-#include "runtime/hash_table.h"
-#include "runtime/keys.h"
+#include "runtime/key_words.h"
 #include "runtime/merge.h"
 #include "runtime/parallel.h"
 #include "runtime/sort.h"
@@ -24,25 +23,6 @@ namespace weld::runtime {
 
 namespace {
 
-/// The first 64 bits of a key (hi) and its number (lo).
-using Item = hwy::uint128_t;
-
-/// Bits of a value, the most significant ones first, that compare as unsigned numbers as the values do.
-template <class T>
-auto ordered_bits(T x) {
-    if constexpr (std::is_floating_point_v<T>) {
-        using Bits = decltype(key_bits(x));
-        constexpr Bits sign = Bits(1) << (sizeof(T) * 8 - 1);
-        const Bits bits = key_bits(x);  // one zero, one NaN, which is above infinity
-        return bits & sign ? Bits(~bits) : Bits(bits | sign);
-    } else if constexpr (std::is_signed_v<T>) {
-        using Bits = std::make_unsigned_t<T>;
-        return Bits(Bits(x) ^ Bits(Bits(1) << (sizeof(T) * 8 - 1)));
-    } else {
-        return x;
-    }
-}
-
 /// The value whose ordered_bits these are.
 template <class T, class Bits>
 T from_ordered_bits(Bits bits) {
@@ -50,132 +30,6 @@ T from_ordered_bits(Bits bits) {
     if constexpr (std::is_floating_point_v<T>)
         return std::bit_cast<T>(bits & sign ? Bits(bits ^ sign) : Bits(~bits));
     else return T(std::is_signed_v<T> ? Bits(bits ^ sign) : bits);
-}
-
-/// Collects the first 64 bits of a key.
-struct Prefix {
-    std::uint64_t bits = 0;
-    int room = 64;
-
-    void add(std::uint64_t value, int width) {
-        if (width > room) {
-            value >>= width - room;
-            width = room;
-        }
-        if (!width) return;
-        room -= width;
-        bits |= value << room;
-    }
-
-    /// False when nothing after this may be added: the room is used up, or where the next part lies in the
-    /// bits would depend on the value.
-    bool add(const WeldType* t, const char* key) {
-        switch (t->kind) {
-            case kWeldStruct:
-                for (std::uint32_t i = 0; i < t->num_args; ++i)
-                    if (!add(t->args[i], key + t->offsets[i])) return false;
-                return room > 0;
-            case kWeldSimd: return add_elements(t->args[0], key, lanes_of(t));
-            case kWeldVec: {
-                const WeldVec v = load<WeldVec>(key);
-                add_elements(t->args[0], static_cast<const char*>(v.data), v.len);
-                return false;
-            }
-            case kWeldBool: add(*key != 0, 8); return room > 0;
-            default:
-                with_scalar(t->kind,
-                            [&]<class T>(T) { add(ordered_bits(load<T>(key)), int(sizeof(T) * 8)); });
-                return room > 0;
-        }
-    }
-
-    bool add_elements(const WeldType* elem, const char* data, std::int64_t count) {
-        for (std::int64_t i = 0; elem->size && i < count; ++i)
-            if (!add(elem, data + i * elem->size)) return false;
-        return room > 0;
-    }
-};
-
-/// Bits of the scalars in a key, or more than 64 if it has parts of varying length.
-std::int64_t key_width(const WeldType* t) {
-    if (is_scalar(t)) return t->size * 8;
-    if (t->kind == kWeldSimd) return lanes_of(t) * t->args[0]->size * 8;
-    if (t->kind != kWeldStruct) return 65;
-    std::int64_t width = 0;
-    for (std::uint32_t i = 0; i < t->num_args && width <= 64; ++i) width += key_width(t->args[i]);
-    return width;
-}
-
-class Ordering {
-  public:
-    Ordering(const Task* task, const WeldType* key, const char* keys, std::int64_t stride)
-        : task_(task), key_(key), keys_(keys), stride_(stride), width_(key_width(key)) {}
-
-    bool operator()(const Item& a, const Item& b) const {
-        if (a.hi != b.hi) return a.hi < b.hi;
-        return !prefix_decides() && whole_less(a, b);
-    }
-    bool prefix_decides() const { return width_ <= 64; }
-
-    void fill(Item* items, std::int64_t from, std::int64_t to) const;
-    std::int32_t sort(Task* task, Item* items, Item* scratch, std::int64_t n, std::int32_t loc) const;
-    /// Sorts items with equal bits, which lie side by side. Status.
-    std::int32_t settle_ties(Task* task, Item* items, Item* scratch, std::int64_t n, std::int32_t loc) const;
-
-  private:
-    bool whole_less(const Item& a, const Item& b) const {
-        return compare_totally(task_, key_, keys_ + std::int64_t(a.lo) * stride_,
-                               keys_ + std::int64_t(b.lo) * stride_) < 0;
-    }
-
-    const Task* task_;
-    const WeldType* key_;
-    const char* keys_;
-    std::int64_t stride_;
-    std::int64_t width_;  // bits of a key
-};
-
-void Ordering::fill(Item* items, std::int64_t from, std::int64_t to) const {
-    if (is_scalar(key_) && key_->kind != kWeldBool) {
-        with_scalar(key_->kind, [&]<class T>(T) {
-            for (std::int64_t i = from; i < to; ++i)
-                items[i] = {std::uint64_t(i), ordered_bits(load<T>(keys_ + i * stride_))};
-        });
-        return;
-    }
-    for (std::int64_t i = from; i < to; ++i) {
-        Prefix prefix;
-        prefix.add(key_, keys_ + i * stride_);
-        items[i] = {std::uint64_t(i), width_ > 0 && width_ < 64 ? prefix.bits >> (64 - width_) : prefix.bits};
-    }
-}
-
-std::int32_t Ordering::settle_ties(Task* task, Item* items, Item* scratch, std::int64_t n,
-                                   std::int32_t loc) const {
-    if (prefix_decides()) return kOk;
-    const auto less = [this](const Item& a, const Item& b) { return whole_less(a, b); };
-    std::int64_t begin = 0;  // of the ties that have not been settled
-    const auto settle = [&](std::int64_t end) {
-        if (end - begin > 1)
-            sort_run(items + begin, scratch + begin, end - begin, less, [=] { return task->should_stop(); });
-        begin = end;
-    };
-    const auto find_ties = [&](std::int64_t lo, std::int64_t hi) {
-        for (std::int64_t i = lo; i < hi; ++i)
-            if (items[i].hi != items[begin].hi) settle(i);
-    };
-    if (in_strips(task, 0, n, loc, find_ties)) return kFailed;
-    settle(n);
-    return task->check_stop(loc);
-}
-
-std::int32_t Ordering::sort(Task* task, Item* items, Item* scratch, std::int64_t n, std::int32_t loc) const {
-    constexpr std::int64_t few = 100;
-    if (n <= few) {
-        sort_run(items, scratch, n, *this, [=] { return task->should_stop(); });
-        return task->check_stop(loc);
-    }
-    return stoppable_sort(task, items, n, loc) ? kFailed : settle_ties(task, items, scratch, n, loc);
 }
 
 /// The length of the runs that are sorted by themselves: about one run for each worker.
@@ -315,6 +169,189 @@ T* sorted_scalars(Task* task, const T* in, std::int64_t n, std::int32_t loc) {
     return sorted_numbers<T>(task, n, at, loc);
 }
 
+bool less_item(const Item& a, const Item& b) { return a.hi != b.hi ? a.hi < b.hi : a.lo < b.lo; }
+
+/// Keys [begin, end) of those in order so far, whose words before `place` are equal.
+struct Tie {
+    std::int64_t begin, end;
+    WordPlace place;
+    std::int64_t size() const { return end - begin; }
+};
+
+/// Puts items that hold the numbers of keys in the order of these. `scratch` has room for as many items.
+class KeyOrder {
+  public:
+    KeyOrder(Task* task, const WeldType* key, const char* keys, std::int64_t stride, std::int32_t loc)
+        : task_(task), key_(key), keys_(keys), stride_(stride), loc_(loc), words_(key, keys, stride) {}
+
+    const KeyWords& words() const { return words_; }
+    /// The first place at which the words of the `n` keys may differ. Status.
+    std::int32_t find_place(std::int64_t n, WordPlace* place) const {
+        return words_.skip_shared(task_, n, place, loc_, [](std::int64_t i) { return i; });
+    }
+    /// Sorts items with the words at `place`. The two arrays may be exchanged. Status.
+    std::int32_t sort(Item** items, Item** scratch, std::int64_t n, WordPlace place) const;
+
+  private:
+    static constexpr std::int64_t kLarge = 1 << 16;  ///< ties that all workers settle, one after the other
+    static constexpr std::int64_t kPart = 1 << 15;   ///< items whose ties one worker settles
+
+    std::int32_t sort_by_words(Item** items, Item** scratch, std::int64_t n) const;
+    std::int32_t sort_by_keys(Item** items, Item** scratch, std::int64_t n) const;
+    std::int32_t settle_ties(Item* items, Item* scratch, const Tie& of, std::vector<Tie>* large) const;
+    std::int32_t settle_large(Item* items, Item* scratch, Tie tie, std::vector<Tie>* large) const;
+    std::int32_t settle(Task* task, Item* items, Item* scratch, const Tie& tie) const;
+    template <class F>
+    std::int32_t each_tie(const Item* items, const Tie& of, const F& f) const;
+
+    bool less_key(const Item& a, const Item& b) const {
+        return compare_totally(task_, key_, keys_ + std::int64_t(a.lo) * stride_,
+                               keys_ + std::int64_t(b.lo) * stride_) < 0;
+    }
+    static std::int64_t end_of_equal(const Item* items, std::int64_t begin, std::int64_t end) {
+        const auto less = [](std::uint64_t word, const Item& i) { return word < i.hi; };
+        return std::upper_bound(items + begin, items + end, std::uint64_t(items[begin].hi), less) - items;
+    }
+    static bool all_equal(const Item* items, std::int64_t n) {
+        return std::all_of(items, items + n, [=](const Item& i) { return i.hi == items->hi; });
+    }
+
+    Task* task_;
+    const WeldType* key_;
+    const char* keys_;
+    std::int64_t stride_;
+    std::int32_t loc_;
+    KeyWords words_;
+};
+
+std::int32_t KeyOrder::sort_by_words(Item** items, Item** scratch, std::int64_t n) const {
+    const std::int64_t width = run_length(task_, n);
+    const bool copied = width > kAtOnceBytes / std::int64_t(sizeof(Item));
+    if (copied) std::swap(*items, *scratch);
+    const auto sort_one = [&, to = *items, from = *scratch](Task* t, int, std::int64_t run) {
+        const std::int64_t begin = run * width, end = std::min(begin + width, n);
+        if (!copied) return stoppable_sort(t, to + begin, end - begin, loc_);
+        const auto at = [=](std::int64_t i) {
+            __builtin_prefetch(from + i + kAhead / std::int64_t(sizeof(Item)));
+            return from[i];
+        };
+        return sort_copies(t, to + begin, begin, end, at, loc_);
+    };
+    if (run_parts(task_, (n + width - 1) / width, true, loc_, sort_one)) return kFailed;
+    return merge_all(task_, less_item, n, width, items, scratch, loc_);
+}
+
+std::int32_t KeyOrder::sort_by_keys(Item** items, Item** scratch, std::int64_t n) const {
+    const std::int64_t width = run_length(task_, n);
+    const auto less = [this](const Item& a, const Item& b) { return less_key(a, b); };
+    const auto sort_one = [&](Task* t, int, std::int64_t run) {
+        const std::int64_t begin = run * width, count = std::min(width, n - begin);
+        sort_run(*items + begin, *scratch + begin, count, less, [=] { return t->should_stop(); });
+        return t->check_stop(loc_);
+    };
+    if (run_parts(task_, (n + width - 1) / width, true, loc_, sort_one)) return kFailed;
+    return merge_all(task_, less, n, width, items, scratch, loc_);
+}
+
+/// Calls f(tie), which gives a status, for the ties among items that are sorted by their words at `of.place`.
+template <class F>
+std::int32_t KeyOrder::each_tie(const Item* items, const Tie& of, const F& f) const {
+    constexpr std::int64_t few = 64;
+    for (std::int64_t begin = of.begin, end; begin < of.end; begin = end) {
+        const std::uint64_t word = items[begin].hi;
+        end = begin + 1;
+        while (end < of.end && items[end].hi == word && end - begin < few) ++end;
+        if (end - begin == few) end = end_of_equal(items, begin, of.end);
+        if (end - begin == 1) continue;
+        const WordPlace next = words_.after(of.place, word);
+        if (!words_.is_end(next) && f(Tie{begin, end, next})) return kFailed;
+    }
+    return kOk;
+}
+
+/// Settles a tie on one worker. Status.
+std::int32_t KeyOrder::settle(Task* task, Item* items, Item* scratch, const Tie& tie) const {
+    const auto less = [this](const Item& a, const Item& b) { return less_key(a, b); };
+    std::vector<Tie> waiting{tie};
+    const auto wait = [&](const Tie& t) { return waiting.push_back(t), kOk; };
+    while (!waiting.empty()) {
+        Tie now = waiting.back();
+        waiting.pop_back();
+        if (task->check_stop(loc_)) return kFailed;
+        Item* const mine = items + now.begin;
+        const auto number = [=](std::int64_t i) { return mine[i].lo; };
+        if (words_.is_compared(now.place)) {
+            sort_run(mine, scratch + now.begin, now.size(), less, [=] { return task->should_stop(); });
+            continue;
+        }
+        if (words_.skip_shared(task, now.size(), &now.place, loc_, number)) return kFailed;
+        words_.read(mine, now.size(), now.place);
+        if (!all_equal(mine, now.size()) && stoppable_sort(task, mine, now.size(), loc_)) return kFailed;
+        if (each_tie(items, now, wait)) return kFailed;
+    }
+    return task->check_stop(loc_);
+}
+
+/// Settles the ties among items that are sorted by their words at `of.place`, but for large ones. Status.
+std::int32_t KeyOrder::settle_ties(Item* items, Item* scratch, const Tie& of, std::vector<Tie>* large) const {
+    std::vector<std::int64_t> begins;  // of parts, where no tie is cut; known before workers change words
+    for (std::int64_t at = of.begin; at < of.end; at += kPart) {
+        const bool cuts = at > of.begin && items[at].hi == items[at - 1].hi;
+        begins.push_back(cuts ? end_of_equal(items, at, of.end) : at);
+    }
+    begins.push_back(of.end);
+    std::mutex mutex;
+    const auto settle_part = [&](Task* t, int, std::int64_t part) {
+        const Tie mine{begins[std::size_t(part)], begins[std::size_t(part) + 1], of.place};
+        return each_tie(items, mine, [&](const Tie& tie) {
+            if (tie.size() <= kLarge) return settle(t, items, scratch, tie);
+            const std::lock_guard lock(mutex);
+            large->push_back(tie);
+            return kOk;
+        });
+    };
+    return run_parts(task_, std::int64_t(begins.size()) - 1, true, loc_, settle_part);
+}
+
+/// Settles a tie on all workers, but for large ties in it. Status.
+std::int32_t KeyOrder::settle_large(Item* items, Item* scratch, Tie tie, std::vector<Tie>* large) const {
+    const std::int64_t n = tie.size();
+    Item* mine = items + tie.begin;
+    Item* spare = scratch + tie.begin;
+    const bool by_keys = words_.is_compared(tie.place);
+    if (by_keys) {
+        if (sort_by_keys(&mine, &spare, n)) return kFailed;
+    } else {
+        const auto number = [=](std::int64_t i) { return mine[i].lo; };
+        if (words_.skip_shared(task_, n, &tie.place, loc_, number)) return kFailed;
+        const auto read = [&](std::int64_t lo, std::int64_t hi) {
+            words_.read(mine + lo, hi - lo, tie.place);
+        };
+        if (for_pieces(task_, n, kStrip, loc_, read)) return kFailed;
+        if (!all_equal(mine, n) && sort_by_words(&mine, &spare, n)) return kFailed;
+    }
+    if (mine != items + tie.begin) {
+        const auto copy_back = [&](std::int64_t lo, std::int64_t hi) {
+            std::copy(mine + lo, mine + hi, spare + lo);
+        };
+        if (for_pieces(task_, n, kStrip, loc_, copy_back)) return kFailed;
+    }
+    return by_keys ? kOk : settle_ties(items, scratch, tie, large);
+}
+
+std::int32_t KeyOrder::sort(Item** items, Item** scratch, std::int64_t n, WordPlace place) const {
+    if (sort_by_words(items, scratch, n)) return kFailed;
+    if (words_.one_word()) return kOk;
+    std::vector<Tie> large;
+    if (settle_ties(*items, *scratch, {0, n, place}, &large)) return kFailed;
+    while (!large.empty()) {
+        const Tie tie = large.back();
+        large.pop_back();
+        if (settle_large(*items, *scratch, tie, &large)) return kFailed;
+    }
+    return kOk;
+}
+
 }  // namespace
 
 void* sorted_by_value(Task* task, const WeldType* t, const void* in, std::int64_t n, std::int32_t loc) {
@@ -328,33 +365,38 @@ std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, s
     Item* items = allocate_array<Item>(task, n, loc);
     Item* scratch = items ? allocate_array<Item>(task, n, loc) : nullptr;
     if (!scratch) return nullptr;
-    const Ordering ordering(task, key, keys, stride);
-    const std::int64_t width = run_length(task, n), runs = (n + width - 1) / width;
+    const KeyOrder key_order(task, key, keys, stride, loc);
+    const KeyWords& key_words = key_order.words();
+    WordPlace place;
+    if (key_order.find_place(n, &place)) return nullptr;
     std::mutex mutex;
     std::uint64_t least = ~std::uint64_t(0), greatest = 0;
-    std::int32_t status = for_pieces(task, n, 1 << 16, loc, [&](std::int64_t begin, std::int64_t end) {
-        ordering.fill(items, begin, end);
+    const auto fill = [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) items[i].lo = std::uint64_t(i);
+        key_words.read(items + begin, end - begin, place);
         const auto [low, high] = std::minmax_element(
             items + begin, items + end, [](const Item& a, const Item& b) { return a.hi < b.hi; });
         const std::lock_guard lock(mutex);
         least = std::min<std::uint64_t>(least, low->hi);
         greatest = std::max<std::uint64_t>(greatest, high->hi);
-    });
-    if (status) return nullptr;
+    };
+    if (for_pieces(task, n, 1 << 16, loc, fill)) return nullptr;
     const int number_bits = std::bit_width(std::uint64_t(n - 1));
-    if (ordering.prefix_decides() && std::bit_width(greatest - least) + number_bits <= 64) {
-        // A prefix and the number fit one word, which sorts faster.
+    if (key_words.one_word() && std::bit_width(greatest - least) + number_bits <= 64) {
+        // A word and the number fit one, which sorts faster.
         std::uint64_t* words = reinterpret_cast<std::uint64_t*>(scratch);
         std::uint64_t* others = words + n;
-        status = run_parts(task, runs, true, loc, [&](Task* t, int, std::int64_t run) {
+        const std::int64_t width = run_length(task, n), runs = (n + width - 1) / width;
+        const auto sort_one = [&](Task* t, int, std::int64_t run) {
             const std::int64_t begin = run * width, end = std::min(begin + width, n);
             const auto word = [=](std::int64_t i) {
                 __builtin_prefetch(items + i + kAhead / std::int64_t(sizeof(Item)));
                 return (items[i].hi - least) << number_bits | items[i].lo;
             };
             return sort_copies(t, words + begin, begin, end, word, loc);
-        });
-        if (status || merge_all(task, std::less<std::uint64_t>(), n, width, &words, &others, loc))
+        };
+        if (run_parts(task, runs, true, loc, sort_one) ||
+            merge_all(task, std::less<std::uint64_t>(), n, width, &words, &others, loc))
             return nullptr;
         const std::uint64_t mask = (std::uint64_t(1) << number_bits) - 1;
         std::uint64_t* order = reinterpret_cast<std::uint64_t*>(items);
@@ -365,19 +407,7 @@ std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, s
         release(task, scratch);
         return order;
     }
-    const bool copied = width > kAtOnceBytes / std::int64_t(sizeof(Item));
-    if (copied) std::swap(items, scratch);
-    status = run_parts(task, runs, true, loc, [&](Task* t, int, std::int64_t run) -> std::int32_t {
-        const std::int64_t begin = run * width, end = std::min(begin + width, n);
-        if (!copied) return ordering.sort(t, items + begin, scratch + begin, end - begin, loc);
-        const auto at = [=](std::int64_t i) {
-            __builtin_prefetch(scratch + i + kAhead / std::int64_t(sizeof(Item)));
-            return scratch[i];
-        };
-        if (sort_copies(t, items + begin, begin, end, at, loc)) return kFailed;
-        return ordering.settle_ties(t, items + begin, scratch + begin, end - begin, loc);
-    });
-    if (status || merge_all(task, ordering, n, width, &items, &scratch, loc)) return nullptr;
+    if (key_order.sort(&items, &scratch, n, place)) return nullptr;
     std::uint64_t* order = reinterpret_cast<std::uint64_t*>(scratch);
     const auto number = [&](std::int64_t lo, std::int64_t hi) {
         for (std::int64_t i = lo; i < hi; ++i) order[i] = items[i].lo;
@@ -390,9 +420,12 @@ std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, s
 std::int32_t find_first(Task* task, const WeldType* key, const char* keys, std::int64_t stride,
                         std::int64_t n, std::int64_t limit, std::vector<std::uint64_t>* found,
                         std::int32_t loc) {
-    const Ordering ordering(task, key, keys, stride);
+    const KeyOrder key_order(task, key, keys, stride, loc);
+    const KeyWords& key_words = key_order.words();
+    WordPlace place;
+    if (key_order.find_place(n, &place)) return kFailed;
     const std::int64_t width = std::max<std::int64_t>(1 << 14, 4 * limit), parts = (n + width - 1) / width;
-    // What has more than this in its first 64 bits has `limit` keys before it.
+    // A key whose word is above this has `limit` keys before it.
     std::atomic<std::uint64_t> bound = ~std::uint64_t(0);
     std::vector<std::vector<Item>> kept(static_cast<std::size_t>(parts));
     const auto keep = [&](std::vector<Item>* items) {
@@ -402,9 +435,10 @@ std::int32_t find_first(Task* task, const WeldType* key, const char* keys, std::
         const std::int64_t begin = part * width, count = std::min(width, n - begin);
         std::vector<Item> items(static_cast<std::size_t>(count));
         const auto fill = [&](std::int64_t lo, std::int64_t hi) {
-            ordering.fill(items.data() - begin, lo, hi);
+            for (std::int64_t i = lo; i < hi; ++i) items[std::size_t(i)].lo = std::uint64_t(begin + i);
+            key_words.read(items.data() + lo, hi - lo, place);
         };
-        if (in_strips(t, begin, begin + count, loc, fill)) return kFailed;
+        if (in_strips(t, 0, count, loc, fill)) return kFailed;
         keep(&items);
         if (std::int64_t(items.size()) > limit) {
             std::vector<std::uint64_t> bits;
@@ -416,7 +450,7 @@ std::int32_t find_first(Task* task, const WeldType* key, const char* keys, std::
             // Of those that are equal the first ones come first.
             std::int64_t equal = limit - std::count_if(items.begin(), items.end(),
                                                        [&](const Item& one) { return one.hi < most; });
-            if (ordering.prefix_decides())
+            if (key_words.one_word())
                 std::erase_if(items, [&](const Item& one) { return one.hi == most && equal-- <= 0; });
         }
         kept[std::size_t(part)] = std::vector<Item>(items.begin(), items.end());
