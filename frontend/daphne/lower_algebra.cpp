@@ -23,13 +23,22 @@ bool is_product_with_itself(const GraphNode& n) {
     return is_transposed(n.args[0], n.args[1]) || is_transposed(n.args[1], n.args[0]);
 }
 
+/// So few terms that the call of a kernel takes longer than they do. As loops they are unrolled, and become one with what
+/// is around them.
+static bool is_small_product(const Value* x, const Value* y) {
+    constexpr std::int64_t most = 64;
+    const auto is_short = [](Dim d) { return d.known() && d.number <= most; };
+    return is_short(x->rows) && is_short(x->columns) && is_short(y->columns) &&
+           x->rows.number * x->columns.number * y->columns.number <= most;
+}
+
 void Lowering::product(const GraphNode& n) {
     const Value *x = n.args[0], *y = n.args[1], *out = n.results[0];
     const std::vector<Named> args = {{"x", x}, {"y", y}};
     if (!(x->columns == y->rows))
         demand("x.$2 == y.$1", args, "`@` needs as many columns on its left as rows on its right", n.loc);
     if (x->type.is_sparse) return lower_sparse_product(*this, n);
-    if (is_float(out->type.value)) {
+    if (is_float(out->type.value) && !is_small_product(x, y)) {
         if (is_product_with_itself(n))  // symmetric in every bit
             return define(out, fmt::format("cudf[weld_syrk,{}](y)", weld_name(out->type)), args, n.loc);
         return define(out, fmt::format("cudf[weld_matmul,{}](x, y)", weld_name(out->type)), args, n.loc);
