@@ -352,7 +352,22 @@ std::optional<Count> Bounds::with_equations(Count n) {
 }
 
 /// Arithmetic gives what it is as an integer.
-bool Bounds::is_integer(const Count& n) { return n.known() || n.name() || cannot_wrap(n); }
+bool Bounds::is_integer(const Count& n) {
+    return n.known() || n.name() || cannot_wrap(n) || is_beside_name(n);
+}
+
+/// One more than a name that is less than something, or less than a name that is not negative.
+bool Bounds::is_beside_name(const Count& n) {
+    std::int64_t number = 0;
+    for (const Count::Product& p : n.sum())
+        if (p.of.empty()) number = p.factor;
+    const Expr* name = (n - Count(number)).name();
+    if (!name || number > 1 || number < -kMostFactor) return false;
+    if (number < 0) return least(name) >= 0;
+    return counter(name) || conditions_.any_order(place_, depth_, [&](Op op, const Count& a, const Count&) {
+        return op == Op::Lt && a == Count(name);
+    });
+}
 
 /// It is not negative because of a condition `a <= b`.
 bool Bounds::follows_from_order(const Count& n) {
@@ -365,6 +380,14 @@ bool Bounds::follows_from_order(const Count& n) {
         if (!has_small_factors(a) || !has_small_factors(b)) return false;
         return not_negative(n - (b - a - Count(op == Op::Lt))) && is_integer(a) && is_integer(b);
     });
+}
+
+bool Bounds::is_less(const Count& a, const Count& b, bool or_equal) {
+    for (const Count* c : {&a, &b})
+        if (!has_small_factors(*c) || !is_integer(*c)) return false;
+    std::optional<Count> left = extreme(b - a - Count(!or_equal), false);
+    if (left && !not_negative(*left)) left = with_equations(*left);
+    return (left && not_negative(*left)) || follows_from_order(b - a - Count(!or_equal));
 }
 
 bool Bounds::lie_inside(const Count& from, const Count& to, const Count& n) {

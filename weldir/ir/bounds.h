@@ -35,6 +35,8 @@ class Bounds {
     /// 0 <= from, from <= to, and to <= n. Of loops it relies on those only whose counters are in `from` and
     /// `to`, and on those that were begun: so it stays true as far out as these names are known.
     bool lie_inside(const Count& from, const Count& to, const Count& n);
+    /// a < b, or a <= b.
+    bool is_less(const Count& a, const Count& b, bool or_equal);
 
   private:
     bool are_inside(const Count& from, const Count& to, const Count& n);
@@ -56,6 +58,7 @@ class Bounds {
     std::optional<std::int64_t> most(const Expr* name, std::size_t degree);
     SmallName& small(const Expr* name);
     bool is_integer(const Count& n);
+    bool is_beside_name(const Count& n);
     bool follows_from_order(const Count& n);
     std::optional<Count> extreme(Count n, bool largest);
     const Expr* next_counter(const Count& n);

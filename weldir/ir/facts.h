@@ -72,6 +72,9 @@ class Facts {
     bool walks_inside(const Expr* vec, const Expr* from, const Expr* loop,
                       std::vector<SmallName>* small = nullptr);
 
+    /// What a comparison of i64 says whenever it is asked, as long as it stays where it is; nothing if that varies.
+    std::optional<bool> decided(const Expr* comparison);
+
     /// How often each run of a loop's body merges into the builder at `path` in its builder; nothing if that
     /// varies.
     std::optional<Count> merges_per_iteration(const Expr* loop, const Path& path = {});
@@ -147,7 +150,7 @@ class Facts {
     Place place_at_end_ = 0;             // of the outermost block
     Table<Symbol, const Expr*> states_;  // by parameter of its function: an `iterate`
     std::unordered_map<const Expr*, std::vector<SizeName>> staying_;  // sizes in the state of an `iterate`
-    Table<Expr, Place> places_;           // of look-ups and of iterators with bounds
+    Table<Expr, Place> places_;           // of look-ups, of iterators with bounds, of comparisons of i64
     Table<Expr, Depth> branch_depths_;    // of an `if` (or `&&`, `||`) whose sides know more than it
     static constexpr int kDeepest = 200;  // names that stand for sums of names, and so on
     int depth_ = 0;                       // of the questions about counts that are being answered

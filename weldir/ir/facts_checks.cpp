@@ -1,4 +1,4 @@
-// Facts: checks that hold, of look-ups and of iterators.
+// Facts: checks that hold, of look-ups and of iterators; comparisons that hold, or never do.
 #include "weldir/ir/bounds.h"
 #include "weldir/ir/build.h"
 #include "weldir/ir/facts.h"
@@ -102,6 +102,29 @@ bool Facts::walks_inside(const Expr* vec, const Expr* from, const Expr* e, std::
         bounds.begin(loop);
         return bounds.lie_inside(*start, *start + *rounds, *n);
     }) != Conditions::kNever;
+}
+
+// ---- comparisons
+
+std::optional<bool> Facts::decided(const Expr* e) {
+    if (!is_comparison(e->op) || e->arg(0)->type != m_.types.i64()) return {};
+    const std::optional<Count> a = count(e->arg(0)), b = count(e->arg(1));
+    if (!a || !b) return {};
+    const Place place = place_of(e);
+    const auto less = [&](const Count& x, const Count& y, bool or_equal) {
+        return Bounds(*this, conditions_, place, 1).is_less(x, y, or_equal);
+    };
+    const auto one_of = [](bool yes, bool no) { return yes || no ? std::optional(yes) : std::nullopt; };
+    switch (e->op) {
+        case Op::Lt: return one_of(less(*a, *b, false), less(*b, *a, true));
+        case Op::Le: return one_of(less(*a, *b, true), less(*b, *a, false));
+        case Op::Gt: return one_of(less(*b, *a, false), less(*a, *b, true));
+        case Op::Ge: return one_of(less(*b, *a, true), less(*a, *b, false));
+        default: break;
+    }
+    const bool same = conditions_.equal(*a, *b, place) != Conditions::kNever;
+    const bool differ = !same && (less(*a, *b, false) || less(*b, *a, false));
+    return e->op == Op::Eq ? one_of(same, differ) : one_of(differ, same);
 }
 
 }  // namespace weld

@@ -45,7 +45,8 @@ void Facts::find_conditions(const Expr* e, Place place, Depth depth, bool outerm
         case Op::For: loop_places_[e->as<For>().index_param()] = place; break;
         case Op::Lookup:
         case Op::Iter: note_place(e, place); break;
-        default: break;
+        default:
+            if (is_comparison(e->op) && e->arg(0)->type == m_.types.i64()) note_place(e, place);
     }
     for (const Expr* a : e->args()) find_conditions(a, place, depth, e == root_ && e->op == Op::Lambda);
 }

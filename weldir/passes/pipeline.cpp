@@ -12,11 +12,12 @@ static constexpr Name kPrepare[] = {
 };
 
 static constexpr Name kReduce[] = {
-    "inline-lets",      // `result(l)` meets the loop `l` that it ends
-    "fold",             //
-    "simplify",         // after fold: constants are bare
-    "cse",              // before fusion: two loops that are one need not be fused
-    "drop-dead",        // before fusion: readers that are dead don't count
+    "inline-lets",       // `result(l)` meets the loop `l` that it ends
+    "fold",              //
+    "simplify",          // after fold: constants are bare
+    "fold-comparisons",  // after simplify, which knows those of constants; what they choose goes in the next round
+    "cse",               // before fusion: two loops that are one need not be fused
+    "drop-dead",         // before fusion: readers that are dead don't count
     "fuse-horizontal",  // before fuse-vertical: a vector with two readers has one after it
     "fuse-vertical",    //
     "fuse-zip",         // after fuse-vertical, which zips vectors with themselves
