@@ -113,7 +113,7 @@ static Leaves transposed(Emitter& e, Leaves rows) {
 }
 
 /// Writes the transpose of the vectors of `len` scalars at `rows` to `to`, by squares with a register a side.
-static void turn_over(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::Value* len, llvm::Value* to) {
+static void transpose(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::Value* len, llvm::Value* to) {
     auto& ir = e.ir;
     const std::int64_t bytes = scalar->getPrimitiveSizeInBits() / 8, n = std::int64_t(rows.size());
     const std::int64_t side =
@@ -129,9 +129,9 @@ static void turn_over(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::
             llvm::Value* from = ir.CreateGEP(scalar, rows[std::size_t(k)], j);
             loaded.push_back(ir.CreateAlignedLoad(lanes, from, align));
         }
-        const Leaves turned = transposed(e, loaded);
+        const Leaves columns = transposed(e, loaded);
         for (std::int64_t k = 0; k < side; ++k)
-            ir.CreateAlignedStore(turned[std::size_t(k)], place(ir.CreateAdd(j, e.c64(k)), row), align);
+            ir.CreateAlignedStore(columns[std::size_t(k)], place(ir.CreateAdd(j, e.c64(k)), row), align);
     };
     const auto squares = [&]() -> Leaves {  // the last ones overlap what is done
         llvm::Value* last = ir.CreateSub(len, e.c64(side));
@@ -172,9 +172,9 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
             llvm::Constant::getNullValue(llvm::FixedVectorType::get(unit.lower(elem->scalar), unsigned(n)));
         return emit_if(inside, found, [&]() -> Leaves { return {ir.getFalse(), none}; });
     }
-    if (turned_bytes + most_bytes > most_in_all)
+    if (transposed_bytes + most_bytes > most_in_all)
         return {ir.getFalse(), llvm::ConstantPointerNull::get(unit.ptr), c64(0)};
-    turned_bytes += most_bytes;
+    transposed_bytes += most_bytes;
     llvm::Value* to = slot(most_bytes, 64);
     const Leaves none = {ir.getFalse(), to, c64(0)};
     const auto look = [&]() -> Leaves {
@@ -190,12 +190,12 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
         llvm::Value* last = ir.CreateSub(of[1], c64(1));
         for (std::int64_t k = 0; k < n; ++k) {
             llvm::Value* next = ir.CreateAdd(first, c64(n + k));
-            fetch_row(load(
+            prefetch_row(load(
                 elem, element(of[0], elem, ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, next, last)))[0]);
         }
         llvm::Value* most = c64(most_bytes / size_of(l.found()->elem()));
         const auto found = [&]() -> Leaves {
-            turn_over(*this, unit.memory(elem->elem()->scalar), rows, len, to);
+            transpose(*this, unit.memory(elem->elem()->scalar), rows, len, to);
             return {ir.getTrue(), to, len};
         };
         return emit_if(ir.CreateAnd(equal, ir.CreateICmpSLE(len, most)), found, [&] { return none; });

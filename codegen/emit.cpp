@@ -138,7 +138,7 @@ void Emitter::prefetch(llvm::Value* from) {
     ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {unit.ptr}, {from, c32(0), c32(3), c32(1)});
 }
 
-void Emitter::fetch_row(llvm::Value* data) {
+void Emitter::prefetch_row(llvm::Value* data) {
     constexpr std::int64_t lines = 2;  // the machine follows from there
     for (std::int64_t line = 0; line < lines; ++line) prefetch(address(data, 64 * line));
 }

@@ -118,6 +118,7 @@ struct Lanes {
     std::uint32_t lanes = 0;
     std::uint32_t accumulators = 0;
     std::uint32_t groups = 0;  ///< dictmergers hold so many of them (codegen/builders/groups.h)
+    std::uint32_t batch = 0;   ///< so many of these are compared at once
     bool tables = false;       ///< dictmergers are open tables (codegen/builders/tables.h)
     bool arrays = false;  ///< groupmergers are open: {data, size, capacity} of the array, and its pointer
     friend bool operator==(const Lanes&, const Lanes&) = default;
@@ -156,10 +157,10 @@ class Emitter {
     llvm::Function* fn;
     llvm::Value* task;
     llvm::IRBuilder<> ir;
-    Lanes lanes;                    ///< of the simd loop that is being emitted
-    std::uint32_t accumulator = 0;  ///< which accumulator merges go to
-    TailRound tail;                 ///< merges and reads leave the other lanes alone
-    std::int64_t turned_bytes = 0;  ///< of the frame, for vectors side by side (OptLanes)
+    Lanes lanes;                        ///< of the simd loop that is being emitted
+    std::uint32_t accumulator = 0;      ///< which accumulator merges go to
+    TailRound tail;                     ///< merges and reads leave the other lanes alone
+    std::int64_t transposed_bytes = 0;  ///< of the frame, for vectors side by side (OptLanes)
     int loop_depth = 0;   ///< loops around the present place, in this function and those it was cut from
     bool in_for = false;  ///< one of them goes over elements, perhaps
     std::unordered_map<const Symbol*, Leaves> names;
@@ -235,7 +236,7 @@ class Emitter {
     llvm::Value* load_tail(const Type* simd, llvm::Value* at);   ///< the lanes of `tail`, the others are 0
     void store_tail(Scalar s, llvm::Value* v, llvm::Value* at);  ///< the lanes of `tail`
     void prefetch(llvm::Value* at);                              ///< any address: none faults
-    void fetch_row(llvm::Value* data);                           ///< prefetches the beginning of a vector
+    void prefetch_row(llvm::Value* data);                        ///< prefetches the beginning of a vector
     llvm::Value* address(llvm::Value* base, std::int64_t offset);
     llvm::Value* element(llvm::Value* data, const Type* elem, llvm::Value* index);
     llvm::Value* slot(std::int64_t bytes,

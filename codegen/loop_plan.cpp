@@ -26,13 +26,14 @@ Lanes LoopPlan::form(Lanes outer) const {
     const bool arrays = outer.arrays || any_builder(t, [](const BuilderInfo& b) { return b.keeps_merges; });
     if (step == 1) {
         const bool tables = outer.tables || any_builder(t, [](const BuilderInfo& b) { return b.probes; });
-        return {outer.lanes, outer.accumulators, 0, tables, arrays};
+        return {outer.lanes, outer.accumulators, 0, 0, tables, arrays};
     }
     const auto number = [&](AttrKey key, std::int64_t otherwise) {
         return std::uint32_t(chosen(f.node, key, otherwise));
     };
-    if (one_by_one) return {std::uint32_t(step), 1, number(AttrKey::Groups, 0), false, arrays};
-    return {std::uint32_t(step), number(AttrKey::Accumulators, 1), 0, false, arrays};
+    if (one_by_one)
+        return {std::uint32_t(step), 1, number(AttrKey::Groups, 0), number(AttrKey::Batch, 1), false, arrays};
+    return {std::uint32_t(step), number(AttrKey::Accumulators, 1), 0, 0, false, arrays};
 }
 
 static bool is_literal(const Expr* e, std::uint64_t bits) {

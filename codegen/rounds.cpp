@@ -3,7 +3,7 @@
 //     @(groups:N)         lanes as long as the groups fit, then the scalar loop for what is left
 //     @(accumulators:4)   | 0 4 8 ... | 1 5 9 ... | 2 6 10 ... | 3 7 11 ... |   by turns, one copy of the state each;
 //                         with `apart` each copy has a quarter of the range to itself. Then the rounds that are left
-//     @(spread:N)         the same with copies of a small vector
+//     @(privatise:N)      the same with copies of a small vector
 //     @(tile:N)           squares of N by N rounds of this loop and the one inside
 //     @(selection:N)      blocks of N: first note the rounds in which the condition holds, then do these
 //     none of these       lo, lo + 1, ..., hi - 1
@@ -15,8 +15,8 @@
 #include <limits>
 #include <utility>
 
-#include "codegen/ahead.h"
 #include "codegen/builders/groups.h"
+#include "codegen/prefetch.h"
 #include "weldir/ir/builder.h"
 #include "weldir/ir/facts.h"
 #include "weldir/ir/loop_forms.h"
@@ -105,16 +105,16 @@ class RangeEmitter {
         }
         ++e_.loop_depth;
         if (on_lanes && widest.accumulators > 1) state = unrolled(widest, &lo, hi, state);
-        if (plan_.f.node->annotation(AttrKey::Spread)) lo = spread(lo, hi, state);
+        if (plan_.f.node->annotation(AttrKey::Privatise)) lo = privatised(lo, hi, state);
         else if (!on_lanes && accumulators() > 1) state = by_turns(&lo, hi, state);
-        const Ahead ahead(plan_.f);
+        const Prefetches prefetches(plan_.f);
         if (plan_.f.node->annotation(AttrKey::Selection)) {
-            state = selected(lo, hi, state, ahead, collect);
+            state = selected(lo, hi, state, prefetches, collect);
         } else {
             state = rounds(lo, hi, 1, state, [&](llvm::Value* i, const Leaves& s) {
                 llvm::Value* last = e_.ir.CreateSub(hi, e_.c64(1));
-                fetch_rows(i, last);
-                if (plan_.step == 1) ahead.emit(e_, i, last, s, [&](llvm::Value* at) { begin(at); });
+                prefetch_rows(i, last);
+                if (plan_.step == 1) prefetches.emit(e_, i, last, s, [&](llvm::Value* at) { begin(at); });
                 const Leaves next = iteration(i, s);
                 if (collect) e_.collect_check(type_, [&] { return next; });
                 return next;
@@ -128,7 +128,8 @@ class RangeEmitter {
 
     /// The iterations [lo, hi) by blocks. First every iteration of a block writes its number to a vector, and the
     /// place moves on only if the condition holds; then the iterations whose numbers are there are done.
-    Leaves selected(llvm::Value* lo, llvm::Value* hi, const Leaves& state, const Ahead& ahead, bool collect) {
+    Leaves selected(llvm::Value* lo, llvm::Value* hi, const Leaves& state, const Prefetches& prefetches,
+                    bool collect) {
         auto& ir = e_.ir;
         const Filter filter = *filter_of(plan_.f);
         const std::int64_t size = plan_.f.node->annotation(AttrKey::Selection)->number;
@@ -156,7 +157,7 @@ class RangeEmitter {
                 return ir.CreateAdd(from, in_block, "", true, true);
             };
             const auto work = [&](llvm::Value* n, const Leaves& now) {
-                ahead.emit(e_, n, last, now, [&](llvm::Value* at) { begin(round(at)); });
+                prefetches.emit(e_, n, last, now, [&](llvm::Value* at) { begin(round(at)); });
                 e_.names[plan_.f.builder_param()] = now;
                 begin(round(n));
                 if (filter.lets) e_.emit_lets_of(filter.lets);
@@ -253,7 +254,7 @@ class RangeEmitter {
 
     /// Prefetches the elements some cache lines behind those of iteration `i`: the processor does that by itself, but
     /// not beyond the end of a page.
-    void fetch_elements(llvm::Value* i) {
+    void prefetch_elements(llvm::Value* i) {
         const Annotation* distance = plan_.f.node->annotation(AttrKey::Stream);
         if (!distance) return;
         for (const Datum& d : plan_.data) {
@@ -265,7 +266,7 @@ class RangeEmitter {
 
     /// Binds the index and the element.
     void begin(llvm::Value* i) {
-        if (plan_.step != 1 && !e_.tail.mask) fetch_elements(i);
+        if (plan_.step != 1 && !e_.tail.mask) prefetch_elements(i);
         e_.names[plan_.f.index_param()] = {i};
         Leaves elem;
         for (const Datum& d : plan_.data) elem.append(read(e_, plan_, d, i));
@@ -279,7 +280,7 @@ class RangeEmitter {
     }
 
     /// Prefetches the beginnings of the vectors that are the elements some iterations later.
-    void fetch_rows(llvm::Value* i, llvm::Value* last) {
+    void prefetch_rows(llvm::Value* i, llvm::Value* last) {
         const Annotation* distance = plan_.f.node->annotation(AttrKey::Prefetch);
         if (!distance) return;
         for (const Datum& d : plan_.data) {
@@ -287,7 +288,7 @@ class RangeEmitter {
             llvm::Value* there = e_.ir.CreateAdd(i, e_.c64(distance->number), "", true, true);
             llvm::Value* row =
                 read(e_, plan_, d, e_.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, there, last))[0];
-            e_.fetch_row(row);
+            e_.prefetch_row(row);
         }
     }
 
@@ -359,14 +360,15 @@ class RangeEmitter {
     /// Does iterations in groups, all but the first of each on copies of a small vector, so that merges into the
     /// same element do not wait for each other. The copies begin neutral and are combined at the end. Gives the
     /// first iteration that is left.
-    llvm::Value* spread(llvm::Value* lo, llvm::Value* hi, const Leaves& state) {
-        const std::int64_t n = accumulators(), most = chosen(plan_.f.node, AttrKey::Spread, 0);
+    llvm::Value* privatised(llvm::Value* lo, llvm::Value* hi, const Leaves& state) {
+        const std::int64_t n = accumulators(), most = chosen(plan_.f.node, AttrKey::Privatise, 0);
+        llvm::Value* least = e_.c64(chosen(plan_.f.node, AttrKey::Rounds, 0));
         const Type* elem = type_->elem();
         llvm::Value *data = state[0], *len = state[1];
         llvm::Value* iterations = e_.ir.CreateSub(hi, lo);
         llvm::Value* small = e_.ir.CreateICmpSLE(len, e_.c64(most / size_of(elem)));
-        llvm::Value* many = e_.ir.CreateICmpSGE(iterations, e_.ir.CreateMul(len, e_.c64(2 * n)));
-        many = e_.ir.CreateAnd(many, e_.ir.CreateICmpSGE(iterations, e_.c64(16 * n)));
+        llvm::Value* elements = e_.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, len, least);
+        llvm::Value* many = e_.ir.CreateICmpSGE(iterations, e_.ir.CreateMul(elements, least));
         const auto by_turns = [&]() -> Leaves {
             llvm::Value* room = e_.ir.CreateMul(len, e_.c64(n - 1));
             llvm::Value* copies = e_.alloc(room, size_of(elem), plan_.f.node->loc);
@@ -386,7 +388,7 @@ class RangeEmitter {
             Leaves vectors = {data};
             for (std::int64_t k = 1; k < n; ++k) vectors.push_back(copy(k));
             const auto round = [&](llvm::Value* i, const Leaves&) -> Leaves {
-                fetch_elements(i);
+                prefetch_elements(i);
                 for (std::int64_t k = 0; k < n; ++k)
                     iteration(e_.ir.CreateAdd(i, e_.c64(k), "", true, true), {vectors[std::size_t(k)], len});
                 return {};

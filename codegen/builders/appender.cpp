@@ -9,7 +9,7 @@ static int leaves(const Emitter&, const Type*, Lanes) { return 3; }
 /// The size that a program gives is no promise: room is made as it is needed, or by the loop that knows.
 static Leaves begin(Emitter& e, NewBuilder b, const Leaves& size) {
     const Leaves empty = {llvm::ConstantPointerNull::get(e.unit.ptr), e.c64(0), e.c64(0)};
-    if (!b.node->says(AttrKey::Room, true)) return empty;
+    if (!b.node->says(AttrKey::Capacity, true)) return empty;
     return e.grow_array(b.node->type, empty, size[0], b.node->loc);
 }
 

@@ -8,9 +8,6 @@
 
 namespace weld::codegen {
 
-/// After so many groups it is asked whether any lane is left.
-constexpr std::uint32_t kGroupsAtOnce = 4;
-
 // ---- layout of the state -------------------------------------------------------------------------------
 
 constexpr std::size_t kTable = 0, kKeys = 1, kAccumulators = 2;
@@ -135,7 +132,7 @@ Leaves merge_into_groups(Emitter& e, const Type* t, const Leaves& state, const L
         }
         left = ir.CreateAnd(left, ir.CreateNot(hit));
         const bool last = g + 1 == groups;
-        if (!last && (g + 1) % kGroupsAtOnce) continue;
+        if (!last && (g + 1) % e.lanes.batch) continue;  // it is asked whether any lane is left
         ways_on.emplace_back(ir.GetInsertBlock(), now);
         auto* more = last ? fresh : e.block("more_groups");
         if (last) miss(now);

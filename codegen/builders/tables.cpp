@@ -175,8 +175,8 @@ llvm::Value* index_slots(Emitter& e, llvm::Value* table) {
     return e.ir.CreateAdd(e.load(fields::Table::mask, table), e.c64(1));
 }
 
-void fetch_early(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
-                 const Leaves& key, bool entry) {
+void prefetch_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
+                    const Leaves& key, bool entry) {
     auto& ir = e.ir;
     llvm::Value* first = ir.CreateLShr(tag_of(e, key_type, key), e.load(fields::Table::shift, table));
     llvm::Value* at = ir.CreateGEP(e.unit.i64, e.load(fields::Table::index, table), first);

@@ -31,8 +31,8 @@ Leaves merge_or_wait(Emitter& e, const Leaves& open, const Type* key_type, const
                      const Leaves& key, const Leaves& value, Loc loc, const std::function<Leaves()>& direct);
 
 /// Prefetches the slot of the index at which a search for `key` begins, or the entry that it names.
-void fetch_early(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
-                 const Leaves& key, bool entry);
+void prefetch_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
+                    const Leaves& key, bool entry);
 
 llvm::Value* index_slots(Emitter& e, llvm::Value* table);
 

@@ -224,15 +224,21 @@ TEST_CASE_FIXTURE(Fixture, "means that do not fit") {
 
     CHECK(wrong(result(m, annotate(m, loop_over(start(), always), AttrKey::Cost, "0"))) ==
           "loops and sorts have a cost");
-    CHECK(wrong(result(m, annotate(m, loop_over(start(), always), AttrKey::Spread, "64"))) ==
-          "what is spread is a vecmerger with accumulators");
+    CHECK(wrong(result(m, annotate(m, loop_over(start(), always), AttrKey::Privatise, "64"))) ==
+          "what is privatised is a vecmerger with accumulators");
+    CHECK(wrong(result(m, annotate(m, loop_over(start(), always), AttrKey::Rounds, "8"))) ==
+          "rounds are counted for the sake of copies");
+    CHECK(wrong(result(m, annotate(m, loop_over(start(), always), AttrKey::Groups, "8"))) ==
+          "groups are compared in batches");
+    CHECK(wrong(result(m, annotate(m, loop_over(start(), always), AttrKey::Batch, "4"))) ==
+          "batches are of groups");
 
     CHECK(wrong(result(m, annotate(m, loop_over(start(), always), AttrKey::Tail, "masked"))) ==
           "a loop finishes one over lanes of the same data, all of which merges or none");
     CHECK(wrong(result(m, annotate(m, loop_over(start(), always), AttrKey::Far, "64"))) ==
-          "what is far is asked for early, by a key");
+          "what is far is prefetched, by a key");
     const Expr* early = annotate(m, merge(m, start(), num(1)), AttrKey::Prefetch, "16");
-    CHECK(wrong(result(m, early)) == "what is asked for early by a key says from which size on");
+    CHECK(wrong(result(m, early)) == "what is prefetched by a key says from which size on");
 
     const auto tiles = [&](const Expr* begin) {
         const auto rows = [&](const Expr* b, const Expr*) { return loop_over(b, always); };

@@ -77,12 +77,17 @@ enum class AttrKey : std::uint8_t {
 struct AttrInfo {
     enum Speaker : std::uint8_t { User, Passes };
     enum Values : std::uint8_t { One, Names, Numbers, Sizes };
+    /// What passes find of a program that other passes may change; see attrs.def.
+    enum Finding : std::uint8_t { Nothing = 0, Early = 1, Reads = 2, Reach = 4 };
+
     const char* text;  ///< in programs, `parallel`
     Speaker by;
     Values values;
+    Finding relies_on;
 };
 inline constexpr AttrInfo kAttrs[] = {
-#define WELD_ATTR(name, text, by, values) {text, AttrInfo::by, AttrInfo::values},
+#define WELD_ATTR(name, text, by, values, relies_on) \
+    {text, AttrInfo::by, AttrInfo::values, AttrInfo::relies_on},
 #include "weldir/ir/attrs.def"
 };
 inline constexpr int kNumAttrKeys = int(std::size(kAttrs));
@@ -341,7 +346,7 @@ struct LookupLanes : View<Op::LookupLanes> {
 };
 /// `optlookup[N](of, first)`: {whether the N elements from `first` on are there as lanes, those lanes}. Of
 /// scalars they are simd[T,N]. Of vectors of scalars they are a vec[simd[T,N]] that has the vectors side by
-/// side, and are there only if all N are equally long, and not too long to be turned over in the first-level
+/// side, and are there only if all N are equally long, and not too long to be transposed in the first-level
 /// cache; they last until the same node is evaluated again.
 struct OptLanes : View<Op::OptLanes> {
     const Expr* of() const { return node->arg(0); }

@@ -32,10 +32,15 @@ void annotations(Demands& d, const Expr* e) {
                 on_loop(1, 16);
                 d.that((a.number & (a.number - 1)) == 0, "accumulators are a power of two");
                 break;
-            case AttrKey::Spread:
+            case AttrKey::Privatise:
                 d.that(e->op == Op::For && e->annotation(AttrKey::Accumulators) && e->type->is_builder() &&
                            info(e->type).indexed && a.number > 0,
-                       "what is spread is a vecmerger with accumulators");
+                       "what is privatised is a vecmerger with accumulators");
+                d.that(e->annotation(AttrKey::Rounds), "a loop is privatised from so many rounds on");
+                break;
+            case AttrKey::Rounds:
+                on_loop(1, 1 << 16);
+                d.that(e->annotation(AttrKey::Privatise), "rounds are counted for the sake of copies");
                 break;
             case AttrKey::Cost:
                 d.that((e->op == Op::For || e->op == Op::Sort) && a.number > 0,
@@ -68,9 +73,9 @@ void annotations(Demands& d, const Expr* e) {
             case AttrKey::Apart:
                 d.that(e->annotation(AttrKey::Accumulators), "what is read apart has accumulators");
                 break;
-            case AttrKey::Room:
+            case AttrKey::Capacity:
                 d.that(e->op == Op::NewBuilder && e->num_args == 1 && info(e->type).lists_merges,
-                       "an appender with an argument makes room at once");
+                       "an appender begins with the capacity that its argument says");
                 break;
             case AttrKey::Tail:
                 d.that(e->op == Op::For && a.text == "masked" && masked_loop(e->as<For>()),
@@ -93,9 +98,16 @@ void annotations(Demands& d, const Expr* e) {
                 break;
             case AttrKey::Far:
                 d.that(e->annotation(AttrKey::Prefetch) && e->op != Op::For && a.number >= 0,
-                       "what is far is asked for early, by a key");
+                       "what is far is prefetched, by a key");
                 break;
-            case AttrKey::Groups: on_loop(1, 64); break;
+            case AttrKey::Groups:
+                on_loop(1, 64);
+                d.that(e->annotation(AttrKey::Batch), "groups are compared in batches");
+                break;
+            case AttrKey::Batch:
+                on_loop(1, 64);
+                d.that(e->annotation(AttrKey::Groups), "batches are of groups");
+                break;
             case AttrKey::Selection: {
                 on_loop(64, 1 << 16);
                 const std::optional<Filter> filter =
@@ -109,9 +121,9 @@ void annotations(Demands& d, const Expr* e) {
             case AttrKey::Prefetch:
                 d.that(e->op == Op::For || e->op == Op::Merge || e->op == Op::Lookup ||
                            e->op == Op::OptLookup || e->op == Op::KeyExists,
-                       "a loop, a merge or a look-up asks for memory early");
+                       "a loop, a merge or a look-up prefetches memory");
                 d.that(e->op == Op::For || e->annotation(AttrKey::Far),
-                       "what is asked for early by a key says from which size on");
+                       "what is prefetched by a key says from which size on");
                 break;
             default: break;
         }

@@ -8,8 +8,9 @@
 // the end, in an order that the program alone decides. There are copies for
 // - mergers in loops over lanes: vectors that collect lanes;
 // - mergers of lanes: two, since the loops around them are short;
-// - vecmergers of scalars, if they turn out to be small when the loop runs, `spread:16384` bytes: a histogram
-//   of few values, in which the same element comes again and again.
+// - vecmergers of scalars: each copy has a vector of its own (`privatise:16384`), if that turns out to be small
+//   when the loop runs, and the loop to be long (`rounds:8`): a histogram of few values, in which the same
+//   element comes again and again.
 // `apart`: each copy takes a part of the elements of its own, since memory that is read at several places at
 // once gives more; but not of too many vectors, nor where a round may fail: which one fails first must not
 // depend on it.
@@ -29,7 +30,8 @@ namespace {
 
 constexpr std::uint32_t kLargestBody = 40;  // nodes
 constexpr std::ptrdiff_t kMostVectorsApart = 2;
-constexpr std::string_view kSpreadBytes = "16384";  // of a vector that is copied
+constexpr std::string_view kMostBytes = "16384";  // of a vector that is copied
+constexpr std::string_view kLeastRounds = "8";    // for each of its elements
 
 bool is_merger(const BuilderInfo& b) { return is_value(b); }
 bool is_other(const BuilderInfo& b) { return !is_value(b); }
@@ -82,7 +84,9 @@ const Expr* accumulate(Module& m, const Expr* lambda) {
         const int n = copies(loop, facts);
         if (n == 1) return nullptr;
         const Expr* by_turns = annotate(m, e, AttrKey::Accumulators, std::to_string(n));
-        if (is_histogram(loop)) return annotate(m, by_turns, AttrKey::Spread, kSpreadBytes);
+        if (is_histogram(loop))
+            return annotate(m, annotate(m, by_turns, AttrKey::Privatise, kMostBytes), AttrKey::Rounds,
+                            kLeastRounds);
         return reads_apart(loop, facts) ? annotate(m, by_turns, AttrKey::Apart, "true") : by_turns;
     });
 }

@@ -4,7 +4,7 @@
 //       for(zip(simditer[8](ks), …), dictmerger[i64,f64,+], f), g)
 // becomes
 //     @(tail:masked) for(zip(fringeiter[8](ks), …),
-//       @(groups:8) for(zip(simditer[8](ks), …), dictmerger[i64,f64,+], f), g)
+//       @(groups:8, batch:4) for(zip(simditer[8](ks), …), dictmerger[i64,f64,+], f), g)
 //
 // So keys that turn out to be few, which is known only while the loop runs, cost neither hashing nor memory.
 // If more come than are held, the scalar loop goes on with the table; so there has to be one. How many are held
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint32_t kRegisters = 24;  // for values
 constexpr std::uint32_t kMostGroups = 8;
-constexpr std::uint32_t kGroupsAtOnce = 4;  // are compared before it is asked whether any lane is left
+constexpr std::uint32_t kBatch = 4;  // of groups, whose keys are compared without a branch
 
 std::uint32_t scalars_in(const Type* t) {
     if (!t->is_struct()) return 1;
@@ -34,7 +34,7 @@ std::uint32_t scalars_in(const Type* t) {
 std::uint32_t groups_of(const Type* t) {
     if (t->is_builder() && info(t).probes) {
         const std::uint32_t most = std::min(kMostGroups, kRegisters / std::max(1u, scalars_in(t->value())));
-        return most < kGroupsAtOnce ? most : most / kGroupsAtOnce * kGroupsAtOnce;
+        return most < kBatch ? most : most / kBatch * kBatch;
     }
     std::uint32_t least = 0;
     if (t->is_struct())
@@ -55,6 +55,7 @@ const Expr* hold_groups(Module& m, const Expr* lambda) {
         std::vector<const Expr*> args(e->args().begin(), e->args().end());
         const auto at = std::ranges::find(args, lanes.node);
         *at = annotate(m, lanes.node, AttrKey::Groups, std::to_string(n));
+        *at = annotate(m, *at, AttrKey::Batch, std::to_string(kBatch));
         return with_args(m, e, args);
     });
 }

@@ -256,12 +256,12 @@ bool LaneBody::may_be_lanes(const Expr* e) {
 
 // ---- values
 
-const Expr* LaneBody::spread(const Expr* e, Lets& lets) {
+const Expr* LaneBody::in_every_lane(const Expr* e, Lets& lets) {
     if (e->type->is_scalar()) return broadcast(m_, e, lanes_, e->loc);
     if (!e->type->is_struct() || is_wide(e->type)) return e;
     if (e->op != Op::MakeStruct) e = named(e, lets);
     std::vector<const Expr*> fields;
-    for (std::size_t i = 0; i < e->type->args.size(); ++i) fields.push_back(spread(field(e, i), lets));
+    for (std::size_t i = 0; i < e->type->args.size(); ++i) fields.push_back(in_every_lane(field(e, i), lets));
     return make_struct(m_, fields, e->loc);
 }
 
@@ -328,7 +328,8 @@ const Expr* LaneBody::block_value(Block b, Lets& lets) {
 
 void LaneBody::bind(Block b, std::size_t i, Lets& lets) {
     const Expr* v = value(b.value(i), lets);
-    if (varies(b.value(i)) && !v->type->is_struct()) v = spread(v, lets);  // of structs, field by field
+    if (varies(b.value(i)) && !v->type->is_struct())
+        v = in_every_lane(v, lets);  // of structs, field by field
     if (is_atom(v)) {
         values_[b.symbol(i)] = v;
         return;

@@ -125,13 +125,13 @@ class LaneBody {
     bool may_be_lanes(const Expr* e);
 
     // values
-    const Expr* spread(const Expr* e, Lets& lets);
+    const Expr* in_every_lane(const Expr* e, Lets& lets);
     static bool is_wide(const Type* t);
     const Expr* field(const Expr* e, std::size_t i);
     const Expr* uniform(const Expr* e);
     const Expr* mapped(const Expr* e, Lets& lets);
     const Expr* value(const Expr* e, Lets& lets);
-    const Expr* wide(const Expr* e, Lets& lets) { return spread(value(e, lets), lets); }
+    const Expr* wide(const Expr* e, Lets& lets) { return in_every_lane(value(e, lets), lets); }
     const Expr* named(const Expr* e, Lets& lets);
     const Expr* block_value(Block b, Lets& lets);
     void bind(Block b, std::size_t i, Lets& lets);

@@ -82,14 +82,14 @@ class Converter {
         return select(m_, scalar_op(m_, op, {a, b}), then, otherwise);
     }
 
-    /// What `loop` starts with; an appender of one element a round makes room for `n` at once.
-    const Expr* with_room(For loop, const Expr* builder, const Expr* n) {
+    /// What `loop` starts with; an appender of one element a round begins with capacity for `n`.
+    const Expr* with_capacity(For loop, const Expr* builder, const Expr* n) {
         const NewBuilder made = builder->as<NewBuilder>();
         if (!made || made.arg() || !info(made.kind()).lists_merges) return builder;
         const std::optional<Count> each = facts_.merges_per_iteration(loop.node, {});
         if (!each || !each->known() || *each->known() != 1) return builder;
         const Expr* start = new_builder(m_, made.node->type, n, made.node->loc);
-        return annotate(m_, with_annotations(m_, start, made.node->annotations), AttrKey::Room, "true");
+        return annotate(m_, with_annotations(m_, start, made.node->annotations), AttrKey::Capacity, "true");
     }
 
     /// `a < b ? a : b`, of names.
@@ -158,7 +158,7 @@ class Converter {
         const Expr* middle = with_data(loop, data, finder, from);
         if (!can_vectorize(m_, facts_, middle)) return nullptr;
         const Expr* own = fits ? shared(loop.builder(), lets) : loop.builder();
-        const Expr* start = with_room(loop, own, n);
+        const Expr* start = with_capacity(loop, own, n);
         const Expr* first = before ? loop_over_subrange(m_, loop, i64(0), from, start) : start;
         const Expr* all = with_builder(middle, first);
         if (!all_to_end) all = loop_over_subrange(m_, loop, to, n, all);

@@ -2,6 +2,7 @@
 #include "weldir/passes/pass.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <map>
 
@@ -14,17 +15,20 @@
 
 namespace weld {
 
-#define WELD_PASS(function, name, level, stays, summary) const Expr* function(Module& m, const Expr* lambda);
-#define WELD_MODULE_PASS(function, name, level, stays, summary) bool function(Module& m);
+#define WELD_PASS(function, ...) const Expr* function(Module& m, const Expr* lambda);
+#define WELD_MODULE_PASS(function, ...) bool function(Module& m);
 #include "weldir/passes/passes.def"
 
-static constexpr PassInfo kPasses[] = {
-#define WELD_PASS(function, name, level, stays, summary) \
-    {name, level, StaysTrue::stays, summary, function, nullptr},
-#define WELD_MODULE_PASS(function, name, level, stays, summary) \
-    {name, level, StaysTrue::stays, summary, nullptr, function},
+static constexpr auto kPasses = [] {
+    using enum AttrInfo::Finding;
+    return std::to_array<PassInfo>({
+#define WELD_PASS(function, name, level, finds, keeps, summary) \
+    {name, level, finds, keeps, summary, function, nullptr},
+#define WELD_MODULE_PASS(function, name, level, finds, keeps, summary) \
+    {name, level, finds, keeps, summary, nullptr, function},
 #include "weldir/passes/passes.def"
-};
+    });
+}();
 
 std::span<const PassInfo> all_passes() { return kPasses; }
 
@@ -109,10 +113,6 @@ class Runner {
     }
 
     bool run_levels() {
-        if (options_.verify) {
-            begin_round(true);
-            if (!run(*find_pass("check-promises"))) return false;
-        }
         for (const Stage& stage : pipeline()) {
             for (int round = 0; round < (stage.repeats ? kMaxRounds : 1); ++round) {
                 begin_round(round == 0);
@@ -142,9 +142,13 @@ class Runner {
     bool run_round(const Stage& stage) {
         for (std::string_view name : stage.passes) {
             const PassInfo* pass = find_pass(name);
-            if (pass && pass->level <= options_.level && !run(*pass)) return false;
+            if (pass && is_wanted(*pass) && !run(*pass)) return false;
         }
         return true;
+    }
+
+    bool is_wanted(const PassInfo& pass) const {
+        return pass.level == kVerify ? options_.verify : pass.level <= options_.level;
     }
 
     bool run_old(const OldName& old) {
@@ -154,8 +158,8 @@ class Runner {
 
     bool run(const PassInfo& pass) {
         const Clock::time_point start = Clock::now();
-        if (found_) forget_found(pass);
-        found_ |= pass.run_module == reuse || pass.run_module == collect || pass.run == prefetch;
+        forget(found_ & ~pass.keeps);
+        found_ |= pass.finds;
         graph_.update(m_);
         const bool changed = pass.run ? rewrite_due(pass) : rewrite_module(pass.run_module);
         add_time(pass.name, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
@@ -192,26 +196,11 @@ class Runner {
         return any;
     }
 
-    /// What is read last, and what is known early, may change with every pass: what was found of it holds until
-    /// then. passes.def says what a pass leaves true.
-    void forget_found(const PassInfo& pass) {
-        if (pass.stays == StaysTrue::All) return;
-        const bool leaves_early = pass.stays != StaysTrue::None,
-                   leaves_reads = pass.stays == StaysTrue::Reads;
-        const auto is_found = [&](const Annotation& a) {
-            switch (a.key) {
-                case AttrKey::Keep: return true;
-                case AttrKey::InPlace:
-                case AttrKey::Over:
-                case AttrKey::Free:
-                case AttrKey::Give: return !leaves_reads;
-                case AttrKey::Prefetch:
-                case AttrKey::Far:
-                case AttrKey::Selection: return !leaves_early;
-                default: return false;
-            }
-        };
-        if (!leaves_early) found_ = false;
+    /// Annotations go that rely on one of these.
+    void forget(unsigned lost) {
+        if (!lost) return;
+        found_ &= ~lost;
+        const auto is_found = [&](const Annotation& a) { return info(a.key).relies_on & lost; };
         const auto bare = [&](const Expr* e) -> const Expr* {
             std::vector<Annotation> others;
             std::ranges::remove_copy_if(e->annotations, std::back_inserter(others), is_found);
@@ -236,7 +225,7 @@ class Runner {
     const PassOptions& options_;
     std::string* error_;
     CallGraph graph_;
-    bool found_ = true;                  // there may be what forget_found forgets
+    unsigned found_ = unsigned(-1);      // of AttrInfo::Finding: there may be annotations that rely on it
     std::vector<const Expr**> due_;      // what this round looks at
     std::vector<const Expr**> changed_;  // what the next one has to
     /// What a pass left as it was: it need not look at the same again.

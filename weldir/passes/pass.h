@@ -23,14 +23,14 @@ using PassFn = const Expr* (*)(Module& m, const Expr* lambda);
 /// Rewrites the functions of a module together; says whether anything changed.
 using ModulePassFn = bool (*)(Module& m);
 
-/// What stays true over a pass, of what passes before it have found: see passes.def.
-enum class StaysTrue : std::uint8_t { None, Early, Reads, All };
+/// In the place of a level: the pass runs where passes are verified.
+constexpr int kVerify = -1;
 
 /// One row of passes.def.
 struct PassInfo {
-    std::string_view name;  ///< as users write it: `fuse-vertical`
-    int level;              ///< runs from -O this on
-    StaysTrue stays;
+    std::string_view name;     ///< as users write it: `fuse-vertical`
+    int level;                 ///< runs from -O this on; or kVerify
+    unsigned finds, keeps;     ///< of AttrInfo::Finding
     std::string_view summary;  ///< one line
     PassFn run;                ///< or null, and
     ModulePassFn run_module;

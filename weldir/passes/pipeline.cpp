@@ -7,7 +7,8 @@ namespace weld {
 using Name = std::string_view;
 
 static constexpr Name kPrepare[] = {
-    "inline-functions",  // first: everything after it sees through calls
+    "check-promises",    // before all that could believe them
+    "inline-functions",  // early: everything after it sees through calls
     "flatten",           // before all that looks for loops in blocks; the others keep the form
 };
 
@@ -53,7 +54,7 @@ static constexpr Name kChooseMeans[] = {
     "vectorize",          //
     "inline-lets",        //
     "drop-dead",          //
-    "make-room",          // after vectorize: merges of lanes are counted as such
+    "count-appends",      // after vectorize: merges of lanes are counted as such
     "choose-branches",    // after vectorize: masks
     "list-dictionaries",  //
     "parallelize",        // marks the loops that are left

@@ -43,11 +43,11 @@ constexpr std::string_view kTile = "32";  // both sides of a tile fit the neares
 
 bool is_var(const Expr* e, const Symbol* s) { return e->op == Op::Var && e->attr.symbol == s; }
 
-class Turner {
+class Interchanger {
   public:
-    Turner(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
+    Interchanger(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
 
-    const Expr* turned(const Expr* e) {
+    const Expr* interchanged(const Expr* e) {
         const For outer = e->as<For>();
         if (!outer || facts_.traits(e).size > kMostNodes || facts_.traits(e).calls) return nullptr;
         if (!std::ranges::all_of(outer.data(), is_repeatable)) return nullptr;
@@ -227,9 +227,9 @@ class Turner {
         return annotate(m_, with_args(m_, outer.node, args), AttrKey::Tile, kTile);
     }
 
-    /// `turned` if `holds`, which is null if that is known.
-    const Expr* guarded(const Expr* holds, const Expr* turned, For outer) {
-        return holds ? if_(m_, holds, turned, fresh(m_, outer.node), outer.node->loc) : turned;
+    /// `interchanged` if `holds`, which is null if that is known.
+    const Expr* guarded(const Expr* holds, const Expr* interchanged, For outer) {
+        return holds ? if_(m_, holds, interchanged, fresh(m_, outer.node), outer.node->loc) : interchanged;
     }
 
     // ---- rows
@@ -349,8 +349,8 @@ class Turner {
 
 const Expr* strides(Module& m, const Expr* lambda) {
     if (!has_loop(lambda)) return lambda;
-    Turner turner(m, lambda);
-    const Expr* now = rewrite_binding(m, lambda, [&](const Expr* e) { return turner.turned(e); });
+    Interchanger interchanger(m, lambda);
+    const Expr* now = rewrite_binding(m, lambda, [&](const Expr* e) { return interchanger.interchanged(e); });
     return in_normal_form(m, lambda, now);
 }
 

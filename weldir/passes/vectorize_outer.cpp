@@ -29,7 +29,7 @@ namespace weld {
 namespace {
 
 constexpr std::uint32_t kMostNodes = 1000;  // of a body, which is there twice afterwards
-constexpr std::uint32_t kMostLanes = 16;    // turning over takes that many registers
+constexpr std::uint32_t kMostLanes = 16;    // transposing takes that many registers
 
 class OuterVectorizer {
   public:

@@ -17,7 +17,7 @@
 
 namespace weld {
 
-const Expr* make_room(Module& m, const Expr* lambda) {
+const Expr* count_appends(Module& m, const Expr* lambda) {
     return rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
         const For loop = e->as<For>();
         if (!loop || e->annotation(AttrKey::Appends)) return nullptr;

@@ -1,6 +1,6 @@
 // Prefetching by keys that are known early: first the slot of the index, and some iterations later, when that has
 // arrived, the entry.
-#include "codegen/ahead.h"
+#include "codegen/prefetch.h"
 
 #include <algorithm>
 
@@ -9,9 +9,9 @@
 
 namespace weld::codegen {
 
-Ahead::Ahead(For f) : loop_(f) { collect(f.body().body()); }
+Prefetches::Prefetches(For f) : loop_(f) { collect(f.body().body()); }
 
-void Ahead::collect(const Expr* e) {
+void Prefetches::collect(const Expr* e) {
     if (e->op == Op::For || e->op == Op::Lambda) return;
     if (Block b = e->as<Block>())
         for (std::size_t i = 0; i < b.size(); ++i) bound_[b.symbol(i)] = b.value(i);
@@ -36,7 +36,7 @@ void Ahead::collect(const Expr* e) {
 }
 
 /// Notes the lets that `e` reads, inner ones first.
-void Ahead::note_reads(const Expr* e, Site* site) const {
+void Prefetches::note_reads(const Expr* e, Site* site) const {
     for (const Symbol* s : free_symbols(e)) {
         const auto at = bound_.find(s);
         const auto is_known = [&](const auto& let) { return let.first == s; };
@@ -47,7 +47,7 @@ void Ahead::note_reads(const Expr* e, Site* site) const {
 }
 
 /// The fields that lead from the loop's builder to `e`.
-void Ahead::find_builder(const Expr* e, std::vector<std::size_t>* way) const {
+void Prefetches::find_builder(const Expr* e, std::vector<std::size_t>* way) const {
     switch (e->op) {
         case Op::Var:
             if (e->attr.symbol != loop_.builder_param()) find_builder(bound_.at(e->attr.symbol), way);
@@ -63,7 +63,7 @@ void Ahead::find_builder(const Expr* e, std::vector<std::size_t>* way) const {
 }
 
 /// The leaves of the dictionary, or of the state of the builder.
-Leaves Ahead::table(Emitter& e, const Site& site, const Leaves& state) const {
+Leaves Prefetches::table(Emitter& e, const Site& site, const Leaves& state) const {
     if (site.dict) return {never_null(e, e.emit1(site.dict))};
     const Type* t = loop_.builder()->type;
     int leaf = 0;
@@ -74,8 +74,8 @@ Leaves Ahead::table(Emitter& e, const Site& site, const Leaves& state) const {
     return Leaves(state.begin() + leaf, state.begin() + leaf + e.num_leaves(t));
 }
 
-void Ahead::emit(Emitter& e, llvm::Value* i, llvm::Value* last, const Leaves& state,
-                 const std::function<void(llvm::Value*)>& begin) const {
+void Prefetches::emit(Emitter& e, llvm::Value* i, llvm::Value* last, const Leaves& state,
+                      const std::function<void(llvm::Value*)>& begin) const {
     for (const Site& site : sites_) {
         const Leaves from = table(e, site, state);
         const auto key_at = [&](std::int64_t iterations) {
@@ -94,7 +94,7 @@ void Ahead::emit(Emitter& e, llvm::Value* i, llvm::Value* last, const Leaves& st
         const auto fetch_entry = [&]() -> Leaves {
             for (const bool entry : {false, true}) {
                 const Leaves key = key_at(entry ? site.rounds : 2 * site.rounds);
-                fetch_early(e, from[0], site.key_type, site.value_type, key, entry);
+                prefetch_entry(e, from[0], site.key_type, site.value_type, key, entry);
             }
             return {};
         };

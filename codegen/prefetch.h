@@ -1,4 +1,4 @@
-// Keys of coming iterations.
+// Prefetching by the keys of coming iterations.
 #pragma once
 
 #include "codegen/emit.h"
@@ -8,9 +8,9 @@ namespace weld::codegen {
 /// The look-ups of a loop body and its merges that are annotated with `prefetch`: the key of so many rounds
 /// later follows from the element. Memory of tables and vectors that are as large as `far` says is asked for
 /// that early, so that many cache misses pass at the same time.
-class Ahead {
+class Prefetches {
   public:
-    explicit Ahead(For f);
+    explicit Prefetches(For f);
 
     /// Emitted where iteration `i` begins, on `state`. `begin(at)` binds the parameters of the body for
     /// iteration `at`, which is at most `last`.
