@@ -369,15 +369,25 @@ class Command {
         run.errors = &errors;
         if (program_->after()) return run_in_parts(run);
         for (std::int64_t i = 0; i < options_.repeat; ++i) {
+            begin_times();
             const double start = wall_ms(), start_cpu = process_ms();
             outcome_ = {};  // freeing the result before belongs to the run
             outcome_ = program_->run(args_, run);
-            run_times_.cpu_ms.push_back(process_ms() - start_cpu);
-            run_times_.run_ms.push_back(wall_ms() - start);
+            end_times(start, start_cpu);
             if (Interruptible::interrupted()) return interrupted();
             if (!outcome_.ok()) return fail(program_->describe(outcome_.failure()));
         }
         return kRan;
+    }
+
+    /// Takes memory before a run: what has written its files does not fail afterwards.
+    void begin_times() {
+        run_times_.cpu_ms.push_back(0);
+        run_times_.run_ms.push_back(0);
+    }
+    void end_times(double start, double start_cpu) {
+        run_times_.cpu_ms.back() = process_ms() - start_cpu;
+        run_times_.run_ms.back() = wall_ms() - start;
     }
 
     /// Programs that go on: each begins with what the one before has left. The last one leaves it to the next
@@ -388,11 +398,11 @@ class Command {
                 RunSettings{.threads = settings_.threads, .memory_limit = settings_.compile.memory_limit});
         Stages stages(left_.context, program_, std::move(left_.values));
         double start = 0, start_cpu = 0;
-        const auto begin = [&] { start = wall_ms(), start_cpu = process_ms(); };
-        const auto note_times = [&] {
-            run_times_.cpu_ms.push_back(process_ms() - start_cpu);
-            run_times_.run_ms.push_back(wall_ms() - start);
+        const auto begin = [&] {
+            begin_times();
+            start = wall_ms(), start_cpu = process_ms();
         };
+        const auto note_times = [&] { end_times(start, start_cpu); };
         begin();
         const StagesEnd end = stages.run(options, [&]() -> std::shared_ptr<const Program> {
             note_times();
