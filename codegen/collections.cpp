@@ -24,8 +24,8 @@ Leaves Emitter::emit_make_vec(MakeVec v) {
     return {data, c64(n)};
 }
 
-/// Looks for `key` in a dictionary of type `dict` and goes on with the address of its value, or without.
-static Leaves find_value(Emitter& e, const Expr* dict, const Expr* key,
+/// Looks for the `key` of `node` in a dictionary and goes on with the address of its value, or without.
+static Leaves find_value(Emitter& e, const Expr* node, const Expr* dict, const Expr* key,
                          const std::function<Leaves(llvm::Value* value)>& found,
                          const std::function<Leaves()>& absent) {
     const Type* type = dict->type;
@@ -33,7 +33,7 @@ static Leaves find_value(Emitter& e, const Expr* dict, const Expr* key,
     const Leaves k = e.emit(key);
     if (e.loop_depth > 0 && is_sought_inline(type->key()))
         return find_entry(
-            e, opened(e, never_null(e, table)), type->key(), type->value(), k,
+            e, node, opened(e, never_null(e, table)), type->key(), type->value(), k,
             [&](llvm::Value* entry) {
                 return found(e.address(entry, entry_layout(type->key(), type->value()).value_at));
             },
@@ -52,7 +52,7 @@ Leaves Emitter::emit_lookup(Lookup l) {
     }
     Leaves loaded;
     return find_value(
-        *this, l.of(), l.key(), [&](llvm::Value* value) { return loaded = load(result, value); },
+        *this, l.node, l.of(), l.key(), [&](llvm::Value* value) { return loaded = load(result, value); },
         [&] {
             fail_if(ir.getTrue(), kWeldKeyNotFound, l.node->loc);
             return zeros(loaded);
@@ -83,7 +83,7 @@ Leaves Emitter::emit_opt_lookup(OptLookup l) {
     const Type* value_type = l.node->type->args[1];
     Leaves loaded;
     return find_value(
-        *this, l.of(), l.key(),
+        *this, l.node, l.of(), l.key(),
         [&](llvm::Value* value) {
             loaded = {ir.getTrue()};
             loaded.append(load(value_type, value));
@@ -205,7 +205,7 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
 
 Leaves Emitter::emit_key_exists(KeyExists k) {
     return find_value(
-        *this, k.of(), k.key(), [&](llvm::Value*) -> Leaves { return {ir.getTrue()}; },
+        *this, k.node, k.of(), k.key(), [&](llvm::Value*) -> Leaves { return {ir.getTrue()}; },
         [&]() -> Leaves { return {ir.getFalse()}; });
 }
 

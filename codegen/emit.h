@@ -141,6 +141,12 @@ struct Datum {
     Leaves nd_shape, nd_strides;    ///< nditer
 };
 
+/// Where the tag of a key is, if it was known before its iteration began (prefetch.h).
+struct EarlyTag {
+    llvm::Value* ring;
+    llvm::Value* iteration;
+};
+
 /// How many iterations a loop may go on without looking whether to stop: so few that it does soon, so many
 /// that looking costs nothing.
 struct Strip {
@@ -164,6 +170,7 @@ class Emitter {
     int loop_depth = 0;   ///< loops around the present place, in this function and those it was cut from
     bool in_for = false;  ///< one of them goes over elements, perhaps
     std::unordered_map<const Symbol*, Leaves> names;
+    std::unordered_map<const Expr*, EarlyTag> early_tags;  ///< of look-ups and merges
 
     /// The value of `e`; frees what ends with it.
     Leaves emit(const Expr* e);

@@ -1,5 +1,12 @@
 // Prefetching by keys that are known early: first the slot of the index, and some iterations later, when that has
-// arrived, the entry.
+// arrived, the entry. Strings take two more steps. With @(prefetch:16), before iteration i:
+//
+//     iteration of the key     numbers       strings
+//     i + 48                                 the string, which is to be hashed
+//     i + 32                   slot          its tag, which is kept; slot
+//     i + 16                   entry         entry
+//     i + 8                                  the string in the entry, if tags are equal
+//     i                        search        search, by the tag that was kept
 #include "codegen/prefetch.h"
 
 #include <algorithm>
@@ -18,7 +25,7 @@ void Prefetches::collect(const Expr* e) {
     for (const Expr* a : e->args()) collect(a);
     const Annotation* early = e->annotation(AttrKey::Prefetch);
     if (!early) return;
-    Site site = {.rounds = early->number, .far = e->annotation(AttrKey::Far)->number};
+    Site site = {.node = e, .rounds = early->number, .far = e->annotation(AttrKey::Far)->number};
     if (const Merge g = e->as<Merge>()) {
         site.in_vector = info(e->type).indexed;
         site.key_type = g.value()->type->args[0];
@@ -74,35 +81,62 @@ Leaves Prefetches::table(Emitter& e, const Site& site, const Leaves& state) cons
     return Leaves(state.begin() + leaf, state.begin() + leaf + e.num_leaves(t));
 }
 
+void Prefetches::start(Emitter& e) {
+    for (Site& site : sites_) {
+        if (site.in_vector || !site.key_type->holds_pointer) continue;
+        if (!site.ring) site.ring = new_ring(e);
+        clear_ring(e, site.ring);
+    }
+}
+
+void Prefetches::end(Emitter& e) const {
+    for (const Site& site : sites_) e.early_tags.erase(site.node);
+}
+
 void Prefetches::emit(Emitter& e, llvm::Value* i, llvm::Value* last, const Leaves& state,
                       const std::function<void(llvm::Value*)>& begin) const {
     for (const Site& site : sites_) {
         const Leaves from = table(e, site, state);
-        const auto key_at = [&](std::int64_t iterations) {
+        const auto after = [&](std::int64_t iterations) {
             llvm::Value* there = e.ir.CreateAdd(i, e.c64(iterations), "", true, true);
-            begin(e.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, there, last));
+            return e.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, there, last);
+        };
+        const auto key_at = [&](llvm::Value* iteration) {
+            begin(iteration);
             for (const auto& [symbol, value] : site.lets) e.names[symbol] = e.emit(value);
             Leaves key = e.emit(site.key);
             key.resize(std::size_t(e.num_leaves(site.key_type)));
             return key;
         };
         const auto fetch_element = [&]() -> Leaves {
-            llvm::Value* index = key_at(site.rounds)[0];
+            llvm::Value* index = key_at(after(site.rounds))[0];
             e.prefetch(e.element(from[0], site.value_type, index));
             return {};
         };
         const auto fetch_entry = [&]() -> Leaves {
             for (const bool entry : {false, true}) {
-                const Leaves key = key_at(entry ? site.rounds : 2 * site.rounds);
+                const Leaves key = key_at(after(entry ? site.rounds : 2 * site.rounds));
                 prefetch_entry(e, from[0], site.key_type, site.value_type, key, entry);
             }
+            return {};
+        };
+        const auto fetch_strings = [&]() -> Leaves {
+            for (llvm::Value* part : key_at(after(3 * site.rounds)))
+                if (part->getType()->isPointerTy()) e.prefetch(part);
+            const auto tag = [&](std::int64_t iterations) { return EarlyTag{site.ring, after(iterations)}; };
+            const EarlyTag hashed = tag(2 * site.rounds);
+            hash_early(e, from[0], site.key_type, key_at(hashed.iteration), hashed);
+            prefetch_tagged_entry(e, from[0], site.key_type, site.value_type, tag(site.rounds));
+            prefetch_tagged_strings(e, from[0], site.key_type, site.value_type, tag(site.rounds / 2));
             return {};
         };
         const auto nothing = [&]() -> Leaves { return {}; };
         llvm::Value* size = site.in_vector ? from[1] : index_slots(e, from[0]);
         llvm::Value* is_far = e.ir.CreateICmpSGE(size, e.c64(site.far));
         if (site.in_vector) e.emit_if(is_far, fetch_element, nothing);
+        else if (site.ring) e.emit_if(is_far, fetch_strings, nothing);
         else e.emit_if(is_far, fetch_entry, nothing);
+        if (site.ring) e.early_tags[site.node] = {site.ring, i};
     }
 }
 

@@ -12,13 +12,18 @@ class Prefetches {
   public:
     explicit Prefetches(For f);
 
+    /// Emitted before the first iteration.
+    void start(Emitter& e);
     /// Emitted where iteration `i` begins, on `state`. `begin(at)` binds the parameters of the body for
     /// iteration `at`, which is at most `last`.
     void emit(Emitter& e, llvm::Value* i, llvm::Value* last, const Leaves& state,
               const std::function<void(llvm::Value* at)>& begin) const;
+    /// Emitted behind the last one: other iterations of the body are on their own.
+    void end(Emitter& e) const;
 
   private:
     struct Site {
+        const Expr* node;
         std::int64_t rounds;           ///< so early
         std::int64_t far;              ///< if there are so many slots of the table, elements of the vector
         const Expr* dict = nullptr;    ///< looked up in; null for a merge
@@ -29,6 +34,7 @@ class Prefetches {
         bool in_vector =
             false;  ///< the key is an index of a vecmerger's vector, whose elements are the values
         std::vector<std::pair<const Symbol*, const Expr*>> lets;  ///< that the key reads
+        llvm::Value* ring = nullptr;                              ///< of the tags of keys with strings
     };
     void collect(const Expr* e);
     void note_reads(const Expr* e, Site* site) const;

@@ -107,10 +107,11 @@ class RangeEmitter {
         if (on_lanes && widest.accumulators > 1) state = unrolled(widest, &lo, hi, state);
         if (plan_.f.node->annotation(AttrKey::Privatise)) lo = privatised(lo, hi, state);
         else if (!on_lanes && accumulators() > 1) state = by_turns(&lo, hi, state);
-        const Prefetches prefetches(plan_.f);
+        Prefetches prefetches(plan_.f);
         if (plan_.f.node->annotation(AttrKey::Selection)) {
             state = selected(lo, hi, state, prefetches, collect);
         } else {
+            if (plan_.step == 1) prefetches.start(e_);
             state = rounds(lo, hi, 1, state, [&](llvm::Value* i, const Leaves& s) {
                 llvm::Value* last = e_.ir.CreateSub(hi, e_.c64(1));
                 prefetch_rows(i, last);
@@ -120,6 +121,7 @@ class RangeEmitter {
                 return next;
             });
         }
+        prefetches.end(e_);
         if (rest) state = partial_round(hi, rest, state);
         --e_.loop_depth;
         for (int leaf : roomy) state[std::size_t(leaf) + 2] = before[std::size_t(leaf) + 2];
@@ -128,7 +130,7 @@ class RangeEmitter {
 
     /// The iterations [lo, hi) by blocks. First every iteration of a block writes its number to a vector, and the
     /// place moves on only if the condition holds; then the iterations whose numbers are there are done.
-    Leaves selected(llvm::Value* lo, llvm::Value* hi, const Leaves& state, const Prefetches& prefetches,
+    Leaves selected(llvm::Value* lo, llvm::Value* hi, const Leaves& state, Prefetches& prefetches,
                     bool collect) {
         auto& ir = e_.ir;
         const Filter filter = *filter_of(plan_.f);
@@ -152,6 +154,7 @@ class RangeEmitter {
                 from, after, 1, {e_.c64(0)}, {false},
                 [&](llvm::Value* i, const Leaves& n) { return Leaves{note(from, i, n[0])}; })[0];
             llvm::Value* last = ir.CreateSub(count, e_.c64(1));
+            prefetches.start(e_);
             const auto round = [&](llvm::Value* n) {
                 llvm::Value* in_block = ir.CreateZExt(ir.CreateLoad(number, place(n)), ir.getInt64Ty());
                 return ir.CreateAdd(from, in_block, "", true, true);

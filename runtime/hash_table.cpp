@@ -268,7 +268,7 @@ std::uint64_t weld_rt_hash_bytes(const void* data, std::int64_t bytes) noexcept 
 }
 
 std::int32_t weld_rt_equal_bytes(const void* a, const void* b, std::int64_t bytes) noexcept {
-    return a == b || !bytes || std::memcmp(a, b, std::size_t(bytes)) == 0;
+    return equal_bytes(a, b, bytes);
 }
 
 std::int64_t weld_rt_dict_len(const WeldDict* d) noexcept {

@@ -18,24 +18,13 @@ KeyKind key_kind(const WeldType* key) {
     }
 }
 
-/// Sixteen bytes per multiplication; the last ones overlap what came before.
-std::uint64_t hash_bytes(const void* data, std::int64_t count) {
-    const char* p = static_cast<const char*>(data);
+std::uint64_t hash_other_bytes(const char* p, std::int64_t count) {
     std::uint64_t h = mix(std::uint64_t(count) ^ kMix0, kMix1);
-    if (count <= 16) {
-        std::uint64_t a = 0, b = 0;
-        if (count >= 8) {
-            a = load<std::uint64_t>(p);
-            b = load<std::uint64_t>(p + count - 8);
-        } else if (count >= 4) {
-            a = load<std::uint32_t>(p);
-            b = load<std::uint32_t>(p + count - 4);
-        } else if (count > 0) {
-            a = std::uint64_t(std::uint8_t(p[0])) << 16 | std::uint64_t(std::uint8_t(p[count / 2])) << 8 |
-                std::uint8_t(p[count - 1]);
-        }
-        return mix(a ^ h, b ^ kMix2);
+    if (count < kFewestInWords) {
+        const auto byte = [=](std::int64_t i) { return std::uint64_t(std::uint8_t(p[i])) << (8 * i); };
+        return mix(count > 0 ? h ^ (byte(0) | byte(count / 2) | byte(count - 1)) : h, kMix2);
     }
+    // Sixteen bytes per multiplication; the last ones overlap what came before.
     std::int64_t left = count;
     for (; left > 16; left -= 16, p += 16)
         h = mix(load<std::uint64_t>(p) ^ h, load<std::uint64_t>(p + 8) ^ kMix1);
@@ -87,8 +76,7 @@ static std::uint64_t hash_from(std::uint64_t h, const WeldType* t, const void* k
 std::uint64_t hash_any(const WeldType* t, const void* key) { return hash_from(0, t, key); }
 
 static bool equal_sequences(const WeldType* elem, const void* a, const void* b, std::int64_t count) {
-    if (bytes_decide(elem))
-        return count * elem->size == 0 || std::memcmp(a, b, std::size_t(count * elem->size)) == 0;
+    if (bytes_decide(elem)) return equal_bytes(a, b, count * elem->size);
     for (std::int64_t i = 0; i < count; ++i)
         if (!equal_any(elem, static_cast<const char*>(a) + i * elem->size,
                        static_cast<const char*>(b) + i * elem->size))

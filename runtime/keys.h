@@ -39,13 +39,47 @@ inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
     return std::uint64_t(product) ^ std::uint64_t(product >> 64);
 }
 
-constexpr std::uint64_t kMix0 = 0xa0761d6478bd642f, kMix1 = 0xe7037ed1a0b428db, kMix2 = 0x8ebc6af09c88c6e3;
+constexpr std::uint64_t kMix0 = 0xa0761d6478bd642f, kMix1 = kWeldMixCount, kMix2 = kWeldMixBytes;
 
 template <class T>
 T load(const void* p) {
     T value;
     std::memcpy(&value, p, sizeof value);
     return value;
+}
+
+/// So many bytes are hashed and compared as two words. Emitted code does so by itself.
+constexpr std::int64_t kFewestInWords = kWeldFewestInWords, kMostInWords = kWeldMostInWords;
+
+struct TwoWords {
+    std::uint64_t a, b;
+};
+/// Words in which all of kFewestInWords to kMostInWords bytes are: four of the first eight or so on top of what
+/// follows them, and the last likewise; the fewer there are, the more often they are in it.
+inline TwoWords two_words(const char* p, std::int64_t count) {
+    const std::int64_t by = count >> 3 << 2;
+    const char* last = p + count - 4;
+    const auto half = [](const char* at) { return std::uint64_t(load<std::uint32_t>(at)); };
+    return {half(p) << 32 | half(p + by), half(last) << 32 | half(last - by)};
+}
+
+inline bool are_two_words(std::int64_t count) {
+    return std::uint64_t(count) - kFewestInWords <= kMostInWords - kFewestInWords;
+}
+
+std::uint64_t hash_other_bytes(const char* p, std::int64_t count);
+inline std::uint64_t hash_bytes(const void* data, std::int64_t count) {
+    const char* p = static_cast<const char*>(data);
+    if (!are_two_words(count)) return hash_other_bytes(p, count);
+    const auto [a, b] = two_words(p, count);
+    return mix(a ^ std::uint64_t(count) * kMix1, b ^ kMix2);
+}
+
+inline bool equal_bytes(const void* a, const void* b, std::int64_t count) {
+    if (!are_two_words(count)) return a == b || !count || std::memcmp(a, b, std::size_t(count)) == 0;
+    const TwoWords u = two_words(static_cast<const char*>(a), count);
+    const TwoWords v = two_words(static_cast<const char*>(b), count);
+    return ((u.a ^ v.a) | (u.b ^ v.b)) == 0;
 }
 
 /// The bits of a float as a key.
@@ -63,7 +97,6 @@ inline std::uint64_t hash_step(std::uint64_t h, std::uint64_t x) {
     return (std::rotl(h, kWeldHashRotation) + x) * kWeldHashFactor;
 }
 inline std::uint64_t hash_word(std::uint64_t x) { return hash_step(0, x); }
-std::uint64_t hash_bytes(const void* data, std::int64_t count);
 std::uint64_t hash_any(const WeldType* t, const void* key);
 bool equal_any(const WeldType* t, const void* a, const void* b);
 
@@ -98,8 +131,7 @@ bool equal_keys(const WeldType* t, const void* a, const void* b) {
     if constexpr (K == KeyKind::Bytes) {
         const WeldVec u = load<WeldVec>(a), v = load<WeldVec>(b);
         const std::int64_t bytes = u.len * t->args[0]->size;
-        return u.len == v.len &&
-               (u.data == v.data || !bytes || std::memcmp(u.data, v.data, std::size_t(bytes)) == 0);
+        return u.len == v.len && equal_bytes(u.data, v.data, bytes);
     }
     return equal_any(t, a, b);
 }

@@ -67,6 +67,8 @@ std::int32_t Merger::merge_slots(Task* t, std::uint64_t number, std::int64_t par
     constexpr std::size_t ahead = 8;
     for (std::size_t i = 0; i < slots.size(); ++i) {
         if (i + ahead < slots.size()) __builtin_prefetch(d->entry(number_in(slots[i + ahead])));
+        if (K == KeyKind::Bytes && i + ahead / 2 < slots.size())
+            __builtin_prefetch(load<WeldVec>(d->entry(number_in(slots[i + ahead / 2]))).data);
         const char* entry = d->entry(number_in(slots[i]));
         bool added;
         const std::int64_t found = find_or_add<K>(t, range, entry, tag_in(slots[i]), &added, loc_);

@@ -49,7 +49,7 @@ static Leaves merge(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {
         call();
         return stays_open ? opened(e, s[0]) : open;
     };
-    const auto direct = [&] { return find_entry(e, open, t->key(), t->value(), key, add_to, add); };
+    const auto direct = [&] { return find_entry(e, g.node, open, t->key(), t->value(), key, add_to, add); };
     const Leaves after = is_partitioned(t->key())
                              ? merge_or_wait(e, open, t->key(), t->value(), key, value, g.node->loc, direct)
                              : direct();

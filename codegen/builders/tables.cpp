@@ -51,7 +51,11 @@ class KeyCode {
     llvm::Value* step(llvm::Value* h, llvm::Value* x);
     llvm::Value* scalar_bits(Scalar s, llvm::Value* x);
     llvm::Value* word(const Type* t, const Leaves& key, std::int64_t from, std::int64_t bytes);
+    llvm::Value* num_bytes(const Type* vec, llvm::Value* len);
+    llvm::Value* are_two_words(llvm::Value* bytes);
+    std::pair<llvm::Value*, llvm::Value*> two_words(llvm::Value* data, llvm::Value* bytes);
     llvm::Value* hash_bytes(const Type* vec, llvm::Value* data, llvm::Value* len);
+    llvm::Value* equal_bytes(const Type* vec, llvm::Value* a, llvm::Value* b, llvm::Value* len);
     llvm::Value* equal_parts(const Type* t, const Leaves& a, const Leaves& b, std::size_t& leaf);
 
     Emitter& e;
@@ -95,8 +99,55 @@ llvm::Value* KeyCode::word(const Type* t, const Leaves& key, std::int64_t from, 
     return all;
 }
 
+llvm::Value* KeyCode::num_bytes(const Type* vec, llvm::Value* len) {
+    return ir.CreateMul(len, e.c64(size_of(vec->elem())));
+}
+
+llvm::Value* KeyCode::are_two_words(llvm::Value* bytes) {
+    return ir.CreateICmpULE(ir.CreateSub(bytes, e.c64(kWeldFewestInWords)),
+                            e.c64(kWeldMostInWords - kWeldFewestInWords));
+}
+
+/// As two_words does in runtime/keys.h.
+std::pair<llvm::Value*, llvm::Value*> KeyCode::two_words(llvm::Value* data, llvm::Value* bytes) {
+    llvm::Value* by = ir.CreateShl(ir.CreateLShr(bytes, 3), 2);
+    llvm::Value* first = ir.CreateGEP(e.unit.i8, data, by);
+    llvm::Value* last = ir.CreateGEP(e.unit.i8, data, ir.CreateSub(bytes, e.c64(4)));
+    const auto half = [&](llvm::Value* at) {
+        return ir.CreateZExt(ir.CreateAlignedLoad(e.unit.i32, at, llvm::Align(1)), e.unit.i64);
+    };
+    const auto word = [&](llvm::Value* high, llvm::Value* low) {
+        return ir.CreateOr(ir.CreateShl(half(high), 32), half(low));
+    };
+    return {word(data, first), word(last, ir.CreateGEP(e.unit.i8, last, ir.CreateNeg(by)))};
+}
+
 llvm::Value* KeyCode::hash_bytes(const Type* vec, llvm::Value* data, llvm::Value* len) {
-    return e.call("weld_rt_hash_bytes", {data, ir.CreateMul(len, e.c64(size_of(vec->elem())))});
+    llvm::Value* bytes = num_bytes(vec, len);
+    const auto here = [&]() -> Leaves {
+        const auto [a, b] = two_words(data, bytes);
+        auto* wide = llvm::IntegerType::get(e.unit.ctx, 128);
+        llvm::Value* x = ir.CreateXor(a, ir.CreateMul(bytes, c(kWeldMixCount)));
+        llvm::Value* y = ir.CreateXor(b, c(kWeldMixBytes));
+        llvm::Value* product = ir.CreateMul(ir.CreateZExt(x, wide), ir.CreateZExt(y, wide));
+        llvm::Value* upper = ir.CreateTrunc(ir.CreateLShr(product, 64), e.unit.i64);
+        return {ir.CreateXor(ir.CreateTrunc(product, e.unit.i64), upper)};
+    };
+    const auto there = [&]() -> Leaves { return {e.call("weld_rt_hash_bytes", {data, bytes})}; };
+    return e.emit_if(are_two_words(bytes), here, there)[0];
+}
+
+llvm::Value* KeyCode::equal_bytes(const Type* vec, llvm::Value* a, llvm::Value* b, llvm::Value* len) {
+    llvm::Value* bytes = num_bytes(vec, len);
+    const auto here = [&]() -> Leaves {
+        const auto [u, v] = two_words(a, bytes);
+        const auto [w, x] = two_words(b, bytes);
+        return {ir.CreateIsNull(ir.CreateOr(ir.CreateXor(u, w), ir.CreateXor(v, x)))};
+    };
+    const auto there = [&]() -> Leaves {
+        return {ir.CreateIsNotNull(e.call("weld_rt_equal_bytes", {a, b, bytes}))};
+    };
+    return e.emit_if(are_two_words(bytes), here, there)[0];
 }
 
 llvm::Value* KeyCode::hash(const Type* t, const Leaves& key) {
@@ -129,11 +180,8 @@ llvm::Value* KeyCode::equal_parts(const Type* t, const Leaves& a, const Leaves& 
     const std::size_t k = leaf++;
     if (!t->is_vec()) return ir.CreateICmpEQ(scalar_bits(t->scalar, a[k]), scalar_bits(t->scalar, b[k]));
     ++leaf;
-    const auto bytes = [&]() -> Leaves {
-        llvm::Value* count = ir.CreateMul(a[k + 1], e.c64(size_of(t->elem())));
-        return {ir.CreateIsNotNull(e.call("weld_rt_equal_bytes", {a[k], b[k], count}))};
-    };
-    return e.emit_if(ir.CreateICmpEQ(a[k + 1], b[k + 1]), bytes,
+    const auto compare = [&]() -> Leaves { return {equal_bytes(t, a[k], b[k], b[k + 1])}; };
+    return e.emit_if(ir.CreateICmpEQ(a[k + 1], b[k + 1]), compare,
                      [&]() -> Leaves { return {ir.getFalse()}; })[0];
 }
 
@@ -171,18 +219,95 @@ static llvm::Value* entry_of(Emitter& e, llvm::Value* entries, std::int64_t stri
     return e.ir.CreateGEP(e.unit.i8, entries, e.ir.CreateMul(number, e.c64(stride)));
 }
 
+// ---- tags that are known early -------------------------------------------------------------------------
+
+llvm::Value* new_ring(Emitter& e) { return e.slot(kRingSlots * 8, 64); }
+
+void clear_ring(Emitter& e, llvm::Value* ring) {
+    e.ir.CreateMemSet(ring, llvm::ConstantInt::get(e.unit.i8, 0), std::uint64_t(kRingSlots * 8),
+                      llvm::Align(64));
+}
+
+static llvm::Value* ring_slot(Emitter& e, const EarlyTag& tag) {
+    return e.ir.CreateGEP(e.unit.i64, tag.ring, e.ir.CreateAnd(tag.iteration, e.c64(kRingSlots - 1)));
+}
+
+/// The tag in the ring, of whichever iteration.
+static llvm::Value* tag_in_ring(Emitter& e, const EarlyTag& tag) {
+    return e.ir.CreateAnd(e.ir.CreateLoad(e.unit.i64, ring_slot(e, tag)), e.c64(0xffffffff));
+}
+
+/// The tag of `key`, which that of `node`, if it has one early, is.
+static llvm::Value* tag_of(Emitter& e, const Expr* node, const Type* key_type, const Leaves& key) {
+    const auto early = e.early_tags.find(node);
+    if (early == e.early_tags.end()) return tag_of(e, key_type, key);
+    auto& ir = e.ir;
+    llvm::Value* there = ir.CreateLoad(e.unit.i64, ring_slot(e, early->second));
+    llvm::Value* tag = ir.CreateAnd(there, e.c64(0xffffffff));  // 0 if the slot has not been used
+    llvm::Value* iteration = ir.CreateTrunc(early->second.iteration, e.unit.i32);
+    llvm::Value* same = ir.CreateICmpEQ(ir.CreateTrunc(ir.CreateLShr(there, 32), e.unit.i32), iteration);
+    return e.emit_if(
+        ir.CreateAnd(same, ir.CreateIsNotNull(tag)), [&]() -> Leaves { return {tag}; },
+        [&]() -> Leaves { return {tag_of(e, key_type, key)}; })[0];
+}
+
+static llvm::Value* first_slot(Emitter& e, llvm::Value* table, llvm::Value* tag) {
+    llvm::Value* number = e.ir.CreateLShr(tag, e.load(fields::Table::shift, table));
+    return e.ir.CreateGEP(e.unit.i64, e.load(fields::Table::index, table), number);
+}
+
+static llvm::Value* entry_in(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
+                             llvm::Value* slot) {
+    return entry_of(e, e.load(fields::Table::entries, table), entry_layout(key_type, value_type).size, slot);
+}
+
+void hash_early(Emitter& e, llvm::Value* table, const Type* key_type, const Leaves& key,
+                const EarlyTag& tag) {
+    llvm::Value* found = tag_of(e, key_type, key);
+    e.ir.CreateStore(e.ir.CreateOr(e.ir.CreateShl(tag.iteration, 32), found), ring_slot(e, tag));
+    e.prefetch(first_slot(e, table, found));
+}
+
+void prefetch_tagged_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
+                           const EarlyTag& tag) {
+    llvm::Value* slot = e.ir.CreateLoad(e.unit.i64, first_slot(e, table, tag_in_ring(e, tag)));
+    e.prefetch(entry_in(e, table, key_type, value_type, slot));
+}
+
+/// Calls f(offset) for every vector in a key.
+static void each_string(const Type* t, std::int64_t offset, const std::function<void(std::int64_t)>& f) {
+    if (t->is_vec()) return f(offset);
+    if (!t->is_struct()) return;
+    const std::vector<std::int64_t> offsets = offsets_of(t->args);
+    for (std::size_t i = 0; i < t->args.size(); ++i) each_string(t->args[i], offset + offsets[i], f);
+}
+
+void prefetch_tagged_strings(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
+                             const EarlyTag& tag) {
+    auto& ir = e.ir;
+    llvm::Value* wanted = tag_in_ring(e, tag);
+    llvm::Value* slot = ir.CreateLoad(e.unit.i64, first_slot(e, table, wanted));
+    const auto fetch = [&]() -> Leaves {
+        llvm::Value* entry = entry_in(e, table, key_type, value_type, slot);
+        each_string(key_type, 0,
+                    [&](std::int64_t at) { e.prefetch(ir.CreateLoad(e.unit.ptr, e.address(entry, at))); });
+        return {};
+    };
+    // Only then the slot names an entry.
+    llvm::Value* fits =
+        ir.CreateAnd(ir.CreateICmpEQ(ir.CreateLShr(slot, 32), wanted), ir.CreateIsNotNull(slot));
+    e.emit_if(fits, fetch, []() -> Leaves { return {}; });
+}
+
 llvm::Value* index_slots(Emitter& e, llvm::Value* table) {
     return e.ir.CreateAdd(e.load(fields::Table::mask, table), e.c64(1));
 }
 
 void prefetch_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
                     const Leaves& key, bool entry) {
-    auto& ir = e.ir;
-    llvm::Value* first = ir.CreateLShr(tag_of(e, key_type, key), e.load(fields::Table::shift, table));
-    llvm::Value* at = ir.CreateGEP(e.unit.i64, e.load(fields::Table::index, table), first);
+    llvm::Value* at = first_slot(e, table, tag_of(e, key_type, key));
     if (entry)
-        at = entry_of(e, e.load(fields::Table::entries, table), entry_layout(key_type, value_type).size,
-                      ir.CreateAlignedLoad(e.unit.i64, at, llvm::Align(8)));
+        at = entry_in(e, table, key_type, value_type, e.ir.CreateAlignedLoad(e.unit.i64, at, llvm::Align(8)));
     e.prefetch(at);
 }
 
@@ -191,13 +316,13 @@ Leaves opened(Emitter& e, llvm::Value* table) {
             e.load(fields::Table::shift, table)};
 }
 
-Leaves find_entry(Emitter& e, const Leaves& open, const Type* key_type, const Type* value_type,
-                  const Leaves& key, const std::function<Leaves(llvm::Value*)>& found,
+Leaves find_entry(Emitter& e, const Expr* node, const Leaves& open, const Type* key_type,
+                  const Type* value_type, const Leaves& key, const std::function<Leaves(llvm::Value*)>& found,
                   const std::function<Leaves()>& absent) {
     auto& ir = e.ir;
     KeyCode keys(e);
     const std::int64_t stride = entry_layout(key_type, value_type).size;
-    llvm::Value* tag = tag_of(e, key_type, key);
+    llvm::Value* tag = tag_of(e, node, key_type, key);
     llvm::Value *table = open[0], *index = open[1], *entries = open[2];
     llvm::Value* first = ir.CreateLShr(tag, open[3]);
     auto *before = ir.GetInsertBlock(), *probe = e.block("probe"), *fits = e.block("tag_fits"),

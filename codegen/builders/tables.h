@@ -19,10 +19,11 @@ EntryLayout entry_layout(const Type* key, const Type* value);
 constexpr int kOpenLeaves = 4;
 Leaves opened(Emitter& e, llvm::Value* table);
 
-/// Looks for `key` in a table (of `key_type` and `value_type`) and goes on in one of two ways, whose results
-/// become one: with the address of the entry, or without.
-Leaves find_entry(Emitter& e, const Leaves& open, const Type* key_type, const Type* value_type,
-                  const Leaves& key, const std::function<Leaves(llvm::Value* entry)>& found,
+/// Looks for the `key` of the look-up or merge `node` in a table (of `key_type` and `value_type`) and goes on in one of
+/// two ways, whose results become one: with the address of the entry, or without.
+Leaves find_entry(Emitter& e, const Expr* node, const Leaves& open, const Type* key_type,
+                  const Type* value_type, const Leaves& key,
+                  const std::function<Leaves(llvm::Value* entry)>& found,
                   const std::function<Leaves()>& absent);
 
 /// Merges by `direct`, which gives the open table after that, or appends {key, value} to the buffer of a
@@ -33,6 +34,22 @@ Leaves merge_or_wait(Emitter& e, const Leaves& open, const Type* key_type, const
 /// Prefetches the slot of the index at which a search for `key` begins, or the entry that it names.
 void prefetch_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
                     const Leaves& key, bool entry);
+
+/// Keys with strings are hashed once, some iterations before they are needed. Their tags wait in a ring in the frame.
+///
+///     slot k:   {iteration, tag}    of the last iteration with iteration % kRingSlots == k
+///
+/// An iteration whose number is not there has its key hashed when it is needed.
+constexpr std::int64_t kRingSlots = 64;
+llvm::Value* new_ring(Emitter& e);
+void clear_ring(Emitter& e, llvm::Value* ring);
+/// Hashes `key`, that of `tag.iteration`, keeps its tag and prefetches the slot of the index.
+void hash_early(Emitter& e, llvm::Value* table, const Type* key_type, const Leaves& key, const EarlyTag& tag);
+/// Prefetches the entry that the index has for the tag, or, if the tag is there, the strings in the entry's key.
+void prefetch_tagged_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
+                           const EarlyTag& tag);
+void prefetch_tagged_strings(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
+                             const EarlyTag& tag);
 
 llvm::Value* index_slots(Emitter& e, llvm::Value* table);
 

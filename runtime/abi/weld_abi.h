@@ -32,6 +32,10 @@ typedef struct WeldDict WeldDict;  // dict[K,V] is a WeldDict*; also the state o
 // a key is the upper bits of its hash, the lowest of them set: so no tag is 0.
 constexpr uint64_t kWeldHashFactor = 0xd6e8feb86659fd93u;
 enum { kWeldHashRotation = 32, kWeldTagBits = 32 };
+// Of a vector of integers with so many bytes, two words are mixed with the number of bytes: the product of 128 bits,
+// its halves folded. Others are hashed by the runtime.
+enum { kWeldFewestInWords = 4, kWeldMostInWords = 16 };
+constexpr uint64_t kWeldMixCount = 0xe7037ed1a0b428dbu, kWeldMixBytes = 0x8ebc6af09c88c6e3u;
 
 // The beginning of a WeldDict, which emitted code reads to find keys.
 typedef struct WeldTable {

@@ -78,10 +78,13 @@ class Grouping {
         share->numbers = allocate_array<std::uint32_t>(t, share->rows.count, loc_);
         if (!share->numbers) return kFailed;
         bool too_many = false;
+        constexpr std::int64_t ahead = 16;  // rows whose strings are asked for
         const auto count = [&](std::int64_t lo, std::int64_t hi) -> std::int32_t {
             if (too_many) return kOk;
             const char* row = share->rows.data + lo * stride_;
             for (std::int64_t i = lo; i < hi; ++i, row += stride_) {
+                if constexpr (K == KeyKind::Bytes)
+                    __builtin_prefetch(load<WeldVec>(row + std::min(ahead, hi - 1 - i) * stride_).data);
                 bool added;
                 const std::uint32_t tag = tag_of(hash_key<K>(share->keys->key, row));
                 const std::int64_t number = find_or_add<K>(t, share->keys, row, tag, &added, loc_);

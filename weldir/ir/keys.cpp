@@ -30,8 +30,4 @@ bool is_sought_inline(const Type* key) {
     return key->is_scalar() || is_bytes_key(key);
 }
 
-bool is_hashed_at_once(const Type* key) {
-    return is_word_key(key) || is_two_word_key(key) || (is_sought_inline(key) && !key->holds_pointer);
-}
-
 }  // namespace weld

@@ -17,7 +17,5 @@ bool is_bytes_key(const Type* key);
 bool is_sought_inline(const Type* key);
 /// The runtime cuts large tables with such keys into partitions.
 inline bool is_partitioned(const Type* key) { return is_word_key(key) || is_two_word_key(key); }
-/// The hash takes a few instructions.
-bool is_hashed_at_once(const Type* key);
 
 }  // namespace weld

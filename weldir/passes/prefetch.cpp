@@ -7,6 +7,7 @@
 //
 // - Look-ups in dictionaries and merges into tables and vectors, by keys that follow cheaply from the
 //   element: the key of a coming round is computed early, so that many cache misses pass at the same time.
+//   Keys with strings are hashed early only, and what they are compared with is asked for as well.
 //   (Tables that the runtime cuts into partitions stay in the cache.) As long as a table has fewer slots, or
 //   a vector fewer elements, than `far` says, it is in the cache, and nothing is asked for.
 // - Loops over vectors of vectors: the beginnings of rows, `@(prefetch:8)` of the loop.
@@ -29,12 +30,15 @@ namespace {
 
 constexpr std::string_view kRoundsAhead = "16", kRowsAhead = "8", kBytesAhead = "3072";
 constexpr std::int64_t kFarSlots = 1 << 17, kFarBytes = 1 << 19;  // of a table, of a vector
-constexpr std::size_t kLargestKey = 24;                           // nodes
+constexpr std::int64_t kFarSlotsOfStrings = 1 << 16;
+constexpr std::size_t kLargestKey = 24;  // nodes
 
 /// From which size on what `e` looks up in or merges into is asked for early.
 std::int64_t far_from(const Expr* e) {
-    const bool in_vector = e->op == Op::Merge && info(e->type).indexed;
-    return in_vector ? kFarBytes / std::max<std::int64_t>(1, size_of(e->type->args.back())) : kFarSlots;
+    if (e->op == Op::Merge && info(e->type).indexed)
+        return kFarBytes / std::max<std::int64_t>(1, size_of(e->type->args.back()));
+    const Type* key = e->op == Op::Merge ? e->as<Merge>().value()->type->args[0] : e->arg(1)->type;
+    return key->holds_pointer ? kFarSlotsOfStrings : kFarSlots;
 }
 
 /// The body of one loop, down to the loops in it.
@@ -82,7 +86,7 @@ class Body {
 
     bool is_early(const Expr* key, const Type* type) const {
         std::vector<const Symbol*> read;
-        return is_hashed_at_once(type) && follows(key, &read);
+        return is_sought_inline(type) && follows(key, &read);
     }
 
     /// `e`, with the lets that it reads, follows from the element in a few operations.
