@@ -167,8 +167,7 @@ class Emitter {
     std::uint32_t accumulator = 0;      ///< which accumulator merges go to
     TailRound tail;                     ///< merges and reads leave the other lanes alone
     std::int64_t transposed_bytes = 0;  ///< of the frame, for vectors side by side (OptLanes)
-    int loop_depth = 0;   ///< loops around the present place, in this function and those it was cut from
-    bool in_for = false;  ///< one of them goes over elements, perhaps
+    int loop_depth = 0;  ///< loops around the present place, in this function and those it was cut from
     std::unordered_map<const Symbol*, Leaves> names;
     std::unordered_map<const Expr*, EarlyTag> early_tags;  ///< of look-ups and merges
 

@@ -1,8 +1,9 @@
 // Module -> LLVM modules -> machine code.
 //
 // Code that runs once is compiled the quick way; loops, and functions that are called often, are optimised.
-// That takes LLVM some twenty microseconds an instruction. So where there is much of it, loops are compiled
-// the quick way at first, and those that get much to do are optimised then (QuickLoops, codegen/load.cpp).
+// That takes LLVM some twenty microseconds an instruction. So where there is much of it, loops that say so
+// (`optimize:later`) are compiled the quick way at first, and those that get much to do are optimised then
+// (QuickLoops, codegen/load.cpp).
 // What is compiled now is shared out to threads.
 #include "codegen/engine.h"
 
@@ -181,7 +182,7 @@ class Generator {
     FunctionSet hand_out(llvm::Module& once, llvm::Module& loops, const Functions& marked) {
         Functions optimised = defined_in(loops), quick;
         if (is_shown()) return {optimised.begin(), optimised.end()};
-        if (!marked.empty() && options_.level > 0 && instructions(optimised) > options_.most_optimised) {
+        if (!marked.empty() && options_.level > 0) {
             const FunctionSet now = codegen::reached(needed_by(once, loops)), late = codegen::reached(marked);
             for (llvm::Function* f : std::exchange(optimised, {}))
                 (late.count(f) && !now.count(f) ? quick : optimised).push_back(f);

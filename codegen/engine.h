@@ -40,11 +40,8 @@ struct HeapProbe {
 
 struct CodeOptions {
     Cpu cpu = Cpu::Native;
-    int level = 2;    ///< 0: no LLVM optimisation, fast selection; 1...3
-    int threads = 1;  ///< that compile, at most
-    /// LLVM instructions that are optimised before the first run; where there are more, loops are compiled
-    /// the quick way at first (QuickLoops).
-    std::size_t most_optimised = 4000;
+    int level = 2;             ///< 0: no LLVM optimisation, fast selection; 1...3
+    int threads = 1;           ///< that compile, at most
     Budget* budget = nullptr;  ///< that memory for making code is taken from
     bool verify = false;       ///< check the LLVM IR, and that LLVM gives its memory back
     HeapProbe* probe = nullptr;

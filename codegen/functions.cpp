@@ -206,7 +206,6 @@ class FunctionEmitter {
           e_(home, to, to->getArg(0)),
           region_(may_allocate(lambda_.body())) {
         e_.loop_depth = f.summary.repeated ? 1 : 0;
-        e_.in_for = f.summary.repeated;
     }
 
     void emit() {
@@ -384,12 +383,8 @@ llvm::Function* Unit::function_of(const weld::Function& f) {
     if (&loops != this) return seen(loops.function_of(f));
     llvm::Function*& known = functions_[&f];
     if (known) return seen(known);
-    // A function that is called once or twice is compiled the quick way; so is one with far more parameters
-    // than there are registers, since it would take minutes to optimise.
     const Signature signature = signature_of(*this, f);
-    const bool often =
-        !signature.params_in_memory && (f.summary.repeated || !is_quick(f.lambda->as<Lambda>().body()));
-    Unit& home = often ? *this : *once;
+    Unit& home = is_optimised(f.lambda->as<Lambda>()) ? *this : *once;
     for (const Symbol* p : f.lambda->as<Lambda>().params()) params_.insert(p);
     known = home.function("function_", signature.type);
     if (f.summary.mutual) known->setCallingConv(llvm::CallingConv::Tail);

@@ -85,19 +85,19 @@ static Leaves reserve(Emitter& e, const LoopPlan& plan, Leaves state) {
 /// The function `(task, captures, state, lo, hi) -> status` for a loop; made once per loop.
 static llvm::Function* loop_function(Emitter& caller, const LoopPlan& plan,
                                      const std::vector<const Symbol*>& symbols, const Leaves& captured) {
-    const bool large = plan.f.node->says(AttrKey::Optimize, false);
+    const Annotation* when = plan.f.node->annotation(AttrKey::Optimize);  // at once, if nothing is said
+    const bool large = when && when->text == "false";
     Unit& unit = large ? *caller.unit.once : caller.unit.loops;
     if (auto at = unit.loop_functions.find(plan.f.node); at != unit.loop_functions.end())
         return caller.unit.seen(at->second);
     llvm::Function* fn = unit.function("loop_", {unit.ptr, unit.ptr, unit.ptr, unit.i64, unit.i64});
     unit.loop_functions[plan.f.node] = fn;
-    if (!caller.in_for && !large) {
+    if (when && !large) {
         mark_loop(fn, unit.marked_loops.size());
         unit.marked_loops.push_back(fn);
     }
     Emitter e(unit, fn, fn->getArg(0));
     e.loop_depth = caller.loop_depth;
-    e.in_for = true;
     const Leaves values = unpack(e, fn->getArg(1), captured);
     const std::size_t own = leaves_of(plan).size();
     const LoopPlan here = moved(plan, Leaves(values.begin(), values.begin() + own));

@@ -6,7 +6,6 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include "codegen/emit.h"
-#include "weldir/ir/traits.h"
 
 namespace weld::codegen {
 
@@ -208,11 +207,11 @@ llvm::Value* Emitter::compare_values(Op op, const Type* t, const Leaves& a, cons
     }
 }
 
-/// `&&` and `||` of scalars: the right side runs only if it must, or when that costs and risks nothing.
+/// `&&` and `||`: the right side runs only if it must; of lanes, in any case.
 static llvm::Value* lazily(Emitter& e, const Expr* x) {
     const bool is_and = x->op == Op::And;
     llvm::Value* left = e.emit1(x->arg(0));
-    if (x->type->is_simd() || (is_straight_line(x->arg(1)) && size_of_tree(x->arg(1)) <= 8)) {
+    if (x->type->is_simd()) {
         llvm::Value* right = e.emit1(x->arg(1));
         return is_and ? e.ir.CreateAnd(left, right) : e.ir.CreateOr(left, right);
     }

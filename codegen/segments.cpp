@@ -17,9 +17,9 @@ static constexpr std::int64_t kMostInLoop = 256 << 10;
 
 static bool is_marked(const Expr* e) { return e->annotation(AttrKey::Segment); }
 
-bool is_quick(const Expr* body) {
-    return !has_rounds_in_place(body) ||
-           (body->op == Op::Block && std::ranges::any_of(body->args(), is_marked));
+bool is_optimised(Lambda function) {
+    const Expr* body = function.body();
+    return (body->op == Op::Block ? body->as<Block>().result() : body)->annotation(AttrKey::Function);
 }
 
 namespace {
@@ -117,7 +117,6 @@ class Cutter {
         llvm::Function* f = home.function("segment_", {home.ptr, home.ptr, home.ptr});
         Emitter inside(home, f, f->getArg(0));
         inside.loop_depth = e_.loop_depth;
-        inside.in_for = e_.in_for;
         const auto place = [&](const Symbol* x) {
             return inside.address(f->getArg(1), frame_.offsets.at(x));
         };
@@ -143,12 +142,11 @@ class Cutter {
 
 bool Emitter::emit_in_segments(Block b, Leaves* result) {
     if (std::ranges::none_of(b.node->args(), is_marked)) return false;
-    // a result that is worth optimising is one of the parts
     const Symbol whole{.name = "result", .type = b.node->type, .id = 0};
     std::vector<const Expr*> parts(b.values().begin(), b.values().end());
     std::vector<const Symbol*> bound(b.symbols().begin(), b.symbols().end()),
         last = captures(unit, b.result());
-    const bool with_result = result && has_rounds_in_place(b.result());
+    const bool with_result = result && is_marked(b.result());
     if (with_result) {
         parts.push_back(b.result());
         bound.push_back(&whole);

@@ -1,12 +1,11 @@
-// What is worth optimising, and what runs once.
+// What functions are optimised.
 #pragma once
 
 #include "weldir/ir/expr.h"
 
 namespace weld::codegen {
 
-/// `body`, of a function that runs once, is compiled the quick way: it has no rounds in place, or it is cut
-/// into segments.
-bool is_quick(const Expr* body);
+/// The program or a function is optimised, as the result of its body says; else it is compiled the quick way.
+bool is_optimised(Lambda function);
 
 }  // namespace weld::codegen

@@ -12,7 +12,6 @@ static llvm::Function* compare_function(Emitter& caller, Lambda by, const std::v
     llvm::Function* fn = unit.function("compare_", {unit.ptr, unit.ptr, unit.ptr, unit.ptr, unit.ptr});
     Emitter e(unit, fn, fn->getArg(0));
     e.loop_depth = caller.loop_depth + 1;
-    e.in_for = true;
     bind_names(e, caller, symbols, unpack(e, fn->getArg(1), captured));
     for (unsigned k = 0; k < 2; ++k) e.names[by.param(k)] = e.load(by.param(k)->type, fn->getArg(2 + k));
     e.ir.CreateAlignedStore(e.emit1(by.body()), fn->getArg(4), llvm::Align(4));
@@ -28,7 +27,6 @@ static llvm::Value* sort_keys(Emitter& e, Sort s, const Leaves& vec, llvm::Value
     if (by && by.symbol() == s.by().param(0)) return in;
     llvm::Value* keys = e.alloc(vec[1], size_of(key), s.node->loc);
     ++e.loop_depth;
-    const bool outer = std::exchange(e.in_for, true);
     const auto one = [&](llvm::Value* i, const Leaves&) -> Leaves {
         e.names[s.by().param(0)] = e.load(elem, e.element(vec[0], elem, i));
         e.store(key, e.emit(s.by().body()), e.element(keys, key, i));
@@ -36,7 +34,6 @@ static llvm::Value* sort_keys(Emitter& e, Sort s, const Leaves& vec, llvm::Value
     };
     e.counted_loop(e.c64(0), vec[1], 1, {}, {}, one, Strip{strip_of(s.node), s.node->loc});
     --e.loop_depth;
-    e.in_for = outer;
     return e.spill_vec(keys, vec[1]);
 }
 

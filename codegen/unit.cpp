@@ -167,7 +167,7 @@ llvm::Function* Unit::seen(llvm::Function* f) {
 // The parameters are (task, arguments*, result*): `arguments` is one C struct of the parameters.
 void Unit::emit_program() {
     const Lambda main = m.main->as<Lambda>();
-    Unit& home = is_quick(main.body()) ? *this : loops;
+    Unit& home = is_optimised(main) ? loops : *this;
     auto* f = llvm::Function::Create(llvm::FunctionType::get(i32, {ptr, ptr, ptr}, false),
                                      llvm::Function::ExternalLinkage, std::string(kMainFunction), home.out);
     f->setDoesNotThrow();

@@ -184,7 +184,10 @@ class Compilation {
     }
 
     bool optimize() {
-        PassOptions passes{.level = options_.level, .names = options_.passes, .verify = verifies()};
+        PassOptions passes{.level = options_.level,
+                           .most_optimised = options_.most_optimised,
+                           .names = options_.passes,
+                           .verify = verifies()};
         passes.times = &report_.times.passes;
         if (!options_.explained.empty())
             passes.after = [this](std::string_view pass, const Module& m, bool changed) {
@@ -201,7 +204,6 @@ class Compilation {
         const CodeOptions code{.cpu = options_.cpu,
                                .level = load_options().level,
                                .threads = load_options().threads,
-                               .most_optimised = options_.most_optimised,
                                .budget = &budget_,
                                .verify = verifies(),
                                .llvm_input_text = explains("llvm-input") ? &input_text : nullptr,

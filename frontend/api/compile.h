@@ -27,6 +27,7 @@
 #include "frontend/text/kernel_catalog.h"
 #include "runtime/run.h"
 #include "weldir/ir/module.h"
+#include "weldir/passes/pass.h"
 
 namespace weld {
 
@@ -36,8 +37,8 @@ struct CompileOptions {
     bool only_check = false;  ///< stop when the program is known to be right: it has types, but cannot run
     int level = 2;            ///< 0...3
     Cpu cpu = Cpu::Native;    ///< whose instructions are used: one of runnable_cpus()
-    std::optional<int> llvm_level;                              ///< of the machine code, if not `level`
-    std::size_t most_optimised = CodeOptions().most_optimised;  ///< see there
+    std::optional<int> llvm_level;                               ///< of the machine code, if not `level`
+    std::int64_t most_optimised = PassOptions().most_optimised;  ///< see there
     std::optional<std::vector<std::string>> passes;  ///< exactly these instead of those of the level
     int threads = 0;  ///< that make machine code, at most; 0: one per core that this process may use
     std::int64_t memory_limit = 0;  ///< most bytes that compiling may take; 0: default_memory_limit()

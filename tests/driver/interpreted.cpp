@@ -38,11 +38,13 @@ static int known_guards(const Module& m) {
     return count;
 }
 
-std::string run_named_passes(Module& m, const std::vector<std::string>& passes) {
+std::string run_named_passes(Module& m, const std::vector<std::string>& passes,
+                             std::optional<std::int64_t> most_optimised) {
     const int before = known_guards(m);
     PassOptions options;
     options.names = passes;
     options.verify = true;
+    if (most_optimised) options.most_optimised = *most_optimised;
     std::string error;
     if (!run_passes(m, options, &error)) return error;
     return known_guards(m) > before ? "a pass asks for what it could know:\n" + print(m) : "";

@@ -27,7 +27,8 @@ struct Text {
 std::string check_text(const Module& m);
 
 /// What passes make of a program. `error` says why they don't; it names the pass.
-std::string run_named_passes(Module& m, const std::vector<std::string>& passes);
+std::string run_named_passes(Module& m, const std::vector<std::string>& passes,
+                             std::optional<std::int64_t> most_optimised = {});
 
 /// How a run ended, interpreted or compiled.
 struct Ran {

@@ -28,7 +28,8 @@ class CaseRunner {
         if (!check(first_line(), check_text(text.module))) return;
         Text rewritten(case_.program);
         if (case_.passes) {
-            if (!check(first_line(), run_named_passes(rewritten.module, *case_.passes))) return;
+            if (!check(first_line(), run_named_passes(rewritten.module, *case_.passes, case_.most_optimised)))
+                return;
             compare_after(rewritten.module);
         }
         const std::vector<Config> configs = configs_for(case_.passes);

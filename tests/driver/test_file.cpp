@@ -121,6 +121,7 @@ class FileReader {
         if (key == "program") return begin_case(value, line + 1);
         now().program += '\n';  // the line itself
         if (key == "passes") now().passes = names_in(value);
+        else if (key == "most-optimised") now().most_optimised = std::stoll(value);
         else if (key == "after") begin_after(line);
         else if (key == "call" || key == "fails") call(value, key == "fails", line);
         else if (key == "prints" && !now().calls.empty()) now().calls.back().prints = unescaped(value);

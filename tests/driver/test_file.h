@@ -2,6 +2,7 @@
 // tells the language.
 //
 //     #@ passes: fuse-vertical, drop-dead    # optional: rewrite the program with exactly these passes
+//     #@ most-optimised: 100                 # optional: PassOptions::most_optimised for these passes
 //     |xs: vec[f64]| ...
 //     #@ after:                              # optional, after the program: what the passes must make of it
 //     |xs: vec[f64]| ...
@@ -44,6 +45,7 @@ struct TestCase {
     std::string title;
     std::string program;  ///< padded with empty lines, so that places are those of the file
     std::optional<std::vector<std::string>> passes;
+    std::optional<std::int64_t> most_optimised;
     std::optional<std::string> after;
     std::size_t after_begin = 0, after_end = 0;  ///< lines of the block, from 0, without the `#@ after:`
     std::vector<Call> calls;

@@ -37,7 +37,7 @@ struct Numbers {
     bool operator==(const Numbers& other) const { return std::memcmp(this, &other, sizeof *this) == 0; }
 };
 
-std::shared_ptr<const Program> compiled(CompileOptions options, std::size_t most_optimised = 0) {
+std::shared_ptr<const Program> compiled(CompileOptions options, std::int64_t most_optimised = 0) {
     static int number = 0;
     options.name = "program " + std::to_string(++number);  // which was not compiled before
     options.most_optimised = most_optimised;

@@ -232,6 +232,17 @@ TEST_CASE_FIXTURE(Fixture, "means that do not fit") {
           "groups are compared in batches");
     CHECK(wrong(result(m, annotate(m, loop_over(start(), always), AttrKey::Batch, "4"))) ==
           "batches are of groups");
+    CHECK(wrong(result(m, annotate(m, loop_over(start(), always), AttrKey::Optimize, "true"))) ==
+          "a loop is optimised at once, `later`, or not at all");
+    const auto late = [&](const Expr* b, const Expr*) {
+        return annotate(m, loop_over(b, always), AttrKey::Optimize, "later");
+    };
+    CHECK(wrong(result(m, late(start(), nullptr))) == "");
+    CHECK(wrong(result(m, loop_over(start(), late))) == "a loop in a loop is optimised with it");
+    CHECK(wrong(annotate(m, num(1), AttrKey::Function, "optimized")) == "");
+    CHECK(wrong(annotate(m, num(1), AttrKey::Function, "quick")) == "a function is `optimized`");
+    CHECK(wrong(scalar_op(m, Op::Neg, {annotate(m, num(1), AttrKey::Function, "optimized")})) ==
+          "the result of a function's body says how the function is compiled");
 
     CHECK(wrong(result(m, annotate(m, loop_over(start(), always), AttrKey::Tail, "masked"))) ==
           "a loop finishes one over lanes of the same data, all of which merges or none");

@@ -169,7 +169,8 @@ class Verifier {
     std::unordered_map<const Symbol*, std::size_t> last_;  // where its values are read last
     std::vector<Mark> trail_;                              // leaves in the order in which they were used
     int depth_ = 0;
-    Lambda root_;  // the main program or the function around what is looked at
+    int loops_ = 0;  // around what is looked at
+    Lambda root_;    // the main program or the function around what is looked at
     Origin next_origin_ = 0;
     std::uint32_t next_order_ = 0;
 };

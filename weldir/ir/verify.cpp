@@ -48,9 +48,16 @@ void Verifier::find_effects() {
     }
 }
 
+static const Expr* result_of(Lambda function) {
+    const Expr* body = function.body();
+    return body->op == Op::Block ? body->as<Block>().result() : body;
+}
+
 void Verifier::check(const Expr* e) {
     if (!error_.empty()) return;
     if (std::string error = type_error(e); !error.empty()) fail(e, "{}", error);
+    if (e->annotation(AttrKey::Function) && e != result_of(root_))
+        fail(e, "the result of a function's body says how the function is compiled");
 }
 
 Origins Verifier::walk(const Expr* e, bool ordered) {
@@ -86,7 +93,9 @@ Origins Verifier::walk(const Expr* e, bool ordered) {
         case Op::Merge: return merge(e);
         case Op::Sort:
             walk(e->arg(0), false);
+            ++loops_;
             inside(e->arg(1)->as<Lambda>(), {}, false);
+            --loops_;
             if (e->num_args == 3) walk(e->arg(2), false);
             return {};
         case Op::Call: return call(e, ordered);
@@ -178,7 +187,11 @@ Origins Verifier::loop(For f, bool ordered) {
     lay_over(f, f.builder());
     Origins state = walk(f.builder(), false);
     const Origins in = new_origins(f.node->type);
+    const Annotation* when = f.node->annotation(AttrKey::Optimize);
+    if (loops_ > 0 && when && when->text == "later") fail(f.node, "a loop in a loop is optimised with it");
+    ++loops_;
     const Origins out = inside(f.body(), in, ordered && !f.node->says(AttrKey::Parallel, true));
+    --loops_;
     for (std::size_t i = 0; i < in.size() && i < out.size(); ++i)
         if (out[i] != in[i] && out[i] != kAny)
             fail(f.node, "the function of a loop gives a builder that does not derive from its own");

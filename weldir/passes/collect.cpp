@@ -137,7 +137,7 @@ class Collector {
 
 }  // namespace
 
-bool collect(Module& m) {
+bool collect(Module& m, const PassOptions&) {
     bool changed = false;
     const auto look = [&](const Expr** root) {
         const Lambda l = (*root)->as<Lambda>();

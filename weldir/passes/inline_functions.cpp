@@ -17,6 +17,7 @@
 
 #include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
+#include "weldir/passes/pass.h"
 
 namespace weld {
 
@@ -143,6 +144,6 @@ class FunctionInliner {
 
 }  // namespace
 
-bool inline_functions(Module& m) { return FunctionInliner(m).run(); }
+bool inline_functions(Module& m, const PassOptions&) { return FunctionInliner(m).run(); }
 
 }  // namespace weld

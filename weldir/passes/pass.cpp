@@ -16,7 +16,7 @@
 namespace weld {
 
 #define WELD_PASS(function, ...) const Expr* function(Module& m, const Expr* lambda);
-#define WELD_MODULE_PASS(function, ...) bool function(Module& m);
+#define WELD_MODULE_PASS(function, ...) bool function(Module& m, const PassOptions& options);
 #include "weldir/passes/passes.def"
 
 static constexpr auto kPasses = [] {
@@ -191,7 +191,7 @@ class Runner {
     }
 
     bool rewrite_module(ModulePassFn pass) {
-        const bool any = pass(m_);
+        const bool any = pass(m_, options_);
         if (any) changed_ = due_ = roots();  // functions may be gone
         return any;
     }

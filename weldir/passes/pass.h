@@ -20,8 +20,9 @@ namespace weld {
 /// Rewrites one function: gets its Lambda (of main, or of a module function) and returns the new one, or the
 /// same pointer if there was nothing to do.
 using PassFn = const Expr* (*)(Module& m, const Expr* lambda);
+struct PassOptions;
 /// Rewrites the functions of a module together; says whether anything changed.
-using ModulePassFn = bool (*)(Module& m);
+using ModulePassFn = bool (*)(Module& m, const PassOptions& options);
 
 /// In the place of a level: the pass runs where passes are verified.
 constexpr int kVerify = -1;
@@ -45,6 +46,9 @@ struct PassOptions {
     /// 0: none; 1: what makes programs smaller; 2: fusion, vectorisation, parallel loops; 3: also what makes
     /// code larger.
     int level = 2;
+    /// LLVM instructions that are optimised before the first run, by the estimate of `tiers`: where there are
+    /// more, loops are compiled the quick way at first.
+    std::int64_t most_optimised = 4000;
     /// If set, exactly these run, once each, in this order, whatever the level. Names of Weld 0.4 are
     /// understood.
     std::optional<std::vector<std::string>> names;

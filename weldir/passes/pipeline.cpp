@@ -66,7 +66,8 @@ static constexpr Name kChooseMeans[] = {
     "reuse",              // late: others move what is read
     "collect",            // after reuse, for what that does not free
     "weigh",              // after all that changes loops: what there is, is weighed
-    "segments",           // last: cuts at what there is, and knows from weigh what is too large
+    "segments",           // cuts at what there is, and knows from weigh what is too large
+    "tiers",              // last: estimates what is optimised, which segments says
 };
 
 static constexpr Stage kPipeline[] = {

@@ -128,7 +128,7 @@ static void find_results(std::span<Function* const> cycle, Results& results) {
     }
 }
 
-bool reuse(Module& m) {
+bool reuse(Module& m, const PassOptions&) {
     std::map<std::uint32_t, std::vector<Function*>> cycles;  // callees have lower numbers
     for (Function* f : m.functions)
         if (f->lambda) cycles[f->summary.cycle].push_back(f);

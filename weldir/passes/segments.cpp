@@ -14,7 +14,14 @@
 // that is not. The other way round, calls of many loops are cut out of a round of an iterate: they take LLVM
 // long, and gain nothing by it.
 //
-// A function without marks is optimised if something in it has rounds in place, or if it runs often.
+// A function without marks is optimised if something in it has rounds in place, or if it runs often; its result
+// says so:
+//
+//     |x: i64| iterate({x, 0L}, f).$0
+// becomes
+//     |x: i64| @(function:optimized) iterate({x, 0L}, f).$0
+//
+// but for one with far more parameters than there are registers, which would take minutes to optimise.
 #include <algorithm>
 #include <vector>
 
@@ -22,6 +29,7 @@
 #include "weldir/ir/constants.h"
 #include "weldir/ir/layout.h"
 #include "weldir/ir/walk.h"
+#include "weldir/passes/pass.h"
 
 namespace weld {
 
@@ -54,6 +62,18 @@ bool calls_loops(const Expr* e) {
         calls |= calls_loops(a);
     }
     return calls;
+}
+
+bool is_marked(const Expr* e) { return e->annotation(AttrKey::Segment); }
+
+/// The body of a function that is optimised.
+const Expr* optimized(Module& m, const Expr* body) {
+    const auto mark = [&](const Expr* e) { return annotate(m, e, AttrKey::Function, "optimized"); };
+    const Block block = body->as<Block>();
+    if (!block) return mark(body);
+    std::vector<const Expr*> args(body->args().begin(), body->args().end());
+    args.back() = mark(args.back());
+    return with_args(m, body, args);
 }
 
 bool is_over_lanes(For loop) {
@@ -170,6 +190,7 @@ class Cutter {
     }
 
     /// The first of the arguments of `e` are `parts`.
+    /// A result that is one of them is marked by itself.
     const Expr* with_segments(const Expr* e, const Parts& parts, Surroundings at) const {
         const std::vector<bool> quick = quick_parts(parts, at);
         std::vector<const Expr*> args(e->args().begin(), e->args().end());
@@ -180,6 +201,8 @@ class Cutter {
             if (i < parts.size()) inside.quick = quick[i];
             const Expr* now = cut(args[i], inside);
             if (i < parts.size()) {
+                const bool is_result = e->op == Op::Block && i + 1 == args.size();
+                begins |= is_result;
                 if (begins) now = annotate(m_, now, AttrKey::Segment, quick[i] ? "quick" : "optimized");
                 n = (begins ? 0 : n) + weight(parts[i], kSegment);
                 begins = n >= kSegment || (i + 1 < parts.size() && quick[i + 1] != quick[i]);
@@ -195,13 +218,16 @@ class Cutter {
 
 }  // namespace
 
-bool segments(Module& m) {
+bool segments(Module& m, const PassOptions&) {
     const Cutter cutter(m);
     bool changed = false;
     const auto look_at = [&](const Expr** root, bool often, bool in_memory) {
         const Expr* body = (*root)->arg(0);
         const bool quick = in_memory || (!often && (!has_rounds_in_place(body) || cutter.is_mixed(body)));
-        const Expr* now = with_args(m, *root, {{cutter.cut(body, {quick, often, often})}});
+        const Expr* now = cutter.cut(body, {quick, often, often});
+        const bool is_cut = now->op == Op::Block && std::ranges::any_of(now->args(), is_marked);
+        if (!in_memory && (often || (has_rounds_in_place(now) && !is_cut))) now = optimized(m, now);
+        now = with_args(m, *root, {{now}});
         changed |= now != *root;
         *root = now;
     };

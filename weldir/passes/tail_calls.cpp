@@ -52,7 +52,7 @@ class TailCalls {
 
 }  // namespace
 
-bool tail_calls(Module& m) {
+bool tail_calls(Module& m, const PassOptions&) {
     bool changed = false;
     for (Function* f : m.functions) {
         if (!f->lambda || !f->summary.recursive) continue;

@@ -20,6 +20,7 @@
 #include "weldir/ir/loop_forms.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/cost.h"
+#include "weldir/passes/pass.h"
 
 namespace weld {
 
@@ -64,7 +65,7 @@ class Weigher {
 
 }  // namespace
 
-bool weigh(Module& m) {
+bool weigh(Module& m, const PassOptions&) {
     bool changed = false;
     const auto look_at = [&](const Expr** root, bool in_loop) {
         const Expr* now = with_args(m, *root, {{Weigher(m).weighed((*root)->arg(0), in_loop)}});
