@@ -1,8 +1,8 @@
 // `iterate`: rounds on one state, or on lanes of it that end apart.
 //
-// Lanes that have ended keep their state under a mask until the last one ends. Where few are left for some
-// rounds (`@(few:…, patience:…)`), these lanes go on one by one, by the function for one of them
-// (`one_lane`).
+// Lanes that have ended keep their state under a mask until the last one ends, but for what nobody reads
+// (`@(unread:…)`). Where few are left for some rounds (`@(few:…, patience:…)`), these lanes go on one by one, by the
+// function for one of them (`one_lane`).
 #include <algorithm>
 
 #include "codegen/phis.h"
@@ -94,6 +94,18 @@ static llvm::FixedVectorType* mask_type(Emitter& e, const Type* state, std::uint
     return llvm::FixedVectorType::get(e.ir.getIntNTy(unsigned(bits)), lanes);
 }
 
+/// By leaf of the state: lanes that have ended keep it (but for `@(unread:…)`).
+static std::vector<bool> kept_leaves(const Emitter& e, Iterate it, std::size_t leaves) {
+    std::vector<bool> kept(leaves, true);
+    const Annotation* unread = it.node->annotation(AttrKey::Unread);
+    if (!unread) return kept;
+    std::size_t leaf = 0;
+    for (std::size_t k = 0; k < it.node->type->args.size(); ++k)
+        for (int n = e.num_leaves(it.node->type->args[k]); n > 0; --n)
+            kept[leaf++] = std::ranges::find(unread->numbers, std::int64_t(k)) == unread->numbers.end();
+    return kept;
+}
+
 static Leaves emit_lanes(Emitter& e, Iterate it, const Leaves& init, bool region) {
     auto& ir = e.ir;
     const std::uint32_t n = it.lanes();
@@ -118,7 +130,9 @@ static Leaves emit_lanes(Emitter& e, Iterate it, const Leaves& init, bool region
     --e.loop_depth;
     llvm::Value* again = next.pop_back_val();
     llvm::Value* mask = is_set(active);
-    for (std::size_t k = 0; k < next.size(); ++k) next[k] = ir.CreateSelect(mask, next[k], state[k]);
+    const std::vector<bool> kept = kept_leaves(e, it, next.size());
+    for (std::size_t k = 0; k < next.size(); ++k)
+        if (kept[k]) next[k] = ir.CreateSelect(mask, next[k], state[k]);
     if (region) e.collect_check(it.node->type, [&] { return next; });
     const Leaves last = next;
     next.push_back(ir.CreateAnd(active, ir.CreateSExt(again, type)));

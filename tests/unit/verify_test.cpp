@@ -266,4 +266,6 @@ TEST_CASE_FIXTURE(Fixture, "means that do not fit") {
     const Expr* rounds = iterate(m, make_struct(m, {num(1)}), lambda(m, {s}, again));
     CHECK(wrong(annotate(m, rounds, AttrKey::Few, "1")) ==
           "few of the lanes of an `iterate` go on one by one, after some patience");
+    CHECK(wrong(annotate(m, rounds, AttrKey::Unread, std::vector<std::int64_t>{0})) ==
+          "lanes of an `iterate` that have ended go on with fields of its state, where that is safe");
 }

@@ -98,6 +98,15 @@ void annotations(Demands& d, const Expr* e) {
             case AttrKey::Patience:
                 d.that(e->annotation(AttrKey::Few) && a.number >= 1, "patience is with few lanes");
                 break;
+            case AttrKey::Unread: {
+                const Iterate it = e->as<Iterate>();
+                d.that(it && it.lanes() && it.node->type->is_struct() && is_straight_line(it.body().body()) &&
+                           std::ranges::is_sorted(a.numbers, std::less_equal()) && a.numbers.front() >= 0 &&
+                           a.numbers.back() < std::int64_t(it.node->type->args.size()),
+                       "lanes of an `iterate` that have ended go on with fields of its state, where that is "
+                       "safe");
+                break;
+            }
             case AttrKey::Far:
                 d.that(e->annotation(AttrKey::Prefetch) && e->op != Op::For && a.number >= 0,
                        "what is far is prefetched, by a key");

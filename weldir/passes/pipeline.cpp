@@ -65,6 +65,7 @@ static constexpr Name kChooseMeans[] = {
     "tail-calls",         // late: others would bind the calls to names again
     "reuse",              // late: others move what is read
     "collect",            // after reuse, for what that does not free
+    "unread-state",       // late, for the same reason as reuse
     "weigh",              // after all that changes loops: what there is, is weighed
     "segments",           // cuts at what there is, and knows from weigh what is too large
     "tiers",              // last: estimates what is optimised, which segments says
