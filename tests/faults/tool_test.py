@@ -99,10 +99,11 @@ def check(command, folder, fault, error, codes):
 
 
 def some(count, most):
-    """Numbers from 1 to count: the first ones each, then fewer."""
+    """Numbers from 1 to count: the first ones and the last ones each, between them fewer."""
     if EVERY or count <= most:
         return range(1, count + 1)
-    return sorted({*range(1, most // 4), *range(1, count + 1, count // most)})
+    few = most // 4
+    return sorted({*range(1, few), *range(1, count + 1, count // most), *range(count + 2 - few, count + 1)})
 
 
 def again(command, folder, fault):
