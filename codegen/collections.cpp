@@ -92,8 +92,8 @@ Leaves Emitter::emit_opt_lookup(OptLookup l) {
         [&] { return zeros(loaded); });
 }
 
-/// The transpose of the registers `rows`, of which there are as many as each has lanes: every step interleaves the
-/// first half of them with the second.
+/// The transpose of the registers `rows`, of which there are as many as each has lanes: every step
+/// interleaves the first half of them with the second.
 static Leaves transposed(Emitter& e, Leaves rows) {
     const std::size_t n = rows.size();
     llvm::SmallVector<int, 64> low, high;

@@ -50,8 +50,8 @@ std::size_t Data::elements(MakeVec v) {
     return begin;
 }
 
-/// Writes `e` to `at`, where zeros are. The vectors of a named constant are kept apart: its name may stand in many
-/// places.
+/// Writes `e` to `at`, where zeros are. The vectors of a named constant are kept apart: its name may stand in
+/// many places.
 void Data::write(const Expr* e, std::size_t at, bool named) {
     if (e->op == Op::Literal) {
         std::memcpy(&bytes_[at], &e->attr.bits, std::size_t(size_of(e->type)));  // little endian

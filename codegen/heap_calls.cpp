@@ -1,5 +1,6 @@
-// The functions that stand between LLVM and the process: what codegen and LLVM call of `malloc`, `operator new`,
-// and locks, the linker directs to here (CMakeLists.txt). A thread that works in a heap gets memory of that.
+// The functions that stand between LLVM and the process: what codegen and LLVM call of `malloc`, `operator
+// new`, and locks, the linker directs to here (CMakeLists.txt). A thread that works in a heap gets memory of
+// that.
 #include "codegen/heap_calls.h"
 
 #include <algorithm>

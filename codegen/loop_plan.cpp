@@ -1,4 +1,5 @@
-// Evaluating what a loop goes over: data, bounds and strides, how many iterations there are, and how much is appended.
+// Evaluating what a loop goes over: data, bounds and strides, how many iterations there are, and how much is
+// appended.
 #include "codegen/loop_plan.h"
 
 #include <algorithm>

@@ -27,8 +27,8 @@ static constexpr const char* kWideRegisters = "-prefer-256-bit";
 static constexpr const char* kWideRegisters = "";
 #endif
 
-/// The features that this machine has although its model's name does not imply them, or lacks although it does. The
-/// whole list would say the same, but LLVM needs a millisecond to read it each time.
+/// The features that this machine has although its model's name does not imply them, or lacks although it
+/// does. The whole list would say the same, but LLVM needs a millisecond to read it each time.
 static std::string features_beyond(const llvm::Target& target, const std::string& triple,
                                    llvm::StringRef cpu) {
     const std::unique_ptr<llvm::MCSubtargetInfo> implied(target.createMCSubtargetInfo(triple, cpu, ""));

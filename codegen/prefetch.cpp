@@ -1,5 +1,5 @@
-// Prefetching by keys that are known early: first the slot of the index, and some iterations later, when that has
-// arrived, the entry. Strings take two more steps. With @(prefetch:16), before iteration i:
+// Prefetching by keys that are known early: first the slot of the index, and some iterations later, when that
+// has arrived, the entry. Strings take two more steps. With @(prefetch:16), before iteration i:
 //
 //     iteration of the key     numbers       strings
 //     i + 48                                 the string, which is to be hashed

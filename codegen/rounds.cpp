@@ -128,8 +128,8 @@ class RangeEmitter {
         return changes ? into(outer, state) : state;
     }
 
-    /// The iterations [lo, hi) by blocks. First every iteration of a block writes its number to a vector, and the
-    /// place moves on only if the condition holds; then the iterations whose numbers are there are done.
+    /// The iterations [lo, hi) by blocks. First every iteration of a block writes its number to a vector, and
+    /// the place moves on only if the condition holds; then the iterations whose numbers are there are done.
     Leaves selected(llvm::Value* lo, llvm::Value* hi, const Leaves& state, Prefetches& prefetches,
                     bool collect) {
         auto& ir = e_.ir;
@@ -255,8 +255,8 @@ class RangeEmitter {
         return reformed;
     }
 
-    /// Prefetches the elements some cache lines behind those of iteration `i`: the processor does that by itself, but
-    /// not beyond the end of a page.
+    /// Prefetches the elements some cache lines behind those of iteration `i`: the processor does that by
+    /// itself, but not beyond the end of a page.
     void prefetch_elements(llvm::Value* i) {
         const Annotation* distance = plan_.f.node->annotation(AttrKey::Stream);
         if (!distance) return;
@@ -310,8 +310,8 @@ class RangeEmitter {
         return Strip{std::max<std::int64_t>(1, all / iterations), plan_.f.node->loc};
     }
 
-    /// Does as many iterations as are a multiple of the accumulators; `*lo` moves behind them. Short loops skip this,
-    /// and do not pay for combining accumulators.
+    /// Does as many iterations as are a multiple of the accumulators; `*lo` moves behind them. Short loops
+    /// skip this, and do not pay for combining accumulators.
     Leaves unrolled(Lanes form, llvm::Value** lo, llvm::Value* hi, const Leaves& state) {
         const std::int64_t n = form.accumulators;
         const Lanes single = e_.lanes;
@@ -343,8 +343,8 @@ class RangeEmitter {
 
     std::int64_t accumulators() const { return chosen(plan_.f.node, AttrKey::Accumulators, 1); }
 
-    /// Does iterations in pairs, the second of each on a merger of its own, so that merges do not wait for each
-    /// other; `*lo` moves behind them.
+    /// Does iterations in pairs, the second of each on a merger of its own, so that merges do not wait for
+    /// each other; `*lo` moves behind them.
     Leaves by_turns(llvm::Value** lo, llvm::Value* hi, const Leaves& state) {
         auto& ir = e_.ir;
         const Scalar s = type_->elem()->scalar;
@@ -360,9 +360,9 @@ class RangeEmitter {
         return {e_.merge_op(type_->op, s, two[0], two[1])};
     }
 
-    /// Does iterations in groups, all but the first of each on copies of a small vector, so that merges into the
-    /// same element do not wait for each other. The copies begin neutral and are combined at the end. Gives the
-    /// first iteration that is left.
+    /// Does iterations in groups, all but the first of each on copies of a small vector, so that merges into
+    /// the same element do not wait for each other. The copies begin neutral and are combined at the end.
+    /// Gives the first iteration that is left.
     llvm::Value* privatised(llvm::Value* lo, llvm::Value* hi, const Leaves& state) {
         const std::int64_t n = accumulators(), most = chosen(plan_.f.node, AttrKey::Privatise, 0);
         llvm::Value* least = e_.c64(chosen(plan_.f.node, AttrKey::Rounds, 0));

@@ -154,8 +154,8 @@ llvm::Value* Emitter::math_call(Op op, Scalar s, llvm::Value* a, llvm::Value* b)
     return ir.CreateShuffleVector(all, first);
 }
 
-/// Floats to integers: out of range saturates, NaN gives 0. LLVM has an intrinsic for it, which takes lanes one
-/// by one, so of lanes those are converted that are in range, and the others chosen afterwards.
+/// Floats to integers: out of range saturates, NaN gives 0. LLVM has an intrinsic for it, which takes lanes
+/// one by one, so of lanes those are converted that are in range, and the others chosen afterwards.
 static llvm::Value* saturated(Emitter& e, llvm::Value* v, Scalar to, llvm::Type* type) {
     auto& ir = e.ir;
     const bool with_sign = is_signed(to);

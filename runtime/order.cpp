@@ -1,6 +1,6 @@
-// The order of keys: sorted by a word of each key with the number of the key behind it, then those whose words
-// are equal by their next words (key_words.h). A stable order is unique, so it may be found in any way and on
-// any threads. Runs are sorted by Highway's vectorised quicksort, then merged.
+// The order of keys: sorted by a word of each key with the number of the key behind it, then those whose
+// words are equal by their next words (key_words.h). A stable order is unique, so it may be found in any way
+// and on any threads. Runs are sorted by Highway's vectorised quicksort, then merged.
 #include "runtime/order.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Regions: where they begin, what becomes of what they hold, and how much they may allocate between collections.
+// Regions: where they begin, what becomes of what they hold, and how much they may allocate between
+// collections.
 #include <algorithm>
 
 #include "runtime/rooms.h"

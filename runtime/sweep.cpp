@@ -1,5 +1,5 @@
-// The sweep after a collection (collect.cpp) has marked what lives: the room between marked blocks is used again,
-// pages without any go back to the account.
+// The sweep after a collection (collect.cpp) has marked what lives: the room between marked blocks is used
+// again, pages without any go back to the account.
 #include <algorithm>
 #include <bit>
 #include <cstring>

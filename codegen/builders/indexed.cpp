@@ -1,5 +1,5 @@
-// What the builders that merge at an index do alike: they begin with a vector, check the index, and take lanes one by
-// one.
+// What the builders that merge at an index do alike: they begin with a vector, check the index, and take
+// lanes one by one.
 #include "codegen/builders/indexed.h"
 
 #include "codegen/lanes.h"

@@ -129,8 +129,8 @@ std::string operation_of(const Call& call) {
     return operation;
 }
 
-/// The hint of `n` names a kernel of `operation`, DAPHNE's or one of a catalog; else reports it. `what` is how
-/// scripts call the operation.
+/// The hint of `n` names a kernel of `operation`, DAPHNE's or one of a catalog; else reports it. `what` is
+/// how scripts call the operation.
 bool Checker::check_hint(const Node* n, std::string_view operation, std::string_view what) {
     if (names_kernel(n->hint, operation)) return true;
     const KernelCatalog::Kernel* other = nullptr;

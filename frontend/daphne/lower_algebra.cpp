@@ -23,8 +23,8 @@ bool is_product_with_itself(const GraphNode& n) {
     return is_transposed(n.args[0], n.args[1]) || is_transposed(n.args[1], n.args[0]);
 }
 
-/// So few terms that the call of a kernel takes longer than they do. As loops they are unrolled, and become one with what
-/// is around them.
+/// So few terms that the call of a kernel takes longer than they do. As loops they are unrolled, and become
+/// one with what is around them.
 static bool is_small_product(const Value* x, const Value* y) {
     constexpr std::int64_t most = 64;
     const auto is_short = [](Dim d) { return d.known() && d.number <= most; };

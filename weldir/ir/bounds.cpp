@@ -150,8 +150,8 @@ std::optional<Bounds::Counter> Bounds::find_counter(const Expr* name) {
     return found;
 }
 
-/// Names in `to` of which conditions say that they are not negative, and below what is not known before a run, are
-/// counters from now on; but not those that are such a bound. Says whether there are any.
+/// Names in `to` of which conditions say that they are not negative, and below what is not known before a
+/// run, are counters from now on; but not those that are such a bound. Says whether there are any.
 bool Bounds::find_bounded(const Count& to) {
     std::map<const Expr*, Counter> found;
     for (const Count::Product& p : to.sum())

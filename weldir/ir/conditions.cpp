@@ -1,5 +1,5 @@
-// What follows from the conditions around a node: each equation there says what one name is, and is put into the
-// counts that are compared.
+// What follows from the conditions around a node: each equation there says what one name is, and is put into
+// the counts that are compared.
 #include "weldir/ir/conditions.h"
 
 #include <algorithm>

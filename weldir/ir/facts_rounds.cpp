@@ -1,12 +1,12 @@
-// Facts: what holds in every round of an `iterate`, because it holds in the first one, and what a round ends with sees to it
-// that it does in the next.
+// Facts: what holds in every round of an `iterate`, because it holds in the first one, and what a round ends
+// with sees to it that it does in the next.
 //
 //     if(n > 0L, iterate({0L, v, 0.0}, |s|
 //       let i = s.$0 + 1L;
 //       {{i, s.$1, s.$2 + lookup(s.$1, s.$0)}, i < n}), ...)
 //
-// s.$1 is v in all rounds. Another round follows only where i is less than n, so s.$0 is, which is 0 at first and then
-// grows by one: 0 <= s.$0 < n.
+// s.$1 is v in all rounds. Another round follows only where i is less than n, so s.$0 is, which is 0 at first
+// and then grows by one: 0 <= s.$0 < n.
 #include <algorithm>
 #include <iterator>
 

@@ -1,5 +1,5 @@
-// Counting the merges of a body, builder by builder: through names, structs and blocks; the sides of an `if` must
-// agree.
+// Counting the merges of a body, builder by builder: through names, structs and blocks; the sides of an `if`
+// must agree.
 #include "weldir/ir/merges.h"
 
 #include <unordered_map>

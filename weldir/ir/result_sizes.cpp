@@ -1,5 +1,5 @@
-// Sizes of results: each number and length in the result of the body as a Count, whose names are then those of
-// parameters, or have to be sizes in the result themselves:
+// Sizes of results: each number and length in the result of the body as a Count, whose names are then those
+// of parameters, or have to be sizes in the result themselves:
 //
 //     def some(v: vec[f64], c: i64): {vec[f64],i64,i64} =
 //       let r = len(result(for(v, appender[f64], |b, i, x| if(x > 0.0, merge(b, x), b))));

@@ -8,9 +8,9 @@
 // the end, in an order that the program alone decides. There are copies for
 // - mergers in loops over lanes: vectors that collect lanes;
 // - mergers of lanes: two, since the loops around them are short;
-// - vecmergers of scalars: each copy has a vector of its own (`privatise:16384`), if that turns out to be small
-//   when the loop runs, and the loop to be long (`rounds:8`): a histogram of few values, in which the same
-//   element comes again and again.
+// - vecmergers of scalars: each copy has a vector of its own (`privatise:16384`), if that turns out to be
+//   small when the loop runs, and the loop to be long (`rounds:8`): a histogram of few values, in which the
+//   same element comes again and again.
 // `apart`: each copy takes a part of the elements of its own, since memory that is read at several places at
 // once gives more; but not of too many vectors, nor where a round may fail: which one fails first must not
 // depend on it.

@@ -1,4 +1,5 @@
-// What front ends promise of sizes becomes something to be checked. It is part of no pipeline: `--verify` has it done first.
+// What front ends promise of sizes becomes something to be checked. It runs where passes are verified, before
+// all others.
 //
 //     let @(holds:len(m.$0) == m.$1 * m.$2) m = if(c, f_0(x), {y, 2L, n});
 //     ...
@@ -7,7 +8,8 @@
 //     let kept = assert(len(m.$0) == m.$1 * m.$2, "len(m.$0) == m.$1 * m.$2");
 //     ...
 //
-// Parameters are checked where their function begins. Sums are those of arithmetic, whether or not they might wrap.
+// Parameters are checked where their function begins. Sums are those of arithmetic, whether or not they might
+// wrap.
 #include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
 

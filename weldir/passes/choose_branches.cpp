@@ -8,9 +8,9 @@
 //     @(branch:true) merge(b, exp(x), x > 0.0)
 //     @(branch:true) (x > 0.0 & exp(x) < y)
 //
-// `always`: a few operations on scalars take less time than a mispredicted branch; the value is written behind
-// the others, and counts if the condition holds. `branch`: lanes that are not needed cost nothing more where
-// another lane is needed, but where none is, something costly can be left out. After vectorize.
+// `always`: a few operations on scalars take less time than a mispredicted branch; the value is written
+// behind the others, and counts if the condition holds. `branch`: lanes that are not needed cost nothing more
+// where another lane is needed, but where none is, something costly can be left out. After vectorize.
 #include "weldir/ir/builder.h"
 #include "weldir/ir/layout.h"
 #include "weldir/ir/merges.h"

@@ -11,8 +11,8 @@
 //
 // `reuse` knows whose memory a vector is, and ends it. Vectors in vectors, parts of structs, and what calls
 // and kernels give may share memory in ways that it does not follow. Where such a value was read last, and
-// something that allocates comes after it, `@(keep:…)` lists what is read later: if enough was allocated since
-// the last time to make it worth while, the runtime marks what these reach and frees the rest.
+// something that allocates comes after it, `@(keep:…)` lists what is read later: if enough was allocated
+// since the last time to make it worth while, the runtime marks what these reach and frees the rest.
 #include <algorithm>
 #include <map>
 #include <unordered_map>

@@ -1,4 +1,5 @@
-// A node costs what its arguments do and something of its own; a loop counts as 16 rounds of its body, an `iterate` as 64.
+// A node costs what its arguments do and something of its own; a loop counts as 16 rounds of its body, an
+// `iterate` as 64.
 #include "weldir/passes/cost.h"
 #include "weldir/ir/loop_forms.h"
 

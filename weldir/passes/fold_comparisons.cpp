@@ -10,8 +10,8 @@
 //       let checked = assert(true && true);
 //       {{i, ...}, i < 4095L})
 //
-// So the positions of a script's `X[i, ]` are not tested where its loop says what they are. What is known of them is
-// in Facts: conditions around a place, the counters of loops and of `iterate`s, sizes.
+// So the positions of a script's `X[i, ]` are not tested where its loop says what they are. What is known of
+// them is in Facts: conditions around a place, the counters of loops and of `iterate`s, sizes.
 #include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
 

@@ -13,12 +13,14 @@
 // so `ys` is written and not read again. It is what vertical fusion makes of a loop over `ys` that copies it
 // beside what the reader does; there the vector goes, here it stays, since others want it as well.
 //
-// The joint loop stands where the first one stood if all that the second reads is there, else where the second
-// stood if nobody reads `ys` before it; neither past an effect, an assert, or what may fail, if it may fail.
+// The joint loop stands where the first one stood if all that the second reads is there, else where the
+// second stood if nobody reads `ys` before it; neither past an effect, an assert, or what may fail, if it may
+// fail.
 //
-// Kept apart: loops of which one can run on lanes and the other cannot; loops with loops or an `iterate` inside
-// (nests go over lanes of their own elements, which a joint one might not); producers that do not append
-// exactly once in each round; large bodies, loops with effects, `@(fuse:false)`, more results than registers.
+// Kept apart: loops of which one can run on lanes and the other cannot; loops with loops or an `iterate`
+// inside (nests go over lanes of their own elements, which a joint one might not); producers that do not
+// append exactly once in each round; large bodies, loops with effects, `@(fuse:false)`, more results than
+// registers.
 #include <algorithm>
 
 #include "weldir/ir/builder.h"

@@ -27,9 +27,9 @@
 //   - a loop that puts elements into a vector (vecmerger, vecsetter) is not to read that vector in other
 //     places because of it: it could not change it in place any more;
 //   - if the producer merges in several places the consumer's body is copied to each, so it must be small;
-//   - a producer with an `iterate` or loops in loops goes over lanes of its own elements (vectorize-outer), and
-//     does so no more once a loop in it merges what the consumer gathers: the nearest centre of each row stays
-//     a vector beside the loop that adds rows to sums.
+//   - a producer with an `iterate` or loops in loops goes over lanes of its own elements (vectorize-outer),
+//     and does so no more once a loop in it merges what the consumer gathers: the nearest centre of each row
+//     stays a vector beside the loop that adds rows to sums.
 // `@(fuse:false)` on either loop keeps them apart.
 #include <algorithm>
 

@@ -7,8 +7,8 @@
 //       @(groups:8, batch:4) for(zip(simditer[8](ks), …), dictmerger[i64,f64,+], f), g)
 //
 // So keys that turn out to be few, which is known only while the loop runs, cost neither hashing nor memory.
-// If more come than are held, the scalar loop goes on with the table; so there has to be one. How many are held
-// depends on the type of the values alone, and not on the machine: it decides the order of float sums.
+// If more come than are held, the scalar loop goes on with the table; so there has to be one. How many are
+// held depends on the type of the values alone, and not on the machine: it decides the order of float sums.
 #include <algorithm>
 
 #include "weldir/ir/builder.h"

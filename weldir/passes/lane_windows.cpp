@@ -1,5 +1,5 @@
-// Windows in bodies on lanes: lane k begins at the loop's index plus k, so that element j of all lanes lies side
-// by side in memory.
+// Windows in bodies on lanes: lane k begins at the loop's index plus k, so that element j of all lanes lies
+// side by side in memory.
 //
 //     for(slice(x, i, w), merger[f64,+], |b, j, e| merge(b, e))
 // is for the lanes from `first` on

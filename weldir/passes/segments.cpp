@@ -14,8 +14,8 @@
 // that is not. The other way round, calls of many loops are cut out of a round of an iterate: they take LLVM
 // long, and gain nothing by it.
 //
-// A function without marks is optimised if something in it has rounds in place, or if it runs often; its result
-// says so:
+// A function without marks is optimised if something in it has rounds in place, or if it runs often; its
+// result says so:
 //
 //     |x: i64| iterate({x, 0L}, f).$0
 // becomes

@@ -4,9 +4,9 @@
 // becomes
 //     @(selection:4096) for(zip(xs, ks), b, |b, i, e| if(…, …, b))
 //
-// Of 4096 rounds at a time, the numbers of those in which the condition holds are noted without a branch; then
-// only these are done, so that what is prefetched for coming rounds is needed. Otherwise keys would be hashed
-// and memory asked for in vain, and a branch that cannot be predicted would stand before each look-up.
+// Of 4096 rounds at a time, the numbers of those in which the condition holds are noted without a branch;
+// then only these are done, so that what is prefetched for coming rounds is needed. Otherwise keys would be
+// hashed and memory asked for in vain, and a branch that cannot be predicted would stand before each look-up.
 #include "weldir/ir/builder.h"
 #include "weldir/ir/loop_forms.h"
 #include "weldir/ir/traits.h"

@@ -10,9 +10,9 @@
 // becomes
 //     y < 10 && exp(x) > 3.0
 //
-// Both sides are evaluated then, so the right one must be a few cheap operations that cannot fail, or divisions of
-// floats, which take less than a mispredicted branch; lookups, loops and math functions stay behind the branch.
-// Fewer branches, and fewer blocks for code generation.
+// Both sides are evaluated then, so the right one must be a few cheap operations that cannot fail, or
+// divisions of floats, which take less than a mispredicted branch; lookups, loops and math functions stay
+// behind the branch. Fewer branches, and fewer blocks for code generation.
 #include <algorithm>
 
 #include "weldir/ir/walk.h"

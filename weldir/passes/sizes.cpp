@@ -6,8 +6,8 @@
 //
 // The number is exact: every run of the body merges so often, on all paths, so memory is set aside once and
 // chunks of the loop write to their places directly. Numbers that are always the same are found by
-// `count-appends`. A `size` in the text of a program is a hint, which is not made use of. Runs after fusion, which
-// changes the numbers, and before vectorize, which hides them.
+// `count-appends`. A `size` in the text of a program is a hint, which is not made use of. Runs after fusion,
+// which changes the numbers, and before vectorize, which hides them.
 #include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/lengths.h"

@@ -4,10 +4,10 @@
 // becomes
 //     let a = result(@(optimize:later) for(v, merger[f64,+], f));
 //
-// To optimise a loop takes LLVM milliseconds, and most have too little to do to bring them back. So where more is
-// optimised than PassOptions says, each loop begins as quick code, and those that turn out to have much to do
-// are optimised then. A loop inside of another one, in a sort, or in a function that runs often, goes with what is
-// around it.
+// To optimise a loop takes LLVM milliseconds, and most have too little to do to bring them back. So where
+// more is optimised than PassOptions says, each loop begins as quick code, and those that turn out to have
+// much to do are optimised then. A loop inside of another one, in a sort, or in a function that runs often,
+// goes with what is around it.
 //
 // What is optimised is estimated in LLVM instructions: a few for each node, more for merges and look-ups in
 // tables, times how often codegen writes it. A body is there in the function of its loop and, if that may be

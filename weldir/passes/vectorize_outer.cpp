@@ -12,8 +12,8 @@
 // where each is read many times. (A loop inside that reads its row once is better off on lanes of the row.)
 // Where the vectors of a group differ in length, and for the last group, the loop stays what it was.
 //
-// So it does with windows that begin at the index, `slice(x, i, w)`, of which lanes read what lies side by side
-// (lane_windows.cpp): a group is on lanes where the windows of all of it are inside.
+// So it does with windows that begin at the index, `slice(x, i, w)`, of which lanes read what lies side by
+// side (lane_windows.cpp): a group is on lanes where the windows of all of it are inside.
 //
 // Not done where the body cannot be translated (lane_body.h), or holds no `iterate`, no loops in loops and no
 // windows; with strides other than 1; for `@(vectorize:false)`; where the trip count is known to be less than

@@ -5,8 +5,8 @@
 //     result(@(cost:35300) for(rows, appender[f64], |b, i, row|
 //       merge(b, result(@(cost:1500, short:33333) for(row, merger[f64,+], f)))))
 //
-// - `cost` decides how the runtime cuts a loop into chunks, and how often it looks whether to stop. The bits of
-//   float sums depend on it, so it depends on the program and on nothing else.
+// - `cost` decides how the runtime cuts a loop into chunks, and how often it looks whether to stop. The bits
+//   of float sums depend on it, so it depends on the program and on nothing else.
 // - `short`: a loop inside of another one over elements is run where it stands, on the state in registers,
 //   if it has so few rounds that a call would cost more than several threads bring.
 // - `optimize:false`: bodies that are too large, since LLVM takes more than linear time to optimise.
