@@ -1,8 +1,8 @@
 // `iterate`: rounds on one state, or on lanes of it that end apart.
 //
 // Lanes that have ended keep their state under a mask until the last one ends, but for what nobody reads
-// (`@(unread:…)`). Where few are left for some rounds (`@(few:…, patience:…)`), these lanes go on one by one, by the
-// function for one of them (`one_lane`).
+// (`@(unread:…)`). Where few are left for some rounds (`@(few:…, patience:…)`), these lanes go on one by
+// one, by the function for one of them (`one_lane`).
 #include <algorithm>
 
 #include "codegen/phis.h"

@@ -207,6 +207,7 @@ llvm::Value* KeyCode::equal(const Type* t, llvm::Value* at, const Leaves& key) {
 
 // ---- probing -------------------------------------------------------------------------------------------
 
+constexpr std::int64_t kTagMask = (std::int64_t(1) << kWeldTagBits) - 1;
 constexpr int kTagBits = kWeldTagBits, kNumberBits = 64 - kTagBits;  ///< of a slot: tag, number of the entry
 
 static llvm::Value* tag_of(Emitter& e, const Type* key_type, const Leaves& key) {
@@ -234,7 +235,7 @@ static llvm::Value* ring_slot(Emitter& e, const EarlyTag& tag) {
 
 /// The tag in the ring, of whichever iteration.
 static llvm::Value* tag_in_ring(Emitter& e, const EarlyTag& tag) {
-    return e.ir.CreateAnd(e.ir.CreateLoad(e.unit.i64, ring_slot(e, tag)), e.c64(0xffffffff));
+    return e.ir.CreateAnd(e.ir.CreateLoad(e.unit.i64, ring_slot(e, tag)), e.c64(kTagMask));
 }
 
 /// The tag of `key`, which that of `node`, if it has one early, is.
@@ -243,9 +244,10 @@ static llvm::Value* tag_of(Emitter& e, const Expr* node, const Type* key_type, c
     if (early == e.early_tags.end()) return tag_of(e, key_type, key);
     auto& ir = e.ir;
     llvm::Value* there = ir.CreateLoad(e.unit.i64, ring_slot(e, early->second));
-    llvm::Value* tag = ir.CreateAnd(there, e.c64(0xffffffff));  // 0 if the slot has not been used
+    llvm::Value* tag = ir.CreateAnd(there, e.c64(kTagMask));  // 0 if the slot has not been used
     llvm::Value* iteration = ir.CreateTrunc(early->second.iteration, e.unit.i32);
-    llvm::Value* same = ir.CreateICmpEQ(ir.CreateTrunc(ir.CreateLShr(there, 32), e.unit.i32), iteration);
+    llvm::Value* same =
+        ir.CreateICmpEQ(ir.CreateTrunc(ir.CreateLShr(there, kTagBits), e.unit.i32), iteration);
     return e.emit_if(
         ir.CreateAnd(same, ir.CreateIsNotNull(tag)), [&]() -> Leaves { return {tag}; },
         [&]() -> Leaves { return {tag_of(e, key_type, key)}; })[0];
@@ -264,7 +266,7 @@ static llvm::Value* entry_in(Emitter& e, llvm::Value* table, const Type* key_typ
 void hash_early(Emitter& e, llvm::Value* table, const Type* key_type, const Leaves& key,
                 const EarlyTag& tag) {
     llvm::Value* found = tag_of(e, key_type, key);
-    e.ir.CreateStore(e.ir.CreateOr(e.ir.CreateShl(tag.iteration, 32), found), ring_slot(e, tag));
+    e.ir.CreateStore(e.ir.CreateOr(e.ir.CreateShl(tag.iteration, kTagBits), found), ring_slot(e, tag));
     e.prefetch(first_slot(e, table, found));
 }
 
@@ -295,7 +297,7 @@ void prefetch_tagged_strings(Emitter& e, llvm::Value* table, const Type* key_typ
     };
     // Only then the slot names an entry.
     llvm::Value* fits =
-        ir.CreateAnd(ir.CreateICmpEQ(ir.CreateLShr(slot, 32), wanted), ir.CreateIsNotNull(slot));
+        ir.CreateAnd(ir.CreateICmpEQ(ir.CreateLShr(slot, kNumberBits), wanted), ir.CreateIsNotNull(slot));
     e.emit_if(fits, fetch, []() -> Leaves { return {}; });
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <new>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -369,25 +370,14 @@ class Command {
         run.errors = &errors;
         if (program_->after()) return run_in_parts(run);
         for (std::int64_t i = 0; i < options_.repeat; ++i) {
-            begin_times();
-            const double start = wall_ms(), start_cpu = process_ms();
+            RunTimer timer(run_times_);
             outcome_ = {};  // freeing the result before belongs to the run
             outcome_ = program_->run(args_, run);
-            end_times(start, start_cpu);
+            timer.stop();
             if (Interruptible::interrupted()) return interrupted();
             if (!outcome_.ok()) return fail(program_->describe(outcome_.failure()));
         }
         return kRan;
-    }
-
-    /// Takes memory before a run: what has written its files does not fail afterwards.
-    void begin_times() {
-        run_times_.cpu_ms.push_back(0);
-        run_times_.run_ms.push_back(0);
-    }
-    void end_times(double start, double start_cpu) {
-        run_times_.cpu_ms.back() = process_ms() - start_cpu;
-        run_times_.run_ms.back() = wall_ms() - start;
     }
 
     /// Programs that go on: each begins with what the one before has left. The last one leaves it to the next
@@ -397,21 +387,15 @@ class Command {
             left_.context = std::make_shared<Context>(
                 RunSettings{.threads = settings_.threads, .memory_limit = settings_.compile.memory_limit});
         Stages stages(left_.context, program_, std::move(left_.values));
-        double start = 0, start_cpu = 0;
-        const auto begin = [&] {
-            begin_times();
-            start = wall_ms(), start_cpu = process_ms();
-        };
-        const auto note_times = [&] { end_times(start, start_cpu); };
-        begin();
+        std::optional<RunTimer> timer(run_times_);
         const StagesEnd end = stages.run(options, [&]() -> std::shared_ptr<const Program> {
-            note_times();
+            timer->stop();
             left_.names = stages.left();
             if (Interruptible::interrupted() || compile_program()) return nullptr;
-            begin();
+            timer.emplace(run_times_);
             return program_;
         });
-        if (end != StagesEnd::Stopped) note_times();
+        if (end != StagesEnd::Stopped) timer->stop();
         if (Interruptible::interrupted()) return interrupted();
         if (end == StagesEnd::Stopped) return kFailed;  // the script has begun
         if (end == StagesEnd::Failed) return fail(program_->describe(stages.report().failure));
