@@ -6,6 +6,7 @@
 // wrong is reported, and checking goes on with a null value, which is never complained about again.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -89,7 +90,7 @@ class Checker {
     /// What `text` says has to be known before the run. It is, of what a rehearsal checks.
     template <class... Args>
     std::nullptr_t unknown(Loc loc, fmt::format_string<Args...> text, Args&&... args) {
-        if (!needs_value_) needed_at_ = loc;
+        if (!needs_value_) needed_at_ = loc, needed_call_ = nullptr;
         needs_value_ = true;
         return is_rehearsal_ ? nullptr : error(loc, text, std::forward<Args>(args)...);
     }
@@ -135,7 +136,8 @@ class Checker {
         int number = 0;                      ///< of bodies checked before
         bool returned = false;
         std::vector<Value*> results;
-        Loc at;  ///< of the return
+        bool is_open = false;  ///< its statements are gone through one by one (check_parts.cpp)
+        Loc at;                ///< of the return
     };
 
     // ---- names
@@ -143,16 +145,53 @@ class Checker {
     std::vector<Definition*> definitions_of(std::string_view name);
 
     // ---- the whole, and what goes on from script to script (check_script.cpp)
-    void begin(const ScriptEnvironment& before);
-    bool statement_or_stop(const Statement* s, bool may_stop);
-    void rehearse(Statements rest);
+    void define(const ScriptEnvironment& before);
+    bool rehearse();
     struct Mark;
     Mark mark() const;
     void undo(const Mark& to);
-    bool ask(const Statement* s);
-    std::string name_of_answer(Loc at) const;
     void import_names(const Statement* s);
+
+    // ---- one part after the other (check_parts.cpp)
+    struct Block;
+    enum class Step {
+        On,
+        Cut,    ///< the rest is another program
+        Stuck,  ///< nothing helps, or there is an error
+        End,
+    };
+    bool go_on();
+    Step step_on();
+    bool check_whole(const Statement* s, bool ends);
+    void rest_of_call();
+    Step end_statement();
+    Step cut(bool prepares);
+    Step without_whole(const Statement* s);
+    std::string name_of_answer(Loc at, std::string_view which) const;
+    Value* answer(Loc at, std::string_view which = "") const;
+    void keep_answer(Loc at, std::string_view which, Value* value);
+    void forget_answers();
+    std::optional<std::vector<Value*>> answers_of_call(const Node* call) const;
+    Step come_to_needed(const std::vector<const Node*>& roots);
+    bool settle(const Node* root);
+    Step ask(const Node* n);
+    Block& push_block(Statements all, const Statement* of);
+    Block& open(Statements all, const Statement* of);
+    void enter(Block& block, File* file, Activation* activation);
+    void leave_block();
+    Step end_block();
+    Step open_if(const Statement* s);
+    Step open_for(const Statement* s);
+    void count_on(const Statement* s);
+    Step end_round();
+    Step open_call(const Node* n);
+    void open_function(const Node* call, Definition& d);
+    Step end_call();
+    const Names::Scope& scope_of(std::size_t number) const;
     void leave(ScriptEnvironment& left);
+    std::string place(Loc at) const;
+    bool reopen(const LeftBlock& left);
+    void resume(const ScriptEnvironment& before);
 
     // ---- statements (check_statements.cpp)
     void statements(Statements all, const Rest* rest);
@@ -167,11 +206,17 @@ class Checker {
     void import(const Statement* s);
     bool find_import(const Statement* s, std::string* path, std::string* text);
     bool take_prefix(const Statement* s, const std::string& prefix);
+    bool names_library(const Statement* s) const;
     void import_text(const Statement* s, const std::string& path, std::string text,
                      const std::string& prefix);
+    const Script* begin_import(const Statement* s, const std::string& path, std::string text,
+                               const std::string& prefix);
+    void end_import(const std::string& prefix, const Names& names, const File& imported);
+    bool open_import(const Statement* s);
     void declare(Statements all);
     void check_uncalled();
     Value* condition(const Node* n);
+    Value* condition_of(const Statement* s);
     Value* join(const Value* condition, Value* a, Value* b, Loc loc, std::string_view what);
     Value* taken(const Value* condition, const Value* then, const Value* otherwise, Value* joined);
     Value* give_either(GraphNode* node, Value* then, Value* otherwise, Value* joined);
@@ -180,6 +225,10 @@ class Checker {
     // ---- loops (check_loops.cpp)
     void while_loop(const Statement* s);
     void for_loop(const Statement* s);
+    struct Bounds {
+        Value *from, *to, *step;  ///< null after an error; `step` also if none is written
+    };
+    Bounds bounds_of(const Statement* s);
     void counted_loop(const Statement* s, Value* from, Value* to, Value* step);
     void loop_over(GraphNode* node, const Statement* s, std::size_t first_state,
                    const std::function<void(Body&)>& check);
@@ -219,6 +268,9 @@ class Checker {
     // ---- calls (check_calls.cpp)
     std::vector<Value*> call(const Node* n);
     std::vector<Value*> call_function(const Node* n, const std::vector<Definition*>& overloads);
+    Definition* definition_for(const Node* n, const std::vector<Definition*>& overloads,
+                               std::vector<Value*>* args, std::vector<Value*>* instead);
+    void check_results(Activation& activation);
     std::vector<Value*> call_builtin(const Node* n, const Builtin& builtin);
     Value* map(const Node* n);
     GraphFunction* instance(Definition& d, const std::vector<Value*>& args, Loc loc, bool generic,
@@ -238,13 +290,20 @@ class Checker {
     Body* body_ = nullptr;
     Activation* activation_ = nullptr;
     Names names_;
-    bool needs_value_ = false;            ///< something was not known that has to be
-    bool needs_rounds_ = false;           ///< something was not known that a round of a loop may know
-    Loc needed_at_;                       ///< where that begins, the first of it
-    bool can_stop_ = false;               ///< the rest of a script may be read later, in another program
-    bool has_answers_ = false;            ///< there are variables that `ask` has made
-    bool asked_ = false;                  ///< for a value in the statement that comes next
-    bool is_rehearsal_ = false;           ///< of the rest of a script
+    bool needs_value_ = false;           ///< something was not known that has to be
+    bool needs_rounds_ = false;          ///< something was not known that a round of a loop may know
+    Loc needed_at_;                      ///< where that begins, the first of it
+    const Node* needed_call_ = nullptr;  ///< in whose function it is; null: it is in no call
+    bool can_stop_ = false;              ///< the rest of a script may be read later, in another program
+    std::deque<Block> blocks_;           ///< from the script to what is being gone through, if it can stop
+    bool has_answers_ = false;           ///< there are variables that `keep_answer` has made
+    bool is_first_ = true;               ///< nothing has been checked yet that the part may end after
+    bool is_cut_ = false;                ///< the part has ended before the script
+    bool is_prepared_ = true;            ///< what the first statement mentions is known, or will be
+    bool is_new_text_ = true;            ///< no part of it has run
+    bool is_rehearsal_ = false;          ///< of the rest of a script
+    bool has_rehearsed_ = false;
+    bool imports_names_ = false;          ///< imports have run; their definitions are wanted
     bool certain_ = true;                 ///< the run comes to what is being checked, unless it fails before
     std::vector<std::string> importing_;  ///< the files that are being checked, outermost first
     int depth_ = 0;                       ///< of calls and of blocks

@@ -139,18 +139,7 @@ GraphFunction* Checker::instance(Definition& d, const std::vector<Value*>& args,
     ++d.open, ++depth_;
     statements(f.body, nullptr);
     --d.open, --depth_;
-    if (f.has_result_types || !activation.results.empty()) {
-        if (f.has_result_types && activation.results.size() != f.results.size())
-            error(activation.at ? activation.at : f.loc, "`{}` has {} results, found {}", f.name,
-                  f.results.size(), activation.results.size());
-        else
-            for (std::size_t i = 0; i < f.results.size(); ++i) {
-                Value*& r = activation.results[i];
-                if (r && !accepts(f.results[i], r->type, false))
-                    r = error(activation.at, "result {} of `{}` is {}, found {}", i + 1, f.name,
-                              str(written(f.results[i], r->type)), str(r->type));
-            }
-    }
+    check_results(activation);
     const bool good = diagnostics_.num_errors() == errors &&
                       std::ranges::find(activation.results, nullptr) == activation.results.end();
     g->body.results = activation.results;
@@ -164,6 +153,23 @@ GraphFunction* Checker::instance(Definition& d, const std::vector<Value*>& args,
     d.instances[key] = {good ? g : nullptr, std::move(done), writes_};
     *failed = !good;
     return good ? g : nullptr;
+}
+
+/// Results are as many, and of such types, as is written.
+void Checker::check_results(Activation& activation) {
+    const Function& f = *activation.function;
+    if (!f.has_result_types) return;
+    if (activation.results.size() != f.results.size()) {
+        error(activation.at ? activation.at : f.loc, "`{}` has {} results, found {}", f.name,
+              f.results.size(), activation.results.size());
+        return;
+    }
+    for (std::size_t i = 0; i < f.results.size(); ++i) {
+        Value*& r = activation.results[i];
+        if (r && !accepts(f.results[i], r->type, false))
+            r = error(activation.at, "result {} of `{}` is {}, found {}", i + 1, f.name,
+                      str(written(f.results[i], r->type)), str(r->type));
+    }
 }
 
 void Checker::Effects::may_add(const Effects& done) {
@@ -196,8 +202,12 @@ Checker::Definition* Checker::choose(const Node* n, const std::vector<Definition
     return nullptr;
 }
 
-std::vector<Value*> Checker::call_function(const Node* n, const std::vector<Definition*>& overloads) {
-    if (!n->hint.empty()) return {error(n->hint_loc, "a kernel can be named for built-in functions only")};
+/// What a call calls, with its arguments in the order of the parameters, or null; then `instead` is what the
+/// call gives.
+Checker::Definition* Checker::definition_for(const Node* n, const std::vector<Definition*>& overloads,
+                                             std::vector<Value*>* args, std::vector<Value*>* instead) {
+    *instead = {nullptr};
+    if (!n->hint.empty()) return error(n->hint_loc, "a kernel can be named for built-in functions only");
     std::vector<Value*> values;
     for (const Node* a : n->args) values.push_back(expression(a));
     const bool all_known = std::ranges::find(values, nullptr) == values.end();
@@ -228,8 +238,9 @@ std::vector<Value*> Checker::call_function(const Node* n, const std::vector<Defi
         }
         if (fits && !all_known) {  // it may be this one, and do anything
             effects.may_be_any();
-            const bool is_clear = overloads.size() == 1 && d->function->has_result_types;
-            return std::vector<Value*>(is_clear ? d->function->results.size() : 1);
+            if (overloads.size() == 1 && d->function->has_result_types)
+                instead->resize(d->function->results.size());
+            return nullptr;
         }
         args_of.push_back(fits ? args : std::vector<Value*>{});
         if (!fits) args_of.back().assign(params.size() + 1, nullptr);
@@ -241,15 +252,25 @@ std::vector<Value*> Checker::call_function(const Node* n, const std::vector<Defi
             for (const Value* v : values) types += (types.empty() ? "" : ", ") + (v ? str(v->type) : "?");
             problem = fmt::format("no definition of `{}` takes ({})", n->text, types);
         }
-        error(n->start, "{}", problem);
-        return {nullptr};
+        return error(n->start, "{}", problem);
     }
     const auto which = std::size_t(std::ranges::find(overloads, d) - overloads.begin());
-    std::vector<Value*> args = args_of[which];
-    for (std::size_t i = 0; i < args.size(); ++i)
-        args[i] = convert(args[i], written(d->function->parameters[i].type, args[i]->type), n->start);
+    *args = args_of[which];
+    for (std::size_t i = 0; i < args->size(); ++i) {
+        Value*& v = (*args)[i];
+        v = convert(v, written(d->function->parameters[i].type, v->type), n->start);
+    }
+    return d;
+}
+
+std::vector<Value*> Checker::call_function(const Node* n, const std::vector<Definition*>& overloads) {
+    std::vector<Value*> args, instead;
+    Definition* d = definition_for(n, overloads, &args, &instead);
+    if (!d) return instead;
     bool failed = false;
+    const bool needed_value = needs_value_;
     GraphFunction* g = instance(*d, args, n->start, false, &failed);
+    if (needs_value_ && !needed_value && activation_->is_open) needed_call_ = n;
     if (!g) return std::vector<Value*>(std::max<std::size_t>(1, d->function->results.size()), nullptr);
     GraphNode* node = emit(GraphNode::Call, n->start, args);
     node->function = g;

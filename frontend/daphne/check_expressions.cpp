@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "frontend/daphne/check.h"
+#include "frontend/daphne/check_types.h"
 #include "frontend/daphne/fold.h"
 #include "frontend/daphne/hints.h"
 #include "frontend/daphne/represent.h"
@@ -134,8 +135,7 @@ void Checker::broadcast(const std::vector<Value*>& operands, Loc loc, bool* any_
 // ---- leaves
 
 Value* Checker::expression(const Node* n) {
-    if (has_answers_ && !activation_->function)
-        if (const Names::Variable* answer = names_.find(name_of_answer(n->start))) return answer->value;
+    if (Value* known = answer(n->start)) return known;
     const std::vector<Value*> all = results(n);
     if (all.size() == 1) return all[0];
     if (all.empty()) return error(n->start, "this has no value");
@@ -155,7 +155,9 @@ std::vector<Value*> Checker::results(const Node* n) {
         case Form::Literal: return {constant(constant_of(n->literal), n->start)};
         case Form::Argument: return {argument(n)};
         case Form::Name: return {name(n)};
-        case Form::Call: return call(n);
+        case Form::Call:
+            if (const auto known = answers_of_call(n)) return *known;
+            return call(n);
         case Form::Cast: return {cast(n)};
         case Form::Matrix: return {literal_matrix(n)};
         case Form::Frame: return {literal_frame(n)};
@@ -320,7 +322,9 @@ Value* Checker::operate(Operator op, Value* a, Value* b, Loc loc) {
 }
 
 Value* Checker::conditional(const Node* n) {
-    Value* c = expression(n->args[0]);
+    if (Value* known = answer(n->loc)) return known;
+    Value* c = answer(n->loc, "?");
+    if (!c) c = expression(n->args[0]);
     if (!c) return expression(n->args[1]), expression(n->args[2]), nullptr;
     if (c->type.is_frame() || c->type.is_list() || c->type.value == ValueType::Str)
         return error(n->args[0]->start, "a condition is a number or a truth value, found {}", str(c->type));
@@ -349,7 +353,22 @@ Value* Checker::conditional(const Node* n) {
     node->args = {c};
     node->bodies.resize(2);
     Value* sides[2];
-    check_sides(node, [&](std::size_t side) { sides[side] = expression(n->args[side + 1]); });
+    bool is_needless = false;  // the other side, which may have to know more than can be known
+    check_sides(node, [&](std::size_t side) {
+        const Mark before = mark();
+        const bool is_taken = !c->constant || (c->constant->integer != 0) == (side == 0);
+        if (!is_taken) needs_value_ = false;
+        sides[side] = expression(n->args[side + 1]);
+        if (is_taken) return;
+        if (needs_value_) undo(before), is_needless = true;
+        needs_value_ |= before.needs_value;
+    });
+    if (is_needless) {
+        const std::size_t taken = c->constant->integer != 0 ? 0 : 1;
+        const auto& nodes = node->bodies[taken].nodes;
+        body_->nodes.insert(body_->nodes.end(), nodes.begin(), nodes.end());
+        return sides[taken];
+    }
     body_->nodes.push_back(node);
     if (!sides[0] || !sides[1]) return nullptr;
     if (!have_same_cells(sides[0]->type, sides[1]->type))

@@ -42,22 +42,18 @@ bool Checker::find_import(const Statement* s, std::string* path, std::string* te
 }
 
 void Checker::import(const Statement* s) {
-    if (inputs_.import_paths && !std::filesystem::path(s->path).has_extension()) {
-        const auto& libraries = inputs_.import_paths->libraries;
-        if (const auto at = libraries.find(s->path); at != libraries.end()) {
-            const std::string prefix(s->alias.empty() ? s->path : s->alias);
-            if (!take_prefix(s, prefix)) return;
-            for (const std::string& path : at->second) {
-                std::string text, why = "there are no files";
-                if (!inputs_.load || !inputs_.load(path, &text, &why)) {
-                    error(s->path_loc, "cannot read `{}`: {}", path, why);
-                    continue;
-                }
-                import_text(s, path, std::move(text),
-                            prefix + "." + std::filesystem::path(path).stem().string());
+    if (names_library(s)) {
+        const std::string prefix(s->alias.empty() ? s->path : s->alias);
+        if (!take_prefix(s, prefix)) return;
+        for (const std::string& path : inputs_.import_paths->libraries.find(s->path)->second) {
+            std::string text, why = "there are no files";
+            if (!inputs_.load || !inputs_.load(path, &text, &why)) {
+                error(s->path_loc, "cannot read `{}`: {}", path, why);
+                continue;
             }
-            return;
+            import_text(s, path, std::move(text), prefix + "." + std::filesystem::path(path).stem().string());
         }
+        return;
     }
     std::string path, text;
     if (!find_import(s, &path, &text)) return;
@@ -71,46 +67,76 @@ bool Checker::take_prefix(const Statement* s, const std::string& prefix) {
     return false;
 }
 
-void Checker::import_text(const Statement* s, const std::string& path, std::string text,
-                          const std::string& prefix) {
+/// Several scripts at once, which the configuration names.
+bool Checker::names_library(const Statement* s) const {
+    return inputs_.import_paths && !std::filesystem::path(s->path).has_extension() &&
+           inputs_.import_paths->libraries.contains(s->path);
+}
+
+/// The file becomes the one that is being checked. Null after an error.
+const Script* Checker::begin_import(const Statement* s, const std::string& path, std::string text,
+                                    const std::string& prefix) {
     auto is_same = [&](const std::string& other) {
         return std::filesystem::path(other).lexically_normal() == path;
     };
-    if (std::ranges::any_of(importing_, is_same)) {
-        error(s->path_loc, "`{}` is being imported already: scripts cannot import themselves", s->path);
-        return;
-    }
-    if (!file_->imported.insert(path).second) {
-        error(s->path_loc, "`{}` has been imported before", s->path);
-        return;
-    }
-    if (!take_prefix(s, prefix)) return;
+    if (std::ranges::any_of(importing_, is_same))
+        return error(s->path_loc, "`{}` is being imported already: scripts cannot import themselves",
+                     s->path);
+    if (!file_->imported.insert(path).second)
+        return error(s->path_loc, "`{}` has been imported before", s->path);
+    if (!take_prefix(s, prefix)) return nullptr;
     constexpr std::size_t kMostNested = 100;
-    if (importing_.size() > kMostNested) {
-        error(s->path_loc, "imports are nested too deeply");
-        return;
-    }
+    if (importing_.size() > kMostNested) return error(s->path_loc, "imports are nested too deeply");
     const std::size_t errors = diagnostics_.num_errors();
     scripts_.push_back(
         parse(module_.sources, module_.sources.add(path, std::move(text)), module_.arena, diagnostics_));
-    if (diagnostics_.num_errors() != errors) return;
-    const Script& script = *scripts_.back();
-
+    if (diagnostics_.num_errors() != errors) return nullptr;
     files_.push_back(std::make_unique<File>());
-    File* outer = std::exchange(file_, files_.back().get());
+    file_ = files_.back().get();
     file_->path = path;
     importing_.push_back(path);
+    declare(scripts_.back()->statements);
+    return scripts_.back().get();
+}
+
+/// `names` are those of the script that has been imported; the file is the importing one.
+void Checker::end_import(const std::string& prefix, const Names& names, const File& imported) {
+    for (const auto& [name, variable] : names.scope(0))
+        if (name.find('.') == name.npos && !is_answer(name)) names_.declare(prefix + "." + name, variable);
+    for (const auto& [name, overloads] : imported.definitions)
+        if (name.find('.') == name.npos) file_->definitions[prefix + "." + name] = overloads;
+}
+
+void Checker::import_text(const Statement* s, const std::string& path, std::string text,
+                          const std::string& prefix) {
+    File* outer = file_;
+    const Script* script = begin_import(s, path, std::move(text), prefix);
+    if (!script) return;
     Names names;
     std::swap(names, names_);
-    declare(script.statements);
-    statements(script.statements, nullptr);
+    if (!imports_names_) statements(script->statements, nullptr);
+    else
+        for (const Statement* inner : script->statements)
+            if (inner->kind == Statement::Import) import(inner);
     std::swap(names, names_);
     importing_.pop_back();
     const File* imported = std::exchange(file_, outer);
-    for (const auto& [name, variable] : names.outermost())
-        if (name.find('.') == name.npos) names_.declare(prefix + "." + name, variable);
-    for (const auto& [name, overloads] : imported->definitions)
-        if (name.find('.') == name.npos) file_->definitions[prefix + "." + name] = overloads;
+    end_import(prefix, names, *imported);
+}
+
+/// Goes into a script that is imported, to go through its statements one by one.
+bool Checker::open_import(const Statement* s) {
+    std::string path, text;
+    if (names_library(s) || !find_import(s, &path, &text)) return false;
+    const std::string prefix = prefix_of(s, path, file_->prefixes);
+    File* outer = file_;
+    const Script* script = begin_import(s, path, std::move(text), prefix);
+    File* imported = std::exchange(file_, outer);
+    if (!script) return false;
+    Block& block = push_block(script->statements, s);
+    block.prefix = prefix;
+    enter(block, imported, activation_);
+    return true;
 }
 
 }  // namespace weld::daphne

@@ -122,8 +122,8 @@ bool Checker::subscript(GraphNode* node, const Index& index, bool is_column, boo
 /// The numbers of the columns of a frame that are taken by position; false after an error.
 bool Checker::take_columns(GraphNode* node, const Node* n) {
     const auto count = std::int64_t(node->args[0]->type.columns.size());
-    auto unknown = [&] {
-        return Checker::unknown(n->start,
+    auto unknown = [&](const Node* at) {
+        return Checker::unknown(at->start,
                                 "which columns of a frame are taken has to be known before the run"),
                false;
     };
@@ -141,7 +141,7 @@ bool Checker::take_columns(GraphNode* node, const Node* n) {
     };
     if (n->columns.kind == Index::Range) {
         const auto lo = at(node->columns.first, 0), hi = at(node->columns.last, count);
-        if (!lo || !hi) return unknown();
+        if (!lo || !hi) return unknown(lo ? n->columns.last : n->columns.first);
         for (std::int64_t i = std::max<std::int64_t>(0, *lo); i < std::min(*hi, count); ++i)
             node->columns_taken.push_back(int(i));
         return true;
@@ -149,14 +149,15 @@ bool Checker::take_columns(GraphNode* node, const Node* n) {
     const Value* v = node->args[std::size_t(node->columns.first)];
     if (v->type.is_scalar()) {
         const auto one = at(node->columns.first, 0);
-        return one ? take(*one, *one) : unknown();
+        return one ? take(*one, *one) : unknown(n->columns.first);
     }
     const GraphNode* list = v->maker;
     while (list && list->kind == GraphNode::Convert) list = list->args[0]->maker;
-    if (!list || list->kind != GraphNode::Matrix) return unknown();
+    if (!list || list->kind != GraphNode::Matrix) return unknown(n->columns.first);
     for (std::size_t i = 0; i < list->cells; ++i) {
         const Value* cell = list->args[i];
-        if (!cell->constant) return unknown();
+        const Node* written = n->columns.first;
+        if (!cell->constant) return unknown(written->form == Form::Matrix ? written->args[i] : written);
         const std::int64_t p = is_float(cell->type.value) ? std::int64_t(std::floor(cell->constant->number))
                                                           : cell->constant->integer;
         if (!take(p + (p < 0 ? count : 0), p)) return false;

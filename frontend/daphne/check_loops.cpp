@@ -12,7 +12,7 @@
 
 namespace weld::daphne {
 
-static void assigned_names(Statements all, std::vector<std::string_view>* names) {
+void assigned_names(Statements all, std::vector<std::string_view>* names) {
     for (const Statement* s : all) {
         if (s->kind == Statement::Assignment)
             for (const Target& t : s->targets)
@@ -158,9 +158,9 @@ void Checker::while_loop(const Statement* s) {
     loop(as_loop, as_rounds);
 }
 
-void Checker::for_loop(const Statement* s) {
+Checker::Bounds Checker::bounds_of(const Statement* s) {
     auto bound = [&](const Node* n) -> Value* {
-        Value* v = expression(n);
+        Value* v = n ? expression(n) : nullptr;
         if (!v) return nullptr;
         if (v->type.is_frame() || v->type.is_list() || v->type.value == ValueType::Str)
             return error(n->start, "a loop counts with numbers, found {}", str(v->type));
@@ -168,9 +168,12 @@ void Checker::for_loop(const Statement* s) {
     };
     Value* from = bound(s->from);
     Value* to = bound(s->to);
-    Value* step = nullptr;
-    if (s->step) step = bound(s->step);
-    else if (from && to && from->constant && to->constant)
+    return {from, to, bound(s->step)};
+}
+
+void Checker::for_loop(const Statement* s) {
+    auto [from, to, step] = bounds_of(s);
+    if (!s->step && from && to && from->constant && to->constant)
         step = constant(integer_constant(to->constant->integer >= from->constant->integer ? 1 : -1), s->loc);
     auto as_rounds = [&] {
         if (!from || !to || !step || !from->constant || !to->constant || !step->constant) return false;

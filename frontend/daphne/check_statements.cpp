@@ -114,6 +114,12 @@ Value* Checker::condition(const Node* n) {
     return to_scalar(v, ValueType::Bool, n->start);
 }
 
+/// Of an `if`; it may have been evaluated before.
+Value* Checker::condition_of(const Statement* s) {
+    Value* known = answer(s->loc);
+    return known ? known : condition(s->value);
+}
+
 // ---- branches
 
 /// What is known of both; null and a report if their types differ. Which of two frames it is decides about
@@ -172,7 +178,7 @@ void Checker::check_sides(GraphNode* node, const std::function<void(std::size_t 
 }
 
 void Checker::if_statement(const Statement* s) {
-    Value* c = condition(s->value);
+    Value* c = condition_of(s);
     GraphNode* node = graph_.node(GraphNode::If, s->loc);
     node->args = {c};
     node->bodies.resize(2);
@@ -205,7 +211,7 @@ void Checker::returning_if(const Statement* s, const Rest* rest) {
         activation_->returned = true;
         return;
     }
-    Value* c = condition(s->value);
+    Value* c = condition_of(s);
     GraphNode* node = graph_.node(GraphNode::If, s->loc);
     node->args = {c};
     node->bodies.resize(2);

@@ -27,6 +27,33 @@ struct Checker::File {
     std::set<std::string> imported;                                            ///< paths
 };
 
+/// A sequence of statements that is gone through one by one: the script, and what has been opened in the
+/// block before.
+struct Checker::Block {
+    Statements all;
+    std::size_t next = 0;           ///< what comes next, or what the next block stands in
+    const Statement* of = nullptr;  ///< whose body it is; null: the script, or a function
+    bool is_second = false;         ///< the second side of an `if`; of a loop: before a round
+    bool keeps_constants = false;   ///< of a loop: its rounds may have to know what is another in each
+    const Node* call = nullptr;     ///< of a function
+    const Definition* function = nullptr;
+    std::unique_ptr<Activation> activation;
+    std::string prefix;  ///< of an import
+
+    std::map<std::string, Value*, std::less<>> views_around;
+    Names names_around;  ///< if it has variables of its own, as the file and the body around
+    File* file_around = nullptr;
+    Activation* activation_around = nullptr;
+
+    bool is_loop() const;
+    bool is_head() const;  ///< a loop that is about to see whether it goes on
+    bool is_import() const;
+    bool has_own_names() const { return call || is_import(); }
+};
+
+/// The variables that are assigned to, each once.
+void assigned_names(Statements all, std::vector<std::string_view>* names);
+
 /// A place to go back to.
 struct Checker::Mark {
     std::size_t nodes, findings;

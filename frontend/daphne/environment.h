@@ -13,9 +13,19 @@
 
 namespace weld::daphne {
 
+/// A sequence of statements that is being run: the script, and one inside the other what it has got into
+/// (check_parts.cpp).
+struct LeftBlock {
+    std::int64_t next = 0;   ///< the statement that comes next, or that the next block stands in
+    bool is_second = false;  ///< the second side of an `if`; of a loop: it is about to ask whether it goes on
+    bool keeps_constants = false;  ///< a loop whose rounds may have to know what is another in each
+    std::string call, function;    ///< the body of a function: the places of its call and of its name
+};
+
 struct LeftVariable {
     std::string name;
-    bool is_view = false;  ///< a frame registered for SQL
+    std::int64_t block = 0;  ///< the number of the one whose variable it is
+    bool is_view = false;    ///< a frame registered for SQL
     Type type;
     std::int64_t rows = -1, columns = -1;  ///< of matrices and frames, if known
     std::optional<Constant> constant;      ///< of scalars, if known
@@ -26,8 +36,9 @@ class ScriptEnvironment final : public Environment {
   public:
     std::vector<LeftVariable> variables;
     std::vector<std::string> definitions;  ///< texts of functions and imports, of entries before
-    std::size_t statement = 0;             ///< the first one that has not run
+    std::vector<LeftBlock> blocks;         ///< where the rest begins, outermost first; none: at the beginning
     bool has_rest = false;
+    bool is_prepared = false;  ///< what the first statement of the rest mentions is known
 
     bool goes_on() const override { return has_rest; }
     /// Then scalars that are wanted are known, and the shapes of matrices. The others stay unknown, so that
@@ -35,6 +46,9 @@ class ScriptEnvironment final : public Environment {
     std::shared_ptr<const Environment> with(const void* values) const override;
     std::string text() const override;
 };
+
+/// The name of no variable of a script, but of what a statement has asked for (check_parts.cpp).
+inline bool is_answer(std::string_view name) { return name[0] >= '0' && name[0] <= '9'; }
 
 /// What `ScriptEnvironment::text` gave; null if it is not that.
 std::shared_ptr<const Environment> read_environment(std::string_view text);

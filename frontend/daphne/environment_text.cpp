@@ -80,6 +80,7 @@ template <class Text>
 void transfer(Text& text, auto& environment) {
     list(text, environment.variables, [&](auto& v) {
         text(v.name);
+        text(v.block);
         number(text, v.is_view);
         number(text, v.type.data);
         number(text, v.type.value);
@@ -103,8 +104,15 @@ void transfer(Text& text, auto& environment) {
         }
     });
     list(text, environment.definitions, [&](auto& definition) { text(definition); });
-    number(text, environment.statement);
+    list(text, environment.blocks, [&](auto& block) {
+        text(block.next);
+        number(text, block.is_second);
+        number(text, block.keeps_constants);
+        text(block.call);
+        text(block.function);
+    });
     number(text, environment.has_rest);
+    number(text, environment.is_prepared);
 }
 
 }  // namespace

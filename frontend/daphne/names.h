@@ -35,7 +35,7 @@ class Names {
     std::size_t depth() const { return scopes_.size(); }
     void open();
     void close_to(std::size_t depth);
-    const Scope& outermost() const { return scopes_.front(); }
+    const Scope& scope(std::size_t depth) const { return scopes_[depth]; }  ///< 0: the outermost
 
     // ---- going back
     using Mark = std::size_t;
@@ -43,6 +43,12 @@ class Names {
     void undo(Mark to);
     /// All is to stay: there is no going back to what was before.
     void settle() { log_.clear(); }
+    /// Variables of the innermost scope are there no more, those whose names `are_meant`, for good.
+    template <class AreMeant>
+    void forget(const AreMeant& are_meant) {
+        settle();
+        std::erase_if(scopes_.back(), [&](const auto& one) { return are_meant(one.first); });
+    }
 
     /// A variable that was there at a mark, in the scope number `depth`.
     struct Binding {

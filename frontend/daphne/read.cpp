@@ -1,5 +1,4 @@
 // read_daphne: the steps of reading in their order.
-#include <cctype>
 #include <chrono>
 
 #include "frontend/daphne/check.h"
@@ -39,35 +38,6 @@ static std::vector<std::string> definitions_after(std::string_view source, Loc b
     return all;
 }
 
-/// `name` stands in the text as a word.
-static bool mentions(std::string_view text, std::string_view name) {
-    const auto goes_on = [&](std::size_t at) {
-        return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_');
-    };
-    for (std::size_t at = 0; (at = text.find(name, at)) != std::string_view::npos; ++at)
-        if (!(at && goes_on(at - 1)) && !goes_on(at + name.size())) return true;
-    return false;
-}
-
-/// The variable has what a statement has asked for (`Checker::ask`).
-static bool is_answer(std::string_view name) {
-    return std::isdigit(static_cast<unsigned char>(name[0])) != 0;
-}
-
-/// What the rest of the script is to know: strings, which are names of columns and files more often than not,
-/// and what the statement that it begins with mentions, or any, if one of them may return, as then it can't
-/// end early.
-static void note_wanted(daphne::ScriptEnvironment& left, std::string_view source, Loc begin,
-                        const daphne::Script& script) {
-    std::string_view asks = text_of(source, begin, script, left.statement);
-    for (std::size_t i = left.statement; i < script.statements.size(); ++i)
-        if (script.statements[i]->kind != daphne::Statement::Define &&
-            text_of(source, begin, script, i).find("return") != std::string_view::npos)
-            asks = source.substr(script.statements[left.statement]->loc.offset - begin.offset);
-    for (daphne::LeftVariable& v : left.variables)
-        v.is_wanted = v.type.is_string() || is_answer(v.name) || mentions(asks, v.name);
-}
-
 bool read_daphne(Module& m, std::string name, std::string text, const ReadOptions& options,
                  Diagnostics& diagnostics) {
     if (text.size() > kLongestText) {
@@ -95,15 +65,17 @@ bool read_daphne(Module& m, std::string name, std::string text, const ReadOption
     daphne::Checker(m, graph, inputs, diagnostics)
         .run(*script, path, before, options.after ? left.get() : nullptr);
     if (diagnostics.has_errors()) return false;
+    if (before && !before->blocks.empty()) diagnostics.forget_after(0);  // the first part has warned
     daphne::represent(graph);
     for (std::size_t i = 0; i < left->variables.size(); ++i)
         left->variables[i].type.is_sparse = graph.main.results[i]->type.is_sparse;
     if (options.properties_text) *options.properties_text = daphne::print_graph(graph);
-    if (options.is_entry)
+    if (left->has_rest) {
+        if (before) left->definitions = before->definitions;
+    } else if (options.is_entry) {
         for (daphne::LeftVariable& v : left->variables) v.is_wanted = true;
-    else if (left->has_rest) note_wanted(*left, m.sources.text(begin), begin, *script);
-    if (options.is_entry)
         left->definitions = definitions_after(m.sources.text(begin), begin, before, *script);
+    }
     if (options.is_entry || left->has_rest) *options.after = std::move(left);
     else graph.main.results.clear();
     daphne::Lowering(m, graph, diagnostics).run();

@@ -68,6 +68,16 @@ TEST_CASE("a script in parts on several threads") {
     for (const std::string& text : texts) CHECK(text == kPrinted);
 }
 
+TEST_CASE("each round of a loop may be a part, and so may the parts of a function that is called there") {
+    const Module m = script(
+        "n = as.si64(sum([1.0, 2.0]));\n"
+        "def labelled(k) { label = \"c\" + sum([k]); return createFrame([k], label); }\n"
+        "for (i in 1:n) { F = labelled(i); print(F[, \"c\" + (i * as.si64(sum([1])))]); }\n");
+    const std::string expected =
+        "Frame(1x1, [c1:int64_t])\n1\nFrame(1x1, [c2:int64_t])\n2\nFrame(1x1, [c3:int64_t])\n3\n";
+    for (int i = 0; i < 2; ++i) CHECK(printed(m) == expected);
+}
+
 TEST_CASE("a later part that fails, or is wrong, says where") {
     const std::string begin =
         "n = as.si64(sum([1.0, 2.0]));\nF = createFrame([1, 2], \"c\" + n);\nprint(n);\n";

@@ -16,7 +16,9 @@ TEST_CASE("an environment is read from its text as it was") {
     left.variables.back().constant =
         Constant{.value = ValueType::F64, .integer = -1, .number = -0.0, .text = "12 4:"};
     left.definitions = {"def f(x) { return x; }", ""};
-    left.statement = 7;
+    left.blocks = {{.next = 7, .call = {}, .function = {}},
+                   {.is_second = true, .keeps_constants = true, .call = "1:2", .function = "3:4"}};
+    left.variables.back().block = 1;
     left.has_rest = true;
     const std::string text = left.text();
     const auto read = read_environment(text);
@@ -30,7 +32,14 @@ TEST_CASE("an environment is read from its text as it was") {
     CHECK(again.variables[1].constant == left.variables[1].constant);
     CHECK(again.variables[1].rows == -1);
     CHECK(again.variables[1].is_wanted);
+    CHECK(again.variables[1].block == 1);
     CHECK(again.definitions == left.definitions);
+    REQUIRE(again.blocks.size() == 2);
+    CHECK(again.blocks[0].next == 7);
+    CHECK(again.blocks[1].is_second);
+    CHECK(again.blocks[1].keeps_constants);
+    CHECK(again.blocks[1].call == "1:2");
+    CHECK(again.blocks[1].function == "3:4");
     for (std::size_t n = 0; n < text.size(); ++n) CHECK_FALSE(read_environment(text.substr(0, n)));
     CHECK_FALSE(read_environment(text + "1"));
 }
