@@ -1,6 +1,7 @@
 // Vectors and dictionaries as values: literals, look-ups, slices, and what goes through the runtime.
 #include "codegen/builders/tables.h"
 #include "codegen/emit.h"
+#include "codegen/lanes.h"
 #include "weldir/ir/keys.h"
 
 namespace weld::codegen {
@@ -61,10 +62,16 @@ Leaves Emitter::emit_lookup(Lookup l) {
 
 /// Lanes of `tail` that are no elements may have any index.
 Leaves Emitter::emit_lookup_lanes(LookupLanes l) {
-    const Leaves of = emit(l.of());
-    llvm::Value* k = emit1(l.indices());
     const Scalar scalar = l.node->type->scalar;
     const unsigned n = l.lanes();
+    auto* type = llvm::FixedVectorType::get(unit.memory(scalar), n);
+    const auto lanes_of = [&](llvm::Value* v) -> Leaves {
+        return {scalar == Scalar::Bool ? ir.CreateIsNotNull(v) : v};
+    };
+    if (auto row = tile_rows.find(l.node); row != tile_rows.end())
+        return lanes_of(ir.CreateAlignedLoad(type, row->second, llvm::Align(std::uint64_t(size_of(scalar)))));
+    const Leaves of = emit(l.of());
+    llvm::Value* k = emit1(l.indices());
     llvm::Value* outside = ir.CreateICmpUGE(k, ir.CreateVectorSplat(n, of[1]));
     if (tail.mask) outside = ir.CreateAnd(outside, tail.mask);
     auto* bits = ir.getIntNTy(n);
@@ -72,11 +79,10 @@ Leaves Emitter::emit_lookup_lanes(LookupLanes l) {
     llvm::Value* first = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, all, ir.getFalse());
     fail_if(ir.CreateIsNotNull(all), kWeldArrayOutOfBounds, l.node->loc, ir.CreateExtractElement(k, first),
             of[1]);
-    auto* type = llvm::FixedVectorType::get(unit.memory(scalar), n);
     llvm::Value* found = ir.CreateMaskedGather(type, ir.CreateGEP(unit.memory(scalar), of[0], k),
                                                llvm::Align(std::uint64_t(size_of(scalar))), tail.mask,
                                                llvm::Constant::getNullValue(type));
-    return {scalar == Scalar::Bool ? ir.CreateIsNotNull(found) : found};
+    return lanes_of(found);
 }
 
 Leaves Emitter::emit_opt_lookup(OptLookup l) {
@@ -92,72 +98,15 @@ Leaves Emitter::emit_opt_lookup(OptLookup l) {
         [&] { return zeros(loaded); });
 }
 
-/// The transpose of the registers `rows`, of which there are as many as each has lanes: every step
-/// interleaves the first half of them with the second.
-static Leaves transposed(Emitter& e, Leaves rows) {
-    const std::size_t n = rows.size();
-    llvm::SmallVector<int, 64> low, high;
-    for (std::size_t k = 0; k < n; ++k) {
-        low.push_back(int(k / 2 + k % 2 * n));
-        high.push_back(int(n / 2 + k / 2 + k % 2 * n));
-    }
-    for (std::size_t step = 1; step < n; step *= 2) {
-        Leaves next;
-        for (std::size_t i = 0; i < n / 2; ++i) {
-            next.push_back(e.ir.CreateShuffleVector(rows[i], rows[i + n / 2], low));
-            next.push_back(e.ir.CreateShuffleVector(rows[i], rows[i + n / 2], high));
-        }
-        rows = next;
-    }
-    return rows;
-}
-
-/// Writes the transpose of the vectors of `len` scalars at `rows` to `to`, by squares with a register a side.
-static void transpose(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::Value* len, llvm::Value* to) {
-    auto& ir = e.ir;
-    const std::int64_t bytes = scalar->getPrimitiveSizeInBits() / 8, n = std::int64_t(rows.size());
-    const std::int64_t side =
-        std::min(n, std::max<std::int64_t>(1, std::int64_t(e.unit.target.register_bytes) / bytes));
-    auto* lanes = llvm::FixedVectorType::get(scalar, unsigned(side));
-    const llvm::Align align{std::uint64_t(bytes)};
-    const auto place = [&](llvm::Value* j, std::int64_t row) {
-        return ir.CreateGEP(scalar, to, ir.CreateAdd(ir.CreateMul(j, e.c64(n)), e.c64(row)));
-    };
-    const auto square = [&](llvm::Value* j, std::int64_t row) {  // elements [j, j + side) of `side` rows
-        Leaves loaded;
-        for (std::int64_t k = row; k < row + side; ++k) {
-            llvm::Value* from = ir.CreateGEP(scalar, rows[std::size_t(k)], j);
-            loaded.push_back(ir.CreateAlignedLoad(lanes, from, align));
-        }
-        const Leaves columns = transposed(e, loaded);
-        for (std::int64_t k = 0; k < side; ++k)
-            ir.CreateAlignedStore(columns[std::size_t(k)], place(ir.CreateAdd(j, e.c64(k)), row), align);
-    };
-    const auto squares = [&]() -> Leaves {  // the last ones overlap what is done
-        llvm::Value* last = ir.CreateSub(len, e.c64(side));
-        llvm::Value* count = ir.CreateSDiv(ir.CreateAdd(last, e.c64(2 * side - 1)), e.c64(side));
-        return e.counted_loop(e.c64(0), count, 1, {}, {}, [&](llvm::Value* k, const Leaves&) -> Leaves {
-            llvm::Value* j =
-                ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir.CreateMul(k, e.c64(side)), last);
-            for (std::int64_t row = 0; row < n; row += side) square(j, row);
-            return {};
-        });
-    };
-    const auto one_by_one = [&]() -> Leaves {
-        return e.counted_loop(e.c64(0), len, 1, {}, {}, [&](llvm::Value* j, const Leaves&) -> Leaves {
-            for (std::int64_t k = 0; k < n; ++k) {
-                llvm::Value* from = ir.CreateGEP(scalar, rows[std::size_t(k)], j);
-                ir.CreateAlignedStore(ir.CreateAlignedLoad(scalar, from, align), place(j, k), align);
-            }
-            return {};
-        });
-    };
-    e.emit_if(ir.CreateICmpSGE(len, e.c64(side)), squares, one_by_one);
+llvm::Value* Emitter::transposed_slot(std::int64_t bytes) {
+    constexpr std::int64_t most = 64 << 10;  // functions may recurse
+    if (transposed_bytes_ + bytes > most) return nullptr;
+    transposed_bytes_ += bytes;
+    return slot(bytes, 64);
 }
 
 Leaves Emitter::emit_opt_lanes(OptLanes l) {
-    constexpr std::int64_t most_bytes = 16 << 10;   // of vectors side by side
-    constexpr std::int64_t most_in_all = 64 << 10;  // of them in a frame: functions may recurse
+    constexpr std::int64_t most_bytes = 16 << 10;  // of vectors side by side
     const Leaves of = emit(l.of());
     llvm::Value* first = emit1(l.first());
     const std::int64_t n = l.lanes();
@@ -172,10 +121,8 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
             llvm::Constant::getNullValue(llvm::FixedVectorType::get(unit.lower(elem->scalar), unsigned(n)));
         return emit_if(inside, found, [&]() -> Leaves { return {ir.getFalse(), none}; });
     }
-    if (transposed_bytes + most_bytes > most_in_all)
-        return {ir.getFalse(), llvm::ConstantPointerNull::get(unit.ptr), c64(0)};
-    transposed_bytes += most_bytes;
-    llvm::Value* to = slot(most_bytes, 64);
+    llvm::Value* to = transposed_slot(most_bytes);
+    if (!to) return {ir.getFalse(), llvm::ConstantPointerNull::get(unit.ptr), c64(0)};
     const Leaves none = {ir.getFalse(), to, c64(0)};
     const auto look = [&]() -> Leaves {
         Leaves rows;

@@ -163,13 +163,13 @@ class Emitter {
     llvm::Function* fn;
     llvm::Value* task;
     llvm::IRBuilder<> ir;
-    Lanes lanes;                        ///< of the simd loop that is being emitted
-    std::uint32_t accumulator = 0;      ///< which accumulator merges go to
-    TailRound tail;                     ///< merges and reads leave the other lanes alone
-    std::int64_t transposed_bytes = 0;  ///< of the frame, for vectors side by side (OptLanes)
+    Lanes lanes;                    ///< of the simd loop that is being emitted
+    std::uint32_t accumulator = 0;  ///< which accumulator merges go to
+    TailRound tail;                 ///< merges and reads leave the other lanes alone
     int loop_depth = 0;  ///< loops around the present place, in this function and those it was cut from
     std::unordered_map<const Symbol*, Leaves> names;
-    std::unordered_map<const Expr*, EarlyTag> early_tags;  ///< of look-ups and merges
+    std::unordered_map<const Expr*, llvm::Value*> tile_rows;  ///< of look-ups: what they give this round
+    std::unordered_map<const Expr*, EarlyTag> early_tags;     ///< of look-ups and merges
 
     /// The value of `e`; frees what ends with it.
     Leaves emit(const Expr* e);
@@ -247,6 +247,7 @@ class Emitter {
     llvm::Value* element(llvm::Value* data, const Type* elem, llvm::Value* index);
     llvm::Value* slot(std::int64_t bytes,
                       std::int64_t align);               ///< room in the frame, made in the entry block
+    llvm::Value* transposed_slot(std::int64_t bytes);    ///< for transposed lines; null if there are many
     llvm::Value* spill(const Type* t, const Leaves& v);  ///< a slot with `v` in it
     llvm::Value* slot_of_vec();                          ///< a slot for a WeldVec
     llvm::Value* spill_vec(llvm::Value* data, llvm::Value* len);
@@ -277,10 +278,10 @@ class Emitter {
                         const std::function<llvm::Value*(const Leaves& next)>& leave = {});
 
   private:
-    friend class LoopEmitter;
     Leaves emit_node(const Expr* e);  ///< dispatches to the families
     void store_words(const Leaves& words, llvm::Value* to);
     llvm::BasicBlock* fail_exit_ = nullptr;
+    std::int64_t transposed_bytes_ = 0;
 };
 
 /// The elements of the array that is the state of a builder which keeps what is merged; null for other types.

@@ -259,6 +259,10 @@ TEST_CASE_FIXTURE(Fixture, "means that do not fit") {
     CHECK(wrong(tiles(annotate(m, sized, AttrKey::Size, "given"))) == "");
     CHECK(wrong(tiles(sized)) ==
           "a loop goes on by tiles if it appends as often as its last loop has rounds");
+    const Expr* numbers = make_vec(m, i32, std::array{num(1), num(2)});
+    CHECK(wrong(annotate(m, lookup(m, numbers, int_literal(m, i64, 0)), AttrKey::Tile, "true")) == "");
+    CHECK(wrong(annotate(m, lookup(m, numbers, int_literal(m, i64, 0)), AttrKey::Tile, "8")) ==
+          "look-ups of scalars by tiles say `true`");
 
     const Type* state[] = {i32};
     const Symbol* s = m.symbol("s", m.types.structure(state));

@@ -84,7 +84,9 @@ For tiled_loop(For outer) {
     const Annotation* size = start ? start.node->annotation(AttrKey::Size) : nullptr;
     if (!size || size->text != "given" || !info(start.node->type).lists_merges) return {};
     const For inner = last_loop(outer);
-    const Var into = inner ? inner.builder()->as<Var>() : Var{};
+    if (!inner) return {};
+    const For lanes = masked_loop(inner);
+    const Var into = (lanes ? lanes : inner).builder()->as<Var>();
     if (!into || into.symbol() != outer.builder_param()) return {};
     return appends_per_iteration(inner) == std::vector<std::int64_t>{1} ? inner : For{};
 }

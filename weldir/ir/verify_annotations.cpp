@@ -84,6 +84,11 @@ void annotations(Demands& d, const Expr* e) {
                        "a loop finishes one over lanes of the same data, all of which merges or none");
                 break;
             case AttrKey::Tile:
+                if (e->op == Op::Lookup || e->op == Op::LookupLanes) {
+                    d.that(a.text == "true" && (e->type->is_scalar() || e->type->is_simd()),
+                           "look-ups of scalars by tiles say `true`");
+                    break;
+                }
                 on_loop(1, 1 << 16);
                 d.that(e->op == Op::For && tiled_loop(e->as<For>()),
                        "a loop goes on by tiles if it appends as often as its last loop has rounds");

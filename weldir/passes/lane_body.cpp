@@ -301,7 +301,10 @@ const Expr* LaneBody::value(const Expr* e, Lets& lets) {
         case Op::GetField: return field(value(e->arg(0), lets), e->attr.index);
         case Op::If: return branch(e, lets);
         case Op::Lookup:
-            if (is_gather(e)) return lookup_lanes(m_, uniform(e->arg(0)), wide(e->arg(1), lets), e->loc);
+            if (is_gather(e)) {
+                const Expr* all = lookup_lanes(m_, uniform(e->arg(0)), wide(e->arg(1), lets), e->loc);
+                return e->says(AttrKey::Tile, true) ? annotate(m_, all, AttrKey::Tile, "true") : all;
+            }
             if (const std::optional<Window> w = window(e->arg(0)))
                 return window_lanes(*w, value(e->arg(1), lets), lets);
             return mapped(e, lets);

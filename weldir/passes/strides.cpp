@@ -15,12 +15,15 @@
 //     for(rangeiter(0L, c, 1L), appender[f64], |b, o, j|
 //       for(rangeiter(0L, r, 1L), b, |d, n, i| merge(d, lookup(m, i * c + j))))
 // becomes
-//     if(..., @(tile:32) for(...), ... as before)
+//     if(..., @(tile:16) for(...), ... as before)
 //
-// so that lines of the cache are used up when they are there. The condition says that no lookup fails: then
-// nobody can tell the order. The index has to be the inner counter times what stays the same (by the name of
-// it), plus the outer counter, plus what stays the same; other lookups in the inner loop read at one of the
-// counters plus what stays the same, or can't fail. Loops with calls of kernels that are not pure stay.
+// so that lines of the cache are used up when they are there. Look-ups that go by rows and columns at once
+// are marked, `@(tile:true) lookup(m, i * c + j)`: on lanes they are read as they lie, and transposed.
+//
+// The condition says that no lookup fails: then nobody can tell the order. The index has to be the inner
+// counter times what stays the same (by the name of it), plus the outer counter, plus what stays the same;
+// other lookups in the inner loop read at one of the counters plus what stays the same, or can't fail. Loops
+// with calls of kernels that are not pure stay.
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
@@ -39,7 +42,8 @@ namespace {
 
 using matrix_loops::kLeastColumns, matrix_loops::kLeastRows, matrix_loops::kMostNodes,
     matrix_loops::kMostRounds;
-constexpr std::string_view kTile = "32";  // both sides of a tile fit the nearest cache
+constexpr std::string_view kTile =
+    "16";  // so many lines of the nearest cache may be of rows that lie a power of two apart
 
 bool is_var(const Expr* e, const Symbol* s) { return e->op == Op::Var && e->attr.symbol == s; }
 
@@ -75,7 +79,8 @@ class Interchanger {
         For outer, inner;
         const Expr* holds = nullptr;
         bool strides = false;
-        bool possible = true;  ///< false: what would have to hold does not
+        std::unordered_set<const Expr*> across;  ///< look-ups that go by both counters
+        bool possible = true;                    ///< false: what would have to hold does not
     };
 
     /// Both conditions; null is one that holds.
@@ -169,6 +174,7 @@ class Interchanger {
             return true;
         }
         pair.strides |= !is_int(row_stride, 1);
+        if (at.node->type->is_scalar()) pair.across.insert(at.node);
         if (!same(row_stride, columns)) {
             demand(pair, columns, row_stride);
             demand(pair, row_stride, i64(kMostRounds));
@@ -214,17 +220,19 @@ class Interchanger {
         if (outer.node->annotation(AttrKey::Tile)) return nullptr;
         Pair pair{outer, inner};
         if (!find_condition(pair, 0)) return nullptr;
-        return guarded(pair.holds, tiled(outer, inner), outer);
+        return guarded(pair.holds, tiled(pair), outer);
     }
 
     /// The loop with the number of rounds of the inner one, which is known before it, as its size.
-    const Expr* tiled(For outer, For inner) {
-        const Expr* start = outer.builder();
-        const Expr* sized = new_builder(m_, start->type, trip_count(m_, inner.data()[0]), start->loc);
+    const Expr* tiled(const Pair& pair) {
+        const Expr* start = pair.outer.builder();
+        const Expr* sized = new_builder(m_, start->type, trip_count(m_, pair.inner.data()[0]), start->loc);
         sized = annotate(m_, with_annotations(m_, sized, start->annotations), AttrKey::Size, "given");
-        std::vector<const Expr*> args(outer.node->args().begin(), outer.node->args().end());
-        args[0] = sized;
-        return annotate(m_, with_args(m_, outer.node, args), AttrKey::Tile, kTile);
+        const Expr* now = rewrite(m_, pair.outer.node, [&](const Expr* e) -> const Expr* {
+            if (e == start) return sized;
+            return pair.across.contains(e) ? annotate(m_, e, AttrKey::Tile, "true") : nullptr;
+        });
+        return annotate(m_, now, AttrKey::Tile, kTile);
     }
 
     /// `interchanged` if `holds`, which is null if that is known.

@@ -19,9 +19,15 @@
 // Of a dictmerger that takes lanes both loops are needed: lanes hold a few groups, and the scalar loop goes
 // on where keys turn out to be more (codegen/builders/groups.h).
 //
+// The last loop of one that goes by tiles is done only for the sake of look-ups that are transposed
+// (`@(tile:true)`); then tiles are longer, since lines that are read as they lie do not have to stay:
+//     @(tile:16) for(..., |b, n, j| for(is, b, |b2, m, i| merge(b2, @(tile:true) lookup(v, i * c + j))))
+// becomes
+//     @(tile:64) for(..., |b, n, j| for(fringeiter[8](is), for(simditer[8](is), b, |b2, m, i|
+//       merge(b2, @(tile:true) lookup[8](v, i * broadcast[8](c) + broadcast[8](j)))), ...))
+//
 // Not done where the body cannot be translated (lane_body.h); over vectors of anything but scalars, or with a
-// stride other than 1; for `@(vectorize:false)`, and for the last loop of one that goes by tiles; where the
-// trip count is known to be less than the lanes.
+// stride other than 1; for `@(vectorize:false)`; where the trip count is known to be less than the lanes.
 // Float arithmetic is the same lane by lane; only the order of additions in mergers differs.
 #include "weldir/passes/vectorize.h"
 
@@ -37,6 +43,9 @@ namespace weld {
 namespace {
 
 constexpr std::uint32_t kMostNodes = 5000;  // of a body: machine code of larger ones is not optimised
+constexpr int kMostAcross = 4;  // look-ups for which a tile is kept, so that they fit the nearest cache
+constexpr std::string_view kTile =
+    "64";  // so much is read from where a row lies: eight lines of eight-byte numbers
 
 class Vectorizer {
   public:
@@ -54,6 +63,18 @@ class Vectorizer {
         const std::optional<Count> n = facts_.iterations(loop.node);
         if (lanes < 2 || (n && n->known() && *n->known() < lanes)) return nullptr;
         return pair(loop, body, lanes);
+    }
+
+    /// The loop by tiles with its last loop on lanes, or null.
+    const Expr* transposed(For outer) {
+        const For inner = last_loop(outer);
+        int across = 0;
+        visit(inner.body().body(), [&](const Expr* e) { across += e->says(AttrKey::Tile, true); });
+        const Expr* lanes = across > 0 && across <= kMostAcross ? pair(inner) : nullptr;
+        if (!lanes) return nullptr;
+        const Expr* now =
+            rewrite(m_, outer.node, [&](const Expr* e) { return e == inner.node ? lanes : nullptr; });
+        return annotate(m_, now, AttrKey::Tile, kTile);
     }
 
   private:
@@ -172,7 +193,8 @@ const Expr* vectorize(Module& m, const Expr* lambda) {
     });
     const Expr* now = rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
         const For loop = e->as<For>();
-        return loop && !in_tiles.contains(e) ? vectorizer.pair(loop) : nullptr;
+        if (!loop || in_tiles.contains(e)) return nullptr;
+        return loop.node->annotation(AttrKey::Tile) ? vectorizer.transposed(loop) : vectorizer.pair(loop);
     });
     return in_normal_form(m, lambda, now);
 }
