@@ -1,6 +1,8 @@
 // Modules that break one rule each.
 #include <doctest/doctest.h>
 
+#include <array>
+
 #include "weldir/ir/build.h"
 #include "weldir/ir/verify.h"
 

@@ -1,0 +1,299 @@
+// Loops over the rows of a matrix that merge at each column take four rows at a time (unroll and jam).
+//
+//     for(rangeiter(0L, r, 1L), B, |b, n, i|
+//       for(iter(m, i * c, (i + 1L) * c, 1L), b, |d, j, e| merge(d, {j, e})))
+// becomes
+//     let groups = if(r > 0L, r / 4L, 0L);
+//     let from = groups * 4L;
+//     for(rangeiter(from, r, 1L),
+//       for(rangeiter(0L, groups, 1L), B, |b, o, y|
+//         let i = y * 4L;
+//         let i2 = i + 1L;
+//         ...
+//         for(zip(iter(m, i * c, ...), iter(m, i2 * c, ...), ...), b, |d, j, e|
+//           merge(merge(merge(merge(d, {j, e.$0}), {j, e.$1}), {j, e.$2}), {j, e.$3}))),
+//       |b, n, i| ... as before)
+//
+// so that what is merged into is read and written once for four rows, as is all else that they share. Each
+// element takes what it took before, in the order in which it took it: floats come out the same.
+//
+// The inner loop merges once in each round, at its own index, into a vecmerger or a vecsetter; its rounds are
+// equally many in every row; all it does is cheap. What the outer loop goes over can be found by an index.
+//
+// The inner loop may stand under a condition, as `lookups-to-iters` leaves it: then four rows are taken at a
+// time where it holds in all of them, and where it does not, these go on one by one as it is written for that.
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "weldir/ir/builder.h"
+#include "weldir/ir/loop_forms.h"
+#include "weldir/ir/walk.h"
+#include "weldir/passes/cheap.h"
+#include "weldir/passes/lengths.h"
+#include "weldir/passes/normal_form.h"
+#include "weldir/passes/subrange.h"
+
+namespace weld {
+
+namespace {
+
+constexpr std::int64_t kRows = 4;
+constexpr std::uint32_t kMostNodes = 80;  // of the body, which is there five times
+constexpr int kMostStreams = 2;           // of a row
+
+class Jammer {
+  public:
+    Jammer(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
+
+    const Expr* jammed(const Expr* e) {
+        const For outer = e->as<For>();
+        if (!outer || !outer.node->type->is_builder() || !info(outer.node->type).indexed) return nullptr;
+        const Nest nest = nest_of(outer);
+        if (!nest.inner || !is_var(nest.inner.builder(), outer.builder_param())) return nullptr;
+        inside_.clear();
+        visit_binding(outer.node,
+                      [&](const Expr* n) { inside_.insert(n->symbols().begin(), n->symbols().end()); });
+        return fits(nest) ? jammed(nest) : nullptr;
+    }
+
+  private:
+    static bool is_var(const Expr* e, const Symbol* s) { return e->op == Op::Var && e->attr.symbol == s; }
+
+    // ---- which loops
+
+    struct Nest {
+        For outer, inner;
+        If choice = {};  ///< that the inner loop is the first side of, if any
+    };
+
+    static Nest nest_of(For outer) {
+        if (const For inner = last_loop(outer)) return {outer, inner};
+        const Expr* end = outer.body().body();
+        if (const Block b = end->as<Block>()) end = b.result();
+        const If choice = end->as<If>();
+        return choice ? Nest{outer, choice.then()->as<For>(), choice} : Nest{outer, {}};
+    }
+
+    bool fits(const Nest& nest) {
+        return fits_around(nest.outer) && fits_inside(nest.inner) &&
+               facts_.traits(nest.outer.body().node).size <= kMostNodes &&
+               (!nest.choice || is_cheap(facts_, nest.choice.cond()));
+    }
+
+    /// Its elements can be found by an index, and what comes before the inner loop is cheap.
+    bool fits_around(For outer) {
+        const auto is_found = [&](const Expr* d) {
+            const Iter it = d->as<Iter>();
+            return it ? it.shape().range && may_be_cut(facts_, d)
+                      : is_path(d) && d->type->elem()->is_scalar();
+        };
+        if (!std::ranges::all_of(outer.data(), is_found) || outer.node->says(AttrKey::Vectorize, false))
+            return false;
+        const Block b = outer.body().body()->as<Block>();
+        return !b || std::ranges::all_of(b.values(), [&](const Expr* v) { return is_cheap(facts_, v); });
+    }
+
+    bool fits_inside(For inner) {
+        int streams = 0;
+        for (const Expr* d : inner.data()) {
+            if (!may_be_cut_by_row(d)) return false;
+            streams += varies(d) && !d->as<Iter>().shape().range;
+        }
+        if (streams == 0 || streams > kMostStreams || inner.node->says(AttrKey::Vectorize, false))
+            return false;
+        const std::optional<Count> n = facts_.iterations(inner.node);
+        return n && is_fixed(*n) && merges_at_index(inner);
+    }
+
+    /// Consecutive scalars.
+    bool may_be_cut_by_row(const Expr* datum) {
+        if (!datum->type->elem()->is_scalar()) return false;
+        const Iter it = datum->as<Iter>();
+        if (!it) return is_path(datum) && !varies(datum);
+        const IterShape s = it.shape();
+        return s.kind == IterKind::Scalar && !s.nd && (!s.bounded || is_int(it.stride(), 1)) &&
+               (s.range || (is_path(it.data()) && !varies(it.data())));
+    }
+
+    bool varies(const Expr* e) const {
+        return std::ranges::any_of(free_symbols(e), [&](const Symbol* s) { return inside_.contains(s); });
+    }
+
+    bool is_fixed(const Count& n) const {
+        return std::ranges::all_of(n.sum(), [&](const Count::Product& p) {
+            return std::ranges::none_of(p.of, [&](const Expr* name) { return varies(name); });
+        });
+    }
+
+    bool merges_at_index(For inner) {
+        const Expr* end = inner.body().body();
+        if (const Block b = end->as<Block>()) {
+            if (!std::ranges::all_of(b.values(), [&](const Expr* v) { return is_cheap(facts_, v); }))
+                return false;
+            end = b.result();
+        }
+        const Merge one = end->as<Merge>();
+        return one && !one.mask() && is_var(one.builder(), inner.builder_param()) &&
+               one.value()->op == Op::MakeStruct && is_counter(inner, one.value()->arg(0)) &&
+               is_cheap(facts_, one.value()->arg(1));
+    }
+
+    /// The name of a count is the counter of `loop`, from 0 on.
+    static bool is_counter(For loop, const Expr* name) {
+        if (is_var(name, loop.index_param())) return true;
+        if (loop.data().size() == 1)
+            return is_var(name, loop.elem_param()) && counts_from_zero(loop.data()[0]);
+        return name->op == Op::GetField && is_var(name->arg(0), loop.elem_param()) &&
+               counts_from_zero(loop.data()[name->attr.index]);
+    }
+
+    // ---- four rows
+
+    const Expr* i64(std::int64_t n) { return int_literal(m_, m_.types.i64(), n); }
+    const Expr* named(const Expr* e, std::string_view name, Lets& lets) {
+        if (is_atom(e)) return e;
+        const Symbol* s = m_.symbol(name, e->type);
+        lets.emplace_back(s, e);
+        return var(m_, s);
+    }
+
+    const Expr* jammed(const Nest& nest) {
+        const For outer = nest.outer;
+        Lets lets;
+        if (const Expr* check = length_check(m_, facts_, outer.data(), outer.node->loc))
+            named(check, "equal", lets);
+        const Expr* n = named(trip_count(m_, outer.data()[0]), "n", lets);
+        const Literal known = n->as<Literal>();
+        const Expr* groups = known ? i64(std::max<std::int64_t>(known.as_int(), 0) / kRows)
+                                   : if_(m_, scalar_op(m_, Op::Gt, {n, i64(0)}),
+                                         scalar_op(m_, Op::Div, {n, i64(kRows)}), i64(0));
+        if (is_int(groups, 0)) return nullptr;
+        groups = named(groups, "groups", lets);
+        const Expr* from = known ? i64(groups->as<Literal>().as_int() * kRows)
+                                 : named(scalar_op(m_, Op::Mul, {groups, i64(kRows)}), "from", lets);
+        const Expr* rest = loop_over_subrange(m_, outer, from, n, in_groups(nest, groups));
+        return block(m_, lets, rest, outer.node->loc);
+    }
+
+    const Expr* in_groups(const Nest& nest, const Expr* groups) {
+        const For outer = nest.outer;
+        const Type* number = m_.types.i64();
+        const Symbol* b = m_.symbol(outer.builder_param()->name, outer.node->type);
+        const Symbol *o = m_.symbol("o", number), *y = m_.symbol("y", number);
+        Lets lets;
+        const Expr* first = named(scalar_op(m_, Op::Mul, {var(m_, y), i64(kRows)}), "first", lets);
+        std::vector<SymbolMap> rows;
+        for (std::int64_t k = 0; k < kRows; ++k) {
+            const Expr* at = k == 0 ? first : named(scalar_op(m_, Op::Add, {first, i64(k)}), "row", lets);
+            rows.push_back(row(outer, at, lets));
+        }
+        const Expr* range = range_iter(m_, IterKind::Scalar, i64(0), groups, i64(1));
+        const Expr* body = block(m_, lets, in_group(nest, var(m_, b), first, rows));
+        const Expr* f = lambda(m_, {b, o, y}, body, outer.body().node->loc);
+        return with_annotations(m_, loop(m_, {&range, 1}, outer.builder(), f, outer.node->loc),
+                                outer.node->annotations);
+    }
+
+    /// The rows from `first` on.
+    const Expr* in_group(const Nest& nest, const Expr* builder, const Expr* first,
+                         std::vector<SymbolMap>& rows) {
+        const Expr* together = over_rows(nest.inner, builder, rows);
+        if (!nest.choice) return together;
+        const Expr* holds = nullptr;
+        for (const SymbolMap& now : rows) {
+            const Expr* here = in_row(nest.choice.cond(), now);
+            holds = holds ? scalar_op(m_, Op::BitAnd, {holds, here}) : here;
+        }
+        const Expr* otherwise = rewrite(m_, nest.outer.node, [&](const Expr* e) {
+            return e == nest.choice.node ? nest.choice.otherwise() : nullptr;
+        });
+        const Expr* end = scalar_op(m_, Op::Add, {first, i64(kRows)});
+        return if_(m_, holds, together, loop_over_subrange(m_, otherwise->as<For>(), first, end, builder),
+                   nest.choice.node->loc);
+    }
+
+    /// What the names that the outer loop binds are in row `at`.
+    SymbolMap row(For outer, const Expr* at, Lets& lets) {
+        SymbolMap now = {{outer.index_param(), at}};
+        std::vector<const Expr*> elements;
+        for (const Expr* d : outer.data()) elements.push_back(named(element(d, at), "x", lets));
+        now[outer.elem_param()] = elements.size() == 1 ? elements[0] : make_struct(m_, elements);
+        const Block b = outer.body().body()->as<Block>();
+        for (std::size_t i = 0; b && i < b.size(); ++i) {
+            const Expr* value = in_row(b.value(i), now);
+            now[b.symbol(i)] = named(value, b.symbol(i)->name, lets);
+        }
+        return now;
+    }
+
+    const Expr* element(const Expr* datum, const Expr* at) {
+        const Iter it = datum->as<Iter>();
+        if (!it) return lookup(m_, datum, at, datum->loc);
+        return is_int(it.start(), 0) ? at : scalar_op(m_, Op::Add, {it.start(), at});
+    }
+
+    /// `e` where names are what they are in a row; fields of structs that are written out are these.
+    const Expr* in_row(const Expr* e, const SymbolMap& now) {
+        const Expr* copy = fresh(m_, substitute(m_, e, now));
+        return rewrite(m_, copy, [&](const Expr* f) -> const Expr* {
+            return f->op == Op::GetField && f->arg(0)->op == Op::MakeStruct ? f->arg(0)->arg(f->attr.index)
+                                                                            : nullptr;
+        });
+    }
+
+    /// The inner loop over all rows at once.
+    const Expr* over_rows(For inner, const Expr* builder, std::vector<SymbolMap>& rows) {
+        std::vector<const Expr*> data;
+        std::vector<std::vector<std::size_t>> parts(rows.size());  // by row: which datum each of its own is
+        for (const Expr* d : inner.data()) {
+            for (std::size_t k = 0; k < rows.size(); ++k) {
+                if (k == 0 || varies(d)) data.push_back(in_row(d, rows[k]));
+                parts[k].push_back(data.size() - 1);
+            }
+        }
+        std::vector<const Type*> types;
+        for (const Expr* d : data) types.push_back(d->type->elem());
+        const Symbol* b = m_.symbol(inner.builder_param()->name, inner.node->type);
+        const Symbol* j = m_.symbol(inner.index_param()->name, inner.index_param()->type);
+        const Symbol* x =
+            m_.symbol(inner.elem_param()->name, types.size() == 1 ? types[0] : m_.types.structure(types));
+        Lets lets;
+        const Expr* body = var(m_, b);
+        for (std::size_t k = 0; k < rows.size(); ++k) {
+            std::vector<const Expr*> own;
+            for (std::size_t part : parts[k])
+                own.push_back(types.size() == 1 ? var(m_, x) : get_field(m_, var(m_, x), part));
+            rows[k][inner.index_param()] = var(m_, j);
+            rows[k][inner.elem_param()] = own.size() == 1 ? own[0] : make_struct(m_, own);
+            body = merge(m_, body, merged(inner, rows[k], lets), nullptr, inner.body().body()->loc);
+        }
+        const Expr* f = lambda(m_, {b, j, x}, block(m_, lets, body), inner.body().node->loc);
+        return with_annotations(m_, loop(m_, data, builder, f, inner.node->loc), inner.node->annotations);
+    }
+
+    /// What a row merges.
+    const Expr* merged(For inner, SymbolMap& now, Lets& lets) {
+        const Expr* end = inner.body().body();
+        const Block b = end->as<Block>();
+        for (std::size_t i = 0; b && i < b.size(); ++i)
+            now[b.symbol(i)] = named(in_row(b.value(i), now), b.symbol(i)->name, lets);
+        if (b) end = b.result();
+        return in_row(end->as<Merge>().value(), now);
+    }
+
+    Module& m_;
+    Facts facts_;
+    std::unordered_set<const Symbol*> inside_;  // what the outer loop binds
+};
+
+}  // namespace
+
+const Expr* jam(Module& m, const Expr* lambda) {
+    if (!has_loop(lambda)) return lambda;
+    Jammer jammer(m, lambda);
+    const Expr* now = rewrite_binding(m, lambda, [&](const Expr* e) { return jammer.jammed(e); });
+    return in_normal_form(m, lambda, now);
+}
+
+}  // namespace weld
