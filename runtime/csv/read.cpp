@@ -129,16 +129,16 @@ class CsvReader {
     std::int32_t fill() {
         if (!exact_ && found_ < r_.rows) return kOk;  // what was found may be wrong
         rows_ = r_.rows >= 0 ? std::min(found_, r_.rows) : found_;
-        columns_ = r_.make(rows_);
+        columns_ = r_.taker ? r_.taker->begin(rows_, std::int64_t(pieces_.size())) : r_.make(rows_);
         if (columns_.empty()) return kFailed;
         quick_.clear();
         for (const TableColumn& c : columns_)
             quick_.push_back(numbers_may_hold_delimiter_ ? nullptr : quick_number(WeldKind(c.cell->kind)));
         return run_parts(task_, std::int64_t(pieces_.size()), true, r_.loc,
-                         [&](Task* t, int, std::int64_t i) {
+                         [&](Task* t, int worker, std::int64_t i) {
                              if (i > first_wrong_.load(std::memory_order_relaxed)) return kOk;
                              Piece& p = pieces_[std::size_t(i)];
-                             const std::int32_t status = read_piece(t, p);
+                             const std::int32_t status = read_piece(t, worker, i, p);
                              if (!p.problem.what.empty()) note_wrong(i);
                              return status;
                          });
@@ -149,7 +149,7 @@ class CsvReader {
         while (piece < first && !first_wrong_.compare_exchange_weak(first, piece)) {}
     }
 
-    std::int32_t read_piece(Task* task, Piece& p) const {
+    std::int32_t read_piece(Task* task, int worker, std::int64_t number, Piece& p) const {
         std::size_t at = p.rows.first, look = at;
         for (std::int64_t i = 0; i < p.rows.count && p.first_row + i < rows_; ++i) {
             if (at >= look) {
@@ -158,15 +158,16 @@ class CsvReader {
             }
             p.problem.at = at;
             p.problem.row = p.first_row + i;
-            if (read_row(task, p.problem.row, at, p.problem)) return kFailed;
+            if (read_row(task, r_.taker ? worker : p.problem.row, at, p.problem)) return kFailed;
             if (!p.problem.what.empty()) return kOk;
+            if (r_.taker && r_.taker->take(task, worker, number, p.problem.row)) return kFailed;
             at = text_.skip_empty(text_.after_end(at));
         }
         p.next = at;
         return kOk;
     }
 
-    /// Reads the row that begins at `at`, which is then at its end.
+    /// Reads the row that begins at `at`, which is then at its end, into row `row` of the columns.
     std::int32_t read_row(Task* task, std::int64_t row, std::size_t& at, CsvProblem& problem) const {
         std::size_t next = 0;  // column to be read
         for (std::int64_t field = 0;; ++field, ++at) {

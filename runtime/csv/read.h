@@ -28,6 +28,21 @@ struct TableColumn {
     void* at(std::int64_t row) const { return data + row * stride; }
 };
 
+/// Takes rows as soon as they are read, for tables that are not stored as they stand. A row is read into room
+/// that its worker has for one: the number of the worker then stands for that of the row in TableColumn::at.
+class RowTaker {
+  public:
+    /// The room of all workers, in the order of fields, when it is known how many rows there are, and of how
+    /// many pieces; nothing after recording the failure. Rows may have to be read again: then it is called
+    /// again.
+    virtual std::vector<TableColumn> begin(std::int64_t rows, std::int64_t pieces) = 0;
+    /// The row is in the room of this worker. Those of a piece come in order. Status.
+    virtual std::int32_t take(Task* task, int worker, std::int64_t piece, std::int64_t row) = 0;
+
+  protected:
+    ~RowTaker() = default;
+};
+
 struct CsvRequest {
     std::string_view text;  ///< stays as long as the columns: strings may point into it
     std::size_t start = 0;  ///< where the first row begins
@@ -40,6 +55,7 @@ struct CsvRequest {
     /// Makes the columns, in the order of their fields, when it is known how many rows there are (as many as
     /// are wanted, if there are more); nothing after recording the failure.
     std::function<std::vector<TableColumn>(std::int64_t rows)> make;
+    RowTaker* taker = nullptr;                                 ///< takes the rows instead of these columns
     std::function<std::string(const WeldType* cell)> name_of;  ///< for messages of strict reading
     std::int32_t loc = 0;
 };

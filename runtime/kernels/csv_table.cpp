@@ -33,7 +33,9 @@ std::int32_t read_csv_table(Task* task, const WeldCall* call, const TableFile& f
                                                                    : file.make(rows, request.fields);
     };
     CsvProblem problem;
-    if (read_rows(task, request, &problem)) return kFailed;
+    if (file.sparse ? read_csv_sparse(task, call, file, request, &problem)
+                    : read_rows(task, request, &problem))
+        return kFailed;
     if (problem.what.empty()) return kOk;
     const std::string hint =
         file.is_sniffed ? "; that the rows before it are of other types was learned from the first ones: a "

@@ -155,8 +155,6 @@ std::int32_t read_matrix(Task* task, const WeldCall* call, Matrix* to) {
     return kOk;
 }
 
-bool is_read_sparse(std::string_view path) { return path.ends_with(".mtx") || path.ends_with(".dbdf"); }
-
 /// The cells of a matrix that are not zero, row by row. Status.
 template <class T>
 std::int32_t without_zeros(Task* task, const WeldCall* call, const Matrix& m, Sparse* to) {
@@ -188,7 +186,7 @@ std::int32_t without_zeros(Task* task, const WeldCall* call, const Matrix& m, Sp
 
 std::int32_t read_csr(Task* task, const WeldCall* call, Sparse* to) {
     TableFile file = wanted_file(call, 2);
-    if (is_read_sparse(file.path)) {
+    if (!is_parquet(file.path)) {
         file.sparse = to;
         if (read_table(task, call, file, description_of(call, 2))) return kFailed;
         release(task, const_cast<char*>(file.bytes.data()));

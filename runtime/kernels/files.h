@@ -41,6 +41,8 @@ std::int32_t check_table(Task* task, const WeldCall* call, const TableFile& file
 
 // Each fills a table. Status.
 std::int32_t read_csv_table(Task* task, const WeldCall* call, const TableFile& file);
+std::int32_t read_csv_sparse(Task* task, const WeldCall* call, const TableFile& file, CsvRequest& request,
+                             CsvProblem* problem);
 std::int32_t read_matrix_market(Task* task, const WeldCall* call, const TableFile& file);
 std::int32_t read_binary_table(Task* task, const WeldCall* call, const TableFile& file);
 

@@ -89,6 +89,42 @@ def reads_sparse(cli, folder):
     return True
 
 
+def reads_csv(cli, folder):
+    """The cells of a CSV file that are not zero, without a dense matrix, and the same on any number of threads."""
+    good = True
+
+    def expect(name, text, value, rows, columns, printed, code=0, more=""):
+        nonlocal good
+        (folder / name).write_text(text)
+        describe(folder / name, rows, columns, value, 0)
+        script = 'X = readMatrix("%s"); %s' % (folder / name, more or "print(X);")
+        for options in (["--threads", "1"], ["--threads", "4"]):
+            found = run(cli, script, options + ["--select-matrix-repr", "--memory-limit", "40MB"])
+            if found[0] != code or (found[1] != printed if code == 0 else printed not in found[2]):
+                print(name, options, *found)
+                good = False
+
+    head = "CSRMatrix(3x3, %s)\n"
+    expect("small.csv", '0,"1",0\n,-0.0,nan\n0,x,2.5,7\n9,9,9\n', "f64", 3, 3, head % "double" + "0 1 0\nnan 0 nan\n0 nan 2.5\n")
+    expect("whole.csv", "0,0,300\n-1,0,0.9\n\n0,0,7", "ui8", 3, 3, head % "uint8_t" + "0 0 44\n255 0 0\n0 0 7\n")
+    expect("none.csv", "0,0\n0,0\n", "f32", 2, 2, "CSRMatrix(2x2, float)\n0 0\n0 0\n")
+    expect("short.csv", "0,0,1\n0,1\n0,0,0\n", "f64", 3, 3, "row 2: the row has 2 of 3 fields", 3)
+    expect("few.csv", "0,0,1\n", "f64", 2, 3, "it has 1 rows, not 2", 3)
+    # of several pieces; dense it would take 64 MB. One has a quotation mark that opens nothing: its rows are found again
+    n, width = 4000, 2000
+    cells = {(i * 7 % n, i * 31 % width): i % 5 + 1 for i in range(0, 6000)}
+    rows = [["0"] * width for _ in range(n)]
+    for (i, j), cell in cells.items():
+        rows[i][j] = str(cell)
+    sums = 'print(typeOf(X)); print(sum(X)); print(sum(seq(1, %d) * sum(X, 0))); print(sum(X @ seq(1, %d)));' % (n, width)
+    total = [sum(cells.values()), sum((i + 1) * c for (i, _), c in cells.items()), sum((j + 1) * c for (_, j), c in cells.items())]
+    wanted = "CSRMatrix(4000x2000, int64_t)\n%d\n%d\n%d\n" % tuple(total)
+    for name, first in ("large.csv", "0"), ("marks.csv", '0"'):
+        rows[1][0] = first
+        expect(name, "".join(",".join(row) + "\n" for row in rows), "si64", n, width, wanted, 0, sums)
+    return good
+
+
 def describe(path, rows, columns, value, cells):
     pathlib.Path(str(path) + ".meta").write_text(
         json.dumps({"numRows": rows, "numCols": columns, "valueType": value, "numNonZeros": cells}))
@@ -213,7 +249,7 @@ def writes_cells(cli, folder):
 def main():
     cli, part = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
     with tempfile.TemporaryDirectory() as folder:
-        failures = sum(not reads(cli, pathlib.Path(folder)) for reads in (reads_sparse, reads_cells, writes_cells))
+        failures = sum(not reads(cli, pathlib.Path(folder)) for reads in (reads_sparse, reads_csv, reads_cells, writes_cells))
     cases = [(t, *s) for t in TYPES for s in SHAPES if t == "f64" or s == SHAPES[1]]
     for i, case in enumerate(cases):
         if part not in str(case):
