@@ -35,6 +35,11 @@ struct Language {
     ArgumentStyle arguments;
     ResultStyle results;
     SessionStyle session;
+    /// What others call the stages of such a program, `NAME=OURS`, separated by spaces.
+    std::string_view stages;
+
+    /// What `stage` is called here: itself if no other name is known of it.
+    std::string_view stage(std::string_view stage) const;
 };
 
 /// Null if there is none of that name.

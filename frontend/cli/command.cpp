@@ -136,27 +136,19 @@ int Settings::apply(const Options& options) {
             return wrong_usage(fmt::format("--cache: no folder `{}`: {}", options.cache, failed.message()));
     }
     compile.cache = options.cache;
+    if (const int code = choose_language(options)) return code;
     return choose_stages(options);
 }
 
-/// What DAPHNE calls its stages, and which of ours says that.
-static constexpr struct {
-    std::string_view name, ours;
-} kDaphneStages[] = {{"parsing", "parsed"},
-                     {"parsing_simplified", "parsed"},
-                     {"sql", "properties"},
-                     {"columnar", "properties"},
-                     {"property_inference", "properties"},
-                     {"select_matrix_repr", "properties"},
-                     {"transfer_data_props", "properties"},
-                     {"phy_op_selection", "properties"},
-                     {"type_adaptation", "properties"},
-                     {"obj_ref_mgnt", "optimized"},
-                     {"kernels", "optimized"},
-                     {"codegen", "optimized"},
-                     {"mlir_codegen_sparsity_exploiting_op_fusion", "optimized"},
-                     {"mlir_codegen_daphneir_to_mlir", "optimized"},
-                     {"mlir_codegen_mlir_specific", "optimized"}};
+/// The one that is asked for, or that of the file.
+int Settings::choose_language(const Options& options) {
+    const bool is_file = options.source != Source::Text && options.source != Source::StandardInput;
+    if (!options.language.empty()) compile.language = options.language;
+    else if (const auto language = language_of_file(options.program); is_file && !language.empty())
+        compile.language = language;
+    if (find_language(compile.language)) return kRan;
+    return wrong_usage(fmt::format("--lang: `{}` is none of {}", compile.language, all_languages()));
+}
 
 int Settings::choose_stages(const Options& options) {
     if (!options.explain) return kRan;
@@ -164,8 +156,7 @@ int Settings::choose_stages(const Options& options) {
     compile.explained.assign(std::begin(all), std::end(all));
     if (!options.stages.empty()) compile.explained = options.stages;
     for (std::string& stage : compile.explained) {
-        for (const auto& [name, ours] : kDaphneStages)
-            if (stage == name) stage = ours;
+        stage = find_language(compile.language)->stage(stage);
         const bool known =
             std::ranges::find(all, stage) != std::end(all) || stage == "llvm" || stage == "asm";
         if (!known && !find_pass(stage))
@@ -217,18 +208,12 @@ class Command {
   private:
     int read_program() {
         CompileOptions& compile = settings_.compile;
-        if (!options_.language.empty()) compile.language = options_.language;
-        if (!find_language(compile.language))
-            return wrong_usage(fmt::format("--lang: `{}` is none of {}", compile.language, all_languages()));
         if (options_.source == Source::Text) {
             text_ = options_.program;
             return kRan;
         }
         const bool input = options_.source == Source::StandardInput;
         compile.name = input ? "<stdin>" : options_.program;
-        if (const auto language = language_of_file(options_.program);
-            options_.language.empty() && !language.empty())
-            compile.language = language;
         std::string_view bytes;
         std::string error;
         constexpr std::size_t most = kLongestText + 1;  // so that its compiler can say that it is too long

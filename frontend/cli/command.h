@@ -28,7 +28,7 @@ class Settings {
   public:
     /// kRan, or an exit code after a message.
     int apply(const Options& options);
-    /// Only what `--explain` says.
+    /// Only what `--explain` says of programs of `compile.language`.
     int choose_stages(const Options& options);
 
     CompileOptions compile;
@@ -43,6 +43,9 @@ class Settings {
         std::shared_ptr<Context> context;  ///< whose memory these are
     };
     Left left;
+
+  private:
+    int choose_language(const Options& options);
 };
 
 /// Runs the program of `options`, or does with it what they say.

@@ -43,10 +43,7 @@ class Interactive {
     int run() {
         if (const int code = settings_.apply(options_)) return code;
         settings_.compile.name = "<input>";
-        if (!options_.language.empty()) settings_.compile.language = options_.language;
         const Language* language = find_language(settings_.compile.language);
-        if (!language)
-            return wrong_usage(fmt::format("--lang: `{}` is none of {}", options_.language, all_languages()));
         leaves_values_ = settings_.compile.is_entry = language->session == SessionStyle::Values;
         say("weld " WELD_VERSION "; `:help` tells what can be typed here\n");
         LineEditor editor(history_file());
