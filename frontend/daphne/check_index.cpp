@@ -66,8 +66,14 @@ bool Checker::subscript(GraphNode* node, const Index& index, bool is_column, boo
             return true;
         }
         if (v->type.value == ValueType::Str)
-            return error(index.first->start, "labels are of columns of frames{}",
-                         is_insert ? "; parts of matrices are assigned to by position" : ""),
+            return error(
+                       index.first->start, "{}",
+                       v->type.is_matrix() && is_column && object->type.is_frame() && !is_insert
+                           ? "one label is needed here, found a matrix of str; `as.scalar` makes one of a "
+                             "cell"
+                       : is_insert
+                           ? "labels are of columns of frames; parts of matrices are assigned to by position"
+                           : "labels are of columns of frames"),
                    false;
         if (v->type.is_matrix() && is_insert && !(v->rows.is(1) && v->columns.is(1)))
             return error(index.first->start,
@@ -130,8 +136,7 @@ bool Checker::take_columns(GraphNode* node, const Node* n) {
     auto at = [&](int arg, std::int64_t none) -> std::optional<std::int64_t> {
         if (arg < 0) return none;
         const Value* v = node->args[std::size_t(arg)];
-        if (!v->constant) return std::nullopt;
-        return v->constant->integer + (v->constant->integer < 0 ? count : 0);
+        return v->constant ? std::optional(v->constant->integer) : std::nullopt;
     };
     auto take = [&](std::int64_t column, std::int64_t as_written) {
         if (column < 0 || column >= count)
@@ -140,16 +145,22 @@ bool Checker::take_columns(GraphNode* node, const Node* n) {
         return true;
     };
     if (n->columns.kind == Index::Range) {
-        const auto lo = at(node->columns.first, 0), hi = at(node->columns.last, count);
+        auto lo = at(node->columns.first, 0), hi = at(node->columns.last, count);
         if (!lo || !hi) return unknown(lo ? n->columns.last : n->columns.first);
-        for (std::int64_t i = std::max<std::int64_t>(0, *lo); i < std::min(*hi, count); ++i)
-            node->columns_taken.push_back(int(i));
+        if (*hi < 0 || (*lo < 0 && *hi == 0)) *hi += count;
+        if (*lo < 0) *lo += count;
+        if (!n->columns.first && !n->columns.last) *lo = 0, *hi = count;
+        else if (*lo < 0 || *lo >= count || *lo > *hi || *hi > count)
+            return error((n->columns.first ? n->columns.first : n->columns.last)->start,
+                         "the range {}:{} does not lie in {} columns", *lo, *hi, count),
+                   false;
+        for (std::int64_t i = *lo; i < *hi; ++i) node->columns_taken.push_back(int(i));
         return true;
     }
     const Value* v = node->args[std::size_t(node->columns.first)];
     if (v->type.is_scalar()) {
         const auto one = at(node->columns.first, 0);
-        return one ? take(*one, *one) : unknown(n->columns.first);
+        return one ? take(*one + (*one < 0 ? count : 0), *one) : unknown(n->columns.first);
     }
     const GraphNode* list = v->maker;
     while (list && list->kind == GraphNode::Convert) list = list->args[0]->maker;

@@ -96,11 +96,6 @@ bool is_loop(const Statement* s) {
     return s->kind == Statement::While || s->kind == Statement::DoWhile || s->kind == Statement::For;
 }
 
-bool may_import(const Statement* s) {
-    return s->kind == Statement::Import || std::ranges::any_of(s->body, may_import) ||
-           std::ranges::any_of(s->otherwise, may_import);
-}
-
 }  // namespace
 
 bool Checker::Block::is_loop() const { return !call && of && daphne::is_loop(of); }
@@ -139,7 +134,7 @@ Checker::Step Checker::step_on() {
 bool Checker::check_whole(const Statement* s, bool ends) {
     const Mark before = mark();
     std::optional<File> file;
-    if (may_import(s)) file = *file_;
+    if (s->kind == Statement::Import) file = *file_;
     needs_value_ = needs_rounds_ = false;
     if (ends) rest_of_call();
     else statement(s);
