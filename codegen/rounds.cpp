@@ -327,11 +327,11 @@ class RangeEmitter {
         return reformed;
     }
 
-    /// Prefetches the elements some cache lines behind those of iteration `i`: the processor does that by
-    /// itself, but not beyond the end of a page.
+    /// Prefetches the elements some cache lines behind those of iteration `i`: most processors do that by
+    /// themselves, but not beyond the end of a page.
     void prefetch_elements(llvm::Value* i) {
         const Annotation* distance = plan_.f.node->annotation(AttrKey::Stream);
-        if (!distance) return;
+        if (!distance || e_.unit.target.follows_streams) return;
         for (const Datum& d : plan_.data) {
             if (d.vec.empty() || d.stride || !d.nd_shape.empty()) continue;
             const Type* elem = d.iter ? d.iter.data()->type->elem() : d.yields;

@@ -32,6 +32,12 @@ static constexpr Target kNamed[] = {
     {Cpu::Avx512, "avx512", 64, true, 1, true},
 };
 
+/// Processors of AMD do from Zen 4 on, the first ones of theirs with AVX-512.
+static bool follows_streams() {
+    __builtin_cpu_init();
+    return __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f");
+}
+
 static Target native() {
     Target all = kNamed[int(widest())];
     all.cpu = Cpu::Native;
@@ -67,6 +73,8 @@ static constexpr bool kFuses = false;
 #endif
 static constexpr Target kNamed[] = {{Cpu::Native, "generic", 16, kFuses}};
 
+static bool follows_streams() { return false; }
+
 static Target native() { return kNamed[0]; }
 
 std::vector<Cpu> runnable_cpus() { return {Cpu::Native}; }
@@ -86,8 +94,13 @@ static std::string processor() {
 #endif
 
 const Target& codegen::target_of(Cpu cpu) {
-    static const Target here = native();
-    return cpu == Cpu::Native ? here : kNamed[int(cpu)];
+    static const std::vector<Target> all = [] {
+        std::vector<Target> found(std::begin(kNamed), std::end(kNamed));
+        if (found.back().cpu != Cpu::Native) found.push_back(native());
+        for (Target& t : found) t.follows_streams = follows_streams();
+        return found;
+    }();
+    return all[std::size_t(cpu == Cpu::Native ? all.size() - 1 : std::size_t(cpu))];
 }
 
 std::string_view name_of(Cpu cpu) {

@@ -12,7 +12,8 @@
 //   a vector fewer elements, than `far` says, it is in the cache, and nothing is asked for.
 // - Loops over vectors of vectors: the beginnings of rows, `@(prefetch:8)` of the loop.
 // - Loops that read whole lines of the cache in each round: what comes next, `@(stream:3072)` of the loop.
-//   The processor does that by itself, but not beyond the end of a page.
+//   Many processors do that by themselves, but not beyond the end of a page. Not what each round of a loop
+//   around reads again, and so is in the cache.
 #include <algorithm>
 #include <string>
 #include <unordered_map>
@@ -45,6 +46,14 @@ std::int64_t far_from(const Expr* e) {
 class Body {
   public:
     explicit Body(For loop) : loop_(loop) { learn(loop.body().body()); }
+
+    /// `e` may be another one in each round.
+    bool varies(const Expr* e) const {
+        return std::ranges::any_of(free_symbols(e), [&](const Symbol* s) {
+            return bound_.contains(s) ||
+                   std::ranges::find(loop_.body().params(), s) != loop_.body().params().end();
+        });
+    }
 
     /// `e` is a look-up or a merge whose key is known early.
     bool knows_key_of(const Expr* e) const {
@@ -125,13 +134,19 @@ class Prefetcher {
   public:
     explicit Prefetcher(Module& m) : m_(m) {}
 
-    /// `body`: of the loop around, if the way from there to `e` is plain; `depth`: loops around it.
-    const Expr* marked(const Expr* e, const Body* body, int depth) {
-        if (const For loop = e->as<For>()) return marked_loop(loop, body, depth);
-        const bool repeats = e->op == Op::Iterate;
-        const Body* around = e->op == Op::Lambda ? nullptr : body;
-        const Expr* now =
-            map_args(m_, e, [&](const Expr* a, std::size_t) { return marked(a, around, depth + repeats); });
+    /// What is around an expression.
+    struct Around {
+        const Body* body = nullptr;    ///< of the loop, if the way from there is plain
+        const Body* rounds = nullptr;  ///< of the loop, whatever the way, but for an `iterate`
+        int depth = 0;                 ///< loops
+    };
+
+    const Expr* marked(const Expr* e, Around around) {
+        if (const For loop = e->as<For>()) return marked_loop(loop, around);
+        const Body* body = around.body;
+        if (e->op == Op::Lambda) around.body = nullptr;
+        if (e->op == Op::Iterate) around = {around.body, nullptr, around.depth + 1};
+        const Expr* now = map_args(m_, e, [&](const Expr* a, std::size_t) { return marked(a, around); });
         const bool early = body && !e->annotation(AttrKey::Prefetch) && body->knows_key_of(e);
         if (!early) return now;
         now = annotate(m_, now, AttrKey::Far, std::to_string(far_from(e)));
@@ -139,26 +154,30 @@ class Prefetcher {
     }
 
   private:
-    const Expr* marked_loop(For loop, const Body* body, int depth) {
+    const Expr* marked_loop(For loop, Around around) {
         const Expr* e = loop.node;
         const Iter first = loop.data()[0]->as<Iter>();
         const bool is_simd = first && first.shape().kind == IterKind::Simd;
         const Body own(loop);
-        const Body* inside = is_simd || std::ranges::any_of(loop.data(), is_nd) ? nullptr : &own;
+        const Around inside = {is_simd || std::ranges::any_of(loop.data(), is_nd) ? nullptr : &own, &own,
+                               around.depth + 1};
         const Expr* now = map_args(m_, e, [&](const Expr* a, std::size_t) {
-            return a->op == Op::Lambda ? marked_body(a, inside, depth + 1) : marked(a, body, depth);
+            return a->op == Op::Lambda ? marked_body(a, inside) : marked(a, around);
         });
-        if (!is_simd && depth == 0 && std::ranges::any_of(loop.data(), yields_rows))
+        if (!is_simd && around.depth == 0 && std::ranges::any_of(loop.data(), yields_rows))
             now = annotated(now, AttrKey::Prefetch, kRowsAhead);
         const bool histogram =
             e->type->is_builder() && info(e->type).indexed && e->annotation(AttrKey::Accumulators);
-        if ((is_simd || histogram) && std::ranges::any_of(loop.data(), is_stream))
+        const auto is_new = [&](const Expr* datum) {
+            return is_stream(datum) && (!around.rounds || around.rounds->varies(datum));
+        };
+        if ((is_simd || histogram) && std::ranges::any_of(loop.data(), is_new))
             now = annotated(now, AttrKey::Stream, kBytesAhead);
         return now;
     }
 
-    const Expr* marked_body(const Expr* lambda, const Body* body, int depth) {
-        return map_args(m_, lambda, [&](const Expr* a, std::size_t) { return marked(a, body, depth); });
+    const Expr* marked_body(const Expr* lambda, Around around) {
+        return map_args(m_, lambda, [&](const Expr* a, std::size_t) { return marked(a, around); });
     }
 
     const Expr* annotated(const Expr* e, AttrKey key, std::string_view text) {
@@ -183,6 +202,6 @@ class Prefetcher {
 
 }  // namespace
 
-const Expr* prefetch(Module& m, const Expr* lambda) { return Prefetcher(m).marked(lambda, nullptr, 0); }
+const Expr* prefetch(Module& m, const Expr* lambda) { return Prefetcher(m).marked(lambda, {}); }
 
 }  // namespace weld
