@@ -367,7 +367,8 @@ static void add_matrices(std::vector<Workload>& all) {
           Operation{"S3", {"flat", "nested", "iter"}, -19.9751510551, 845.72774874},
           Operation{"S4", {"flat", "nested"}, 1472.26257275, -1688.69903696},
           Operation{"S5", {"rows", "nested", "columns", "flat"}, 1906.55828561, -2582.84387535},
-          Operation{"S6", {"minmax", "if"}, 314.005379802, -1470.84777167}})
+          Operation{"S6", {"minmax", "if"}, 314.005379802, -1470.84777167},
+          Operation{"S7", {"window"}, 3066.84147042, -1013.67636063}})
         for (const char* form : o.forms)
             for (const std::int64_t n : {2048, 4096}) {
                 const std::string program = o.name + std::string(".") + form;

@@ -1,4 +1,4 @@
-// S1 to S6: matrices row by row, in plain loops as one writes them in C, compiled by gcc -O3. One thread.
+// S1 to S7: matrices row by row, in plain loops as one writes them in C, compiled by gcc -O3. One thread.
 #include "common.hpp"
 
 static void add_row(const f64 *__restrict x, const f64 *__restrict row, f64 *__restrict to, i64 r, i64 c) {
@@ -32,12 +32,27 @@ static void neighbours(const f64 *__restrict x, f64 *__restrict to, i64 r, i64 c
   }
 }
 
+// means of windows of 2 k + 1 rows and columns, for each row of them all at once
+static void windows(const f64 *__restrict x, f64 *__restrict to, i64 r, i64 c, i64 k) {
+  const i64 wide = c - 2 * k;
+  const f64 n = f64((2 * k + 1) * (2 * k + 1));
+  for (i64 i = k; i < r - k; i++) {
+    f64 *sums = to + (i - k) * wide;
+    memset(sums, 0, size_t(wide) * 8);
+    for (i64 di = -k; di <= k; di++) for (i64 dj = 0; dj <= 2 * k; dj++) {
+      const f64 *from = x + (i + di) * c + dj;
+      for (i64 j = 0; j < wide; j++) sums[j] += from[j];
+    }
+    for (i64 j = 0; j < wide; j++) sums[j] /= n;
+  }
+}
+
 int main(int argc, char **argv) {
   init(argc, argv);
   for (i64 n : {2048, 4096}) {
     const std::string size = "." + std::to_string(n);
     auto any = [&](const char *name) { return want(name + size); };
-    if (!any("S1") && !any("S2") && !any("S3") && !any("S4") && !any("S5") && !any("S6")) continue;
+    if (!any("S1") && !any("S2") && !any("S3") && !any("S4") && !any("S5") && !any("S6") && !any("S7")) continue;
     auto x = gen<f64>(n * n, [](size_t i) { return u01(201, i) - 0.5; }), row = gen<f64>(n, [](size_t i) { return u01(202, i) - 0.5; }),
          col = gen<f64>(n, [](size_t i) { return u01(203, i) - 0.5; });
     Buf<f64> to(n * n);
@@ -54,6 +69,9 @@ int main(int argc, char **argv) {
     time("S3", [&] { outer(col.p, row.p, to.p, n, n); });
     time("S4", [&] { transpose(x.p, to.p, n, n); });
     time("S6", [&] { neighbours(x.p, to.p, n, n); });
+    const i64 k = n / 1024;
+    m = (n - 2 * k) * (n - 2 * k);
+    time("S7", [&] { windows(x.p, to.p, n, n, k); });
     m = n;
     time("S5", [&] { column_sums(x.p, to.p, n, n); });
   }

@@ -11,7 +11,18 @@
 //         for(rangeiter(0L, c, 1L), d, |g, o, j| merge(g, {o, lookup(m, i * c + j)}))));
 //       for(zip(rangeiter(0L, c, 1L), sums), appender[f64], |b, o, z| let s = z.$1; merge(b, f(s))),
 //       ... as before)
-// and a vector of the elements by columns, which is the matrix transposed, goes on by tiles:
+// So do sums over windows, whose loops over rows have loops over a few columns inside:
+//     for(rangeiter(k, c - k, 1L), b, |b, o, x|
+//       let s = result(for(rangeiter(0L, w, 1L), merger[f64,+], |d, n, i|
+//         for(rangeiter(0L, w, 1L), d, |e, n, j| merge(e, lookup(m, i * c + x + j)))));
+//       merge(b, f(s)))
+// becomes, with a condition, the same with
+//     for(rangeiter(0L, w, 1L), vecmerger[f64,+](start), |d, n, i|
+//       for(rangeiter(0L, w, 1L), d, |e, n, j|
+//         for(rangeiter(k, c - k, 1L), e, |g, o, x| merge(g, {o, lookup(m, i * c + x + j)}))))
+// in which neighbours lie side by side.
+//
+// A vector of the elements by columns, which is the matrix transposed, goes on by tiles:
 //     for(rangeiter(0L, c, 1L), appender[f64], |b, o, j|
 //       for(rangeiter(0L, r, 1L), b, |d, n, i| merge(d, lookup(m, i * c + j))))
 // becomes
@@ -20,10 +31,10 @@
 // so that lines of the cache are used up when they are there. Look-ups that go by rows and columns at once
 // are marked, `@(tile:true) lookup(m, i * c + j)`: on lanes they are read as they lie, and transposed.
 //
-// The condition says that no lookup fails: then nobody can tell the order. The index has to be the inner
-// counter times what stays the same (by the name of it), plus the outer counter, plus what stays the same;
-// other lookups in the inner loop read at one of the counters plus what stays the same, or can't fail. Loops
-// with calls of kernels that are not pure stay.
+// The condition says that no lookup fails: then nobody can tell the order. The index has to be the counters of
+// loops over rows times what stays the same (by the name of it), plus the outer counter, plus what stays the
+// same; other lookups in the inner loops read at one of the counters plus what stays the same, or can't fail.
+// Loops with calls of kernels that are not pure stay.
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
@@ -54,7 +65,8 @@ class Interchanger {
     const Expr* interchanged(const Expr* e) {
         const For outer = e->as<For>();
         if (!outer || facts_.traits(e).size > kMostNodes || facts_.traits(e).calls) return nullptr;
-        if (!std::ranges::all_of(outer.data(), is_repeatable)) return nullptr;
+        if (!std::ranges::all_of(outer.data(), [&](const Expr* d) { return is_repeatable(d); }))
+            return nullptr;
         if (const For inner = plain_last_loop(outer)) return by_tiles(outer, inner);
         return by_rows(outer);
     }
@@ -62,21 +74,24 @@ class Interchanger {
   private:
     // ---- what strides
 
-    static bool is_repeatable(const Expr* datum) { return is_path(datum) || counts_from_zero(datum); }
-
-    /// The name of a count is the counter of `loop`, from 0 on.
-    bool is_counter(For loop, const Expr* name) {
-        if (name->op == Op::Len || base_of(name) == loop.builder_param()) return false;
-        if (name->op == Op::Var && name->attr.symbol == loop.index_param()) return true;
-        if (base_of(name) != loop.elem_param()) return false;
-        if (loop.data().size() == 1) return name->op == Op::Var && counts_from_zero(loop.data()[0]);
-        return name->op == Op::GetField && name->arg(0)->op == Op::Var &&
-               counts_from_zero(loop.data()[name->attr.index]);
+    bool is_repeatable(const Expr* datum) {
+        const auto bound_is = [&](std::size_t k) { return facts_.traits(datum->arg(k)).free_to_repeat(); };
+        return is_path(datum) || counts_from_zero(datum) ||
+               (counts_by_one(datum) && bound_is(0) && bound_is(1));
     }
 
-    /// The two loops, and that no lookup of the inner one fails, if `holds` does; null: none does anyway.
-    struct Pair {
-        For outer, inner;
+    static bool counts_by_one(const Expr* datum) {
+        const Iter it = datum->as<Iter>();
+        return it && it.shape().range && it.shape().kind == IterKind::Scalar && is_int(it.stride(), 1);
+    }
+
+    using Loops = std::vector<For>;  // each in the one before it
+
+    /// Loops over rows in a loop over columns, and that no lookup of the innermost one fails, if `holds` does;
+    /// null: none does anyway.
+    struct Nest {
+        For outer;
+        Loops inner;
         const Expr* holds = nullptr;
         bool strides = false;
         std::unordered_set<const Expr*> across;  ///< look-ups that go by both counters
@@ -89,14 +104,14 @@ class Interchanger {
     }
 
     /// `least <= most` has to hold.
-    void demand(Pair& pair, const Expr* least, const Expr* most) {
+    void demand(Nest& nest, const Expr* least, const Expr* most) {
         const std::optional<Count> a = facts_.count(least), b = facts_.count(most);
         if (a && b && a->known() && b->known()) {
-            pair.possible &= *a->known() <= *b->known();
+            nest.possible &= *a->known() <= *b->known();
             return;
         }
         const bool bounds_below = least->op == Op::Literal;  // then it is written as `most >= least`
-        pair.holds = both(pair.holds, bounds_below ? scalar_op(m_, Op::Ge, {most, least})
+        nest.holds = both(nest.holds, bounds_below ? scalar_op(m_, Op::Ge, {most, least})
                                                    : scalar_op(m_, Op::Le, {least, most}));
     }
 
@@ -106,81 +121,152 @@ class Interchanger {
         return x && y ? i64(x.as_int() * y.as_int()) : scalar_op(m_, Op::Mul, {a, b});
     }
 
-    /// The condition under which the body of the inner loop cannot fail; false if there is none.
-    bool find_condition(Pair& pair, std::int64_t least_rows) {
-        const For outer = pair.outer, inner = pair.inner;
-        if (!std::ranges::all_of(inner.data(), is_repeatable)) return false;
-        if (!facts_.lengths_agree(outer.data()) || !facts_.lengths_agree(inner.data())) return false;
+    /// The condition under which the body of the innermost loop cannot fail; false if there is none.
+    bool find_condition(Nest& nest, std::int64_t least_rows) {
         std::unordered_set<const Symbol*> inside;
-        visit_binding(outer.node,
+        visit_binding(nest.outer.node,
                       [&](const Expr* e) { inside.insert(e->symbols().begin(), e->symbols().end()); });
         const auto is_fixed = [&](const Expr* e) {
             const std::vector<const Symbol*> read = free_symbols(e);
             return std::ranges::none_of(read, [&](const Symbol* s) { return inside.contains(s); });
         };
-        if (!std::ranges::all_of(inner.data(), is_fixed)) return false;
-        const Expr *columns = trip_count(m_, outer.data()[0]), *rows = trip_count(m_, inner.data()[0]);
-        demand(pair, i64(kLeastColumns), columns);
-        demand(pair, columns, i64(kMostRounds));
+        if (!facts_.lengths_agree(nest.outer.data())) return false;
+        for (const For inner : nest.inner) {
+            if (!std::ranges::all_of(inner.data(), [&](const Expr* d) { return is_repeatable(d); }))
+                return false;
+            if (!std::ranges::all_of(inner.data(), is_fixed) || !facts_.lengths_agree(inner.data()))
+                return false;
+        }
+        const Expr* columns = trip_count(m_, nest.outer.data()[0]);
+        demand(nest, i64(kLeastColumns), columns);
+        demand(nest, columns, i64(kMostRounds));
         // what may fail is asked only if the outer loop runs at all
-        const Expr* runs = facts_.traits(rows).fails ? std::exchange(pair.holds, nullptr) : nullptr;
-        demand(pair, i64(least_rows), rows);
-        demand(pair, rows, i64(kMostRounds));
-        bool ok = pair.possible;
-        visit(inner.body().body(), [&](const Expr* e) {
+        const Expr* runs = nullptr;
+        std::vector<const Expr*> rows;
+        for (const For inner : nest.inner) rows.push_back(trip_count(m_, inner.data()[0]));
+        if (std::ranges::any_of(rows, [&](const Expr* n) { return facts_.traits(n).fails; })) {
+            if (rows.size() > 1) return false;  // nor if the loop around it does not
+            runs = std::exchange(nest.holds, nullptr);
+        }
+        for (auto n = rows.begin(); n != rows.end(); ++n) {
+            if (std::any_of(rows.begin(), n, [&](const Expr* other) { return same(other, *n); })) continue;
+            demand(nest, i64(least_rows), *n);
+            demand(nest, *n, i64(kMostRounds));
+        }
+        const auto is_of_loop = [&](const Expr* e) {  // which is demanded to run
+            return std::ranges::any_of(nest.inner, [&](For f) {
+                return e == f.node || std::ranges::find(f.data(), e) != f.data().end();
+            });
+        };
+        bool ok = nest.possible;
+        visit(nest.inner.front().body().body(), [&](const Expr* e) {
             if (!ok) return;
             const Traits t = facts_.own_traits(e);
             if (!t.fails && !t.ordered) return;
+            if (is_of_loop(e)) return;
             const Lookup at = e->as<Lookup>();
             ok = at && is_path(at.of()) && at.of()->type->is_vec() && is_fixed(at.of()) &&
-                 demand_place(pair, at, columns, rows, is_fixed);
+                 demand_place(nest, at, columns, rows, is_fixed);
         });
-        if (runs) pair.holds = pair.holds ? scalar_op(m_, Op::And, {runs, pair.holds}) : runs;
-        return ok && pair.possible && pair.strides;
+        if (runs) nest.holds = nest.holds ? scalar_op(m_, Op::And, {runs, nest.holds}) : runs;
+        return ok && nest.possible && nest.strides;
+    }
+
+    /// The counter of one of the loops that a name of a count is, from where it begins: it, if it is an index.
+    std::optional<Count> by_index(const Nest& nest, const Expr* name) {
+        if (name->op == Op::Len) return Count(name);
+        const auto of = [&](For loop) -> std::optional<Count> {
+            if (base_of(name) != loop.elem_param()) return Count(name);
+            const bool zips = loop.data().size() > 1;
+            if (zips && (name->op != Op::GetField || name->arg(0)->op != Op::Var)) return Count(name);
+            const Expr* datum = loop.data()[zips ? name->attr.index : 0];
+            if (!counts_by_one(datum)) return Count(name);
+            return plus(facts_.count(datum->as<Iter>().start()), facts_.count(var(m_, loop.index_param())));
+        };
+        for (const For inner : nest.inner)
+            if (base_of(name) == inner.elem_param()) return of(inner);
+        return of(nest.outer);
+    }
+
+    std::optional<Count> by_indices(const Nest& nest, const Count& n) {
+        std::optional<Count> all = Count();
+        for (const Count::Product& p : n.sum()) {
+            std::optional<Count> product = Count(p.factor);
+            for (const Expr* name : p.of) product = times(product, by_index(nest, name));
+            all = plus(all, product);
+        }
+        return all;
     }
 
     template <class IsFixed>
-    bool demand_place(Pair& pair, Lookup at, const Expr* columns, const Expr* rows, IsFixed is_fixed) {
-        const std::optional<Count> key = facts_.count(at.key());
+    bool demand_place(Nest& nest, Lookup at, const Expr* columns, const std::vector<const Expr*>& rows,
+                      IsFixed is_fixed) {
+        const std::optional<Count> written_key = facts_.count(at.key());
+        const std::optional<Count> key = written_key ? by_indices(nest, *written_key) : std::nullopt;
         if (!key) return false;
-        const Expr *row_stride = nullptr, *column_stride = nullptr;
+        std::vector<const Expr*> strides(rows.size() + 1);  // of the columns, at the end
+        const auto counter_of = [&](const Expr* name) -> const Expr** {
+            for (std::size_t k = 0; k < rows.size(); ++k)
+                if (is_var(name, nest.inner[k].index_param())) return &strides[k];
+            return is_var(name, nest.outer.index_param()) ? &strides.back() : nullptr;
+        };
         Count offset;
         for (const Count::Product& p : key->sum()) {
-            const Expr *counter = nullptr, *others = nullptr;
+            const Expr *others = nullptr, **stride = nullptr;
             for (const Expr* name : p.of) {
-                const bool counts = is_counter(pair.inner, name) || is_counter(pair.outer, name);
-                if (counts ? counter != nullptr : !is_fixed(name)) return false;
-                if (counts) counter = name;
+                const Expr** counts = counter_of(name);
+                if (counts ? stride != nullptr : !is_fixed(name)) return false;
+                if (counts) stride = counts;
                 else others = others ? scalar_op(m_, Op::Mul, {others, name}) : name;
             }
-            if (!counter) {
+            if (!stride) {
                 offset = offset + count_of(p);
                 continue;
             }
-            const Expr*& stride = is_counter(pair.inner, counter) ? row_stride : column_stride;
-            if (stride || (others && (p.factor != 1 || others->op == Op::Mul))) return false;
-            stride = others ? others : i64(p.factor);
+            if (*stride || (others && (p.factor != 1 || others->op == Op::Mul))) return false;
+            if (!others && p.factor < 0) return false;
+            *stride = others ? others : i64(p.factor);
         }
+        const Expr* column_stride = strides.back();
         if (column_stride && !is_int(column_stride, 1)) return false;
         const Expr* length = len(m_, at.of());
         if (!(offset == Count())) {
             const Expr* start = written(m_, offset);
-            demand(pair, i64(0), start);
+            demand(nest, i64(0), start);
             length = scalar_op(m_, Op::Sub, {length, start});
         }
-        if (!row_stride || !column_stride) {  // an element for each row, or each column, or for all
-            if (row_stride && !is_int(row_stride, 1)) return false;
-            demand(pair, row_stride ? rows : column_stride ? columns : i64(1), length);
-            return true;
+        return demand_reach(nest, at, columns, rows, strides, length);
+    }
+
+    /// All that is found from the first element on is among `length` elements.
+    bool demand_reach(Nest& nest, Lookup at, const Expr* columns, const std::vector<const Expr*>& rows,
+                      const std::vector<const Expr*>& strides, const Expr* length) {
+        const Expr* reach = strides.back() ? columns : nullptr;
+        bool goes_by_rows = false;
+        for (std::size_t k = rows.size(); k-- > 0;) {
+            const Expr* stride = strides[k];
+            if (!stride) continue;
+            goes_by_rows |= !is_int(stride, 1);
+            if (!is_int(stride, 1) && !same(stride, columns)) {
+                demand(nest, i64(0), stride);
+                demand(nest, stride, i64(kMostRounds));
+            }
+            if (!reach) {
+                if (!is_int(stride, 1)) return false;
+                reach = rows[k];
+            } else if (reach == columns && same(stride, columns)) {
+                reach = product(rows[k], stride);
+            } else {
+                const Expr* before = scalar_op(m_, Op::Sub, {rows[k], i64(1)});
+                reach = scalar_op(m_, Op::Add, {is_int(stride, 1) ? before : product(before, stride), reach});
+            }
         }
-        pair.strides |= !is_int(row_stride, 1);
-        if (at.node->type->is_scalar()) pair.across.insert(at.node);
-        if (!same(row_stride, columns)) {
-            demand(pair, columns, row_stride);
-            demand(pair, row_stride, i64(kMostRounds));
+        if (strides.back() && goes_by_rows) {
+            nest.strides = true;
+            if (at.node->type->is_scalar()) nest.across.insert(at.node);
         }
-        if (pair.possible) demand(pair, product(rows, row_stride), length);
-        return pair.possible;
+        demand(nest, reach ? reach : i64(1), length);
+        return nest.possible;
     }
 
     static Count count_of(const Count::Product& p) {
@@ -218,19 +304,19 @@ class Interchanger {
         if (!type->is_builder(BuilderKind::Appender) || outer.builder()->op != Op::NewBuilder) return nullptr;
         if (!is_var(inner.builder(), outer.builder_param()) || !merges_once(inner)) return nullptr;
         if (outer.node->annotation(AttrKey::Tile)) return nullptr;
-        Pair pair{outer, inner};
-        if (!find_condition(pair, 0)) return nullptr;
-        return guarded(pair.holds, tiled(pair), outer);
+        Nest nest{outer, {inner}};
+        if (!find_condition(nest, 0)) return nullptr;
+        return guarded(nest.holds, tiled(nest), outer);
     }
 
     /// The loop with the number of rounds of the inner one, which is known before it, as its size.
-    const Expr* tiled(const Pair& pair) {
-        const Expr* start = pair.outer.builder();
-        const Expr* sized = new_builder(m_, start->type, trip_count(m_, pair.inner.data()[0]), start->loc);
+    const Expr* tiled(const Nest& nest) {
+        const Expr* start = nest.outer.builder();
+        const Expr* sized = new_builder(m_, start->type, trip_count(m_, nest.inner[0].data()[0]), start->loc);
         sized = annotate(m_, with_annotations(m_, sized, start->annotations), AttrKey::Size, "given");
-        const Expr* now = rewrite(m_, pair.outer.node, [&](const Expr* e) -> const Expr* {
+        const Expr* now = rewrite(m_, nest.outer.node, [&](const Expr* e) -> const Expr* {
             if (e == start) return sized;
-            return pair.across.contains(e) ? annotate(m_, e, AttrKey::Tile, "true") : nullptr;
+            return nest.across.contains(e) ? annotate(m_, e, AttrKey::Tile, "true") : nullptr;
         });
         return annotate(m_, now, AttrKey::Tile, kTile);
     }
@@ -242,25 +328,32 @@ class Interchanger {
 
     // ---- rows
 
-    /// `result(for(..., merger, |d, n, i| merge(d, v)))` with `v` of one number, for each round of `outer`.
-    For sum_in(For outer, const Expr* value) {
+    /// `result(for(..., merger, |d, n, i| merge(d, v)))` with `v` of one number, for each round of `outer`, or
+    /// with loops in that loop, of which the innermost one merges: these loops.
+    Loops sum_in(For outer, const Expr* value) {
         const Result result = value->as<Result>();
-        const For inner = result ? result.builder()->as<For>() : For{};
+        For inner = result ? result.builder()->as<For>() : For{};
         const NewBuilder made = inner ? inner.builder()->as<NewBuilder>() : NewBuilder{};
         if (!made || made.kind() != BuilderKind::Merger || made.arg() ||
             !made.node->type->elem()->is_scalar())
             return {};
-        if (!merges_once(inner)) return {};
         std::unordered_set<const Symbol*> bound;  // by the rounds before the sum is
         const Block b = outer.body().body()->as<Block>();
         for (const Symbol* s : b.symbols()) bound.insert(s);
         const std::vector<const Symbol*> read = free_symbols(inner.body().node);
-        return std::ranges::none_of(read, [&](const Symbol* s) { return bound.contains(s); }) ? inner : For{};
+        if (std::ranges::any_of(read, [&](const Symbol* s) { return bound.contains(s); })) return {};
+        Loops all = {inner};
+        for (; !merges_once(inner); all.push_back(inner)) {
+            const For next = plain_last_loop(inner);
+            if (!next || !is_var(next.builder(), inner.builder_param())) return {};
+            inner = next;
+        }
+        return all;
     }
 
     struct Sums {
         const Symbol* name;
-        For inner;
+        Loops inner;
     };
 
     const Expr* by_rows(For outer) {
@@ -269,19 +362,41 @@ class Interchanger {
         std::vector<Sums> all;
         const Expr* holds = nullptr;
         for (std::size_t i = 0; i < b.size(); ++i) {
-            const For inner = sum_in(outer, b.value(i));
-            Pair pair{outer, inner};
-            if (!inner || !find_condition(pair, kLeastRows)) continue;
-            all.push_back({b.symbol(i), inner});
-            holds = both(holds, pair.holds);
+            Nest nest{outer, sum_in(outer, b.value(i))};
+            const bool is_window = nest.inner.size() > 1;
+            if (nest.inner.empty() || !find_condition(nest, is_window ? 1 : kLeastRows)) continue;
+            all.push_back({b.symbol(i), nest.inner});
+            holds = both(holds, nest.holds);
         }
         if (all.empty()) return nullptr;
         return guarded(holds, with_vectors(outer, all), outer);
     }
 
+    static bool is_shifted(const Expr* datum) { return counts_by_one(datum) && !counts_from_zero(datum); }
+
+    /// The data of a loop with ranges that begin at 0, and so cannot fail and can be cut.
+    std::vector<const Expr*> from_zero(Args data) {
+        std::vector<const Expr*> now(data.begin(), data.end());
+        for (const Expr*& d : now)
+            if (is_shifted(d))
+                d = range_iter(m_, IterKind::Scalar, i64(0), trip_count(m_, d), i64(1), 0, d->loc);
+        return now;
+    }
+
+    /// The element of the data as they were, where `elem` is that of the data from zero.
+    const Expr* elem_of(Args data, const Expr* index, const Expr* elem) {
+        if (std::ranges::none_of(data, is_shifted)) return elem;
+        std::vector<const Expr*> parts;
+        for (std::size_t i = 0; i < data.size(); ++i)
+            parts.push_back(is_shifted(data[i]) ? scalar_op(m_, Op::Add, {data[i]->as<Iter>().start(), index})
+                            : data.size() == 1  ? elem
+                                                : get_field(m_, elem, i));
+        return parts.size() == 1 ? parts[0] : make_struct(m_, parts);
+    }
+
     const Expr* with_vectors(For outer, const std::vector<Sums>& all) {
         Lets lets;
-        std::vector<const Expr*> data(outer.data().begin(), outer.data().end());
+        std::vector<const Expr*> data = from_zero(outer.data());
         for (const Sums& one : all) {
             const Expr* vector = sums(outer, one.inner, lets);
             const Symbol* name = m_.symbol("sums", vector->type);
@@ -292,26 +407,62 @@ class Interchanger {
     }
 
     /// The sums of all columns, from rows.
-    const Expr* sums(For outer, For inner, Lets& lets) {
-        const Type* number = inner.builder()->type->elem();
-        const MergeOp op = inner.builder()->type->op;
+    const Expr* sums(For outer, const Loops& inner, Lets& lets) {
+        const Type* builder = inner.front().builder()->type;
+        const Type* number = builder->elem();
         const Type* elem[] = {number};
         const Symbol* start = m_.symbol("start", m_.types.vec(number));
-        lets.emplace_back(start, all_equal(outer, literal(m_, number, identity_bits(op, number->scalar))));
+        const Expr* least = literal(m_, number, identity_bits(builder->op, number->scalar));
+        lets.emplace_back(start, all_equal(outer, least));
 
-        const Type* type = m_.types.builder(BuilderKind::VecMerger, elem, op);
-        const Symbol *d = m_.symbol("d", type), *g = m_.symbol("g", type);
+        const Type* type = m_.types.builder(BuilderKind::VecMerger, elem, builder->op);
+        const Expr* begin = new_builder(m_, type, var(m_, start));
+        return result(m_, fresh(m_, with_row_inside(outer, inner, begin, {},
+                                                    {outer.index_param(), outer.elem_param()})));
+    }
+
+    /// Loops over rows on `builder`, and the loop over columns in the innermost one. What is bound in them and
+    /// depends on the column goes there: `in_row`, by `by_column`.
+    const Expr* with_row_inside(For outer, std::span<const For> inner, const Expr* builder, Lets in_row,
+                                std::unordered_set<const Symbol*> by_column) {
+        const For f = inner.front();
+        const Symbol *d = m_.symbol("d", builder->type), *x = f.elem_param();
+        Lets lets;
+        if (std::ranges::any_of(f.data(), is_shifted)) {
+            x = m_.symbol(x->name, x->type);
+            lets.emplace_back(f.elem_param(), elem_of(f.data(), var(m_, f.index_param()), var(m_, x)));
+        }
+        const Expr* end = f.body().body();
+        if (const Block b = end->as<Block>()) {
+            end = b.result();
+            for (std::size_t i = 0; i < b.size(); ++i) {
+                const std::vector<const Symbol*> read = free_symbols(b.value(i));
+                const bool moves =
+                    std::ranges::any_of(read, [&](const Symbol* s) { return by_column.contains(s); });
+                if (moves) by_column.insert(b.symbol(i));
+                (moves ? in_row : lets).emplace_back(b.symbol(i), b.value(i));
+            }
+        }
+        const Expr* now = inner.size() == 1 ? row_of(outer, end->as<Merge>(), d, in_row)
+                                            : with_row_inside(outer, inner.subspan(1), var(m_, d),
+                                                              std::move(in_row), std::move(by_column));
+        const Symbol* params[] = {d, f.index_param(), x};
+        return loop(m_, from_zero(f.data()), builder,
+                    lambda(m_, params, block(m_, lets, now), f.body().node->loc), f.node->loc);
+    }
+
+    /// The loop over columns, which merges for each what `one` merges for it, after `lets`.
+    const Expr* row_of(For outer, Merge one, const Symbol* builder, const Lets& lets) {
+        const Symbol* g = m_.symbol("g", builder->type);
         const Symbol* o = m_.symbol(outer.index_param()->name, m_.types.i64());
         const Symbol* x = m_.symbol(outer.elem_param()->name, outer.elem_param()->type);
-        const Expr* body = rewrite(m_, inner.body().body(), [&](const Expr* e) -> const Expr* {
-            if (e->op != Op::Merge || !is_var(e->arg(0), inner.builder_param())) return nullptr;
-            return merge(m_, var(m_, g), make_struct(m_, {var(m_, o), e->arg(1)}), nullptr, e->loc);
-        });
-        body = substitute(m_, body, {{outer.index_param(), var(m_, o)}, {outer.elem_param(), var(m_, x)}});
-        const Expr* row = loop(m_, outer.data(), var(m_, d), lambda(m_, {g, o, x}, body), inner.node->loc);
-        const Expr* f = lambda(m_, {d, inner.index_param(), inner.elem_param()}, row, inner.body().node->loc);
-        const Expr* begin = new_builder(m_, type, var(m_, start));
-        return result(m_, fresh(m_, loop(m_, inner.data(), begin, f, inner.node->loc)));
+        const Expr* sum =
+            merge(m_, var(m_, g), make_struct(m_, {var(m_, o), one.value()}), nullptr, one.node->loc);
+        const Expr* body = substitute(m_, block(m_, lets, sum),
+                                      {{outer.index_param(), var(m_, o)},
+                                       {outer.elem_param(), elem_of(outer.data(), var(m_, o), var(m_, x))}});
+        return loop(m_, from_zero(outer.data()), var(m_, builder), lambda(m_, {g, o, x}, body),
+                    one.node->loc);
     }
 
     /// A vector of one number for each round of `outer`.
@@ -321,7 +472,7 @@ class Interchanger {
         const Symbol *b = m_.symbol("b", type), *o = m_.symbol("o", m_.types.i64());
         const Symbol* x = m_.symbol("x", outer.elem_param()->type);
         const Expr* f = lambda(m_, {b, o, x}, merge(m_, var(m_, b), number));
-        return result(m_, loop(m_, outer.data(), new_builder(m_, type), f, outer.node->loc));
+        return result(m_, loop(m_, from_zero(outer.data()), new_builder(m_, type), f, outer.node->loc));
     }
 
     /// `outer` with the vectors among its data.
@@ -330,13 +481,14 @@ class Interchanger {
         std::vector<const Type*> types;
         for (const Expr* d : data) types.push_back(d->type->elem());
         const Symbol* z = m_.symbol("z", m_.types.structure(types));
-        Lets lets;
-        if (own == 1) lets.emplace_back(outer.elem_param(), get_field(m_, var(m_, z), 0));
-        else {
+        const Expr* elem = get_field(m_, var(m_, z), 0);
+        if (own > 1) {
             std::vector<const Expr*> parts;
             for (std::size_t i = 0; i < own; ++i) parts.push_back(get_field(m_, var(m_, z), i));
-            lets.emplace_back(outer.elem_param(), make_struct(m_, parts));
+            elem = make_struct(m_, parts);
         }
+        Lets lets;
+        lets.emplace_back(outer.elem_param(), elem_of(outer.data(), var(m_, outer.index_param()), elem));
         const Block b = outer.body().body()->as<Block>();
         std::size_t k = 0;
         for (std::size_t i = 0; i < b.size(); ++i) {
