@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -107,12 +108,14 @@ template <class T>
 std::int32_t find_ambiguous(Task* task, const T* in, std::int64_t n, bool* any_found, std::int32_t loc) {
     using Bits = decltype(key_bits(T()));
     constexpr Bits sign = Bits(1) << (sizeof(T) * 8 - 1);
+    constexpr Bits infinity = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
     std::atomic<bool> found = false;
     const auto look = [&](std::int64_t lo, std::int64_t hi) {
         Bits any = 0;
-        for (std::int64_t i = lo; i < hi; ++i) {
-            __builtin_prefetch(in + i + kAhead / std::int64_t(sizeof(T)));
-            any |= (-Bits(in[i] == 0) & std::bit_cast<Bits>(in[i])) | (-Bits(in[i] != in[i]) & sign);
+        for (std::int64_t i = lo; i < hi; ++i) {  // no comparisons: vectors of 16 bytes have few
+            const Bits bits = std::bit_cast<Bits>(in[i]), other_sign = bits ^ sign;
+            const Bits is_minus_zero = (other_sign - 1) & ~other_sign;  // in the highest bit
+            any |= is_minus_zero | (infinity - (bits & ~sign));
         }
         if (any & sign) found = true;
     };

@@ -144,57 +144,42 @@ std::int32_t find_nth(Task* task, T* data, std::int64_t n, std::int64_t at, T* f
 
 // ---- while they are copied
 
-/// Between which of some numbers another one lies.
-template <class T>
+/// Between which of 1 << Bits numbers another one lies.
+template <class T, int Bits>
 class Buckets {
   public:
-    /// So many for `n` numbers that few get more than kAtOnceBytes, unless they are equal.
-    static int bits_for(std::int64_t n) {
-        constexpr std::int64_t each = kAtOnceBytes / 2 / std::int64_t(sizeof(T));
-        return std::min(kMostBits, int(std::bit_width(std::uint64_t(n / each))));
-    }
+    static constexpr int kCount = 1 << Bits;
+
     /// The numbers are at(begin) ... at(end - 1).
     template <class At>
-    Buckets(int bits, std::int64_t begin, std::int64_t end, const At& at) : bits_(bits) {
-        constexpr std::int64_t for_each = 64;
-        const std::int64_t count = for_each << bits;
+    Buckets(std::int64_t begin, std::int64_t end, const At& at) {
+        constexpr std::int64_t for_each = 64, count = for_each << Bits;
         std::vector<T> sample;
         for (std::int64_t k = 0; k < count; ++k) sample.push_back(at(begin + (end - begin) / count * k));
         std::sort(sample.begin(), sample.end());
         // As a search tree: the children of node i are nodes 2 * i and 2 * i + 1.
-        for (std::int64_t level = 0, node = 1; level < bits; ++level)
+        for (std::int64_t level = 0, node = 1; level < Bits; ++level)
             for (std::int64_t k = 0; k < std::int64_t(1) << level; ++k)
                 tree_[std::size_t(node++)] = sample[std::size_t((2 * k + 1) * (count >> (level + 1)))];
     }
     unsigned of(T x) const {
         unsigned node = 1;
-        for (int level = 0; level < bits_; ++level) node = 2 * node + !(x < tree_[node]);
-        return node - (1U << bits_);
+        for (int level = 0; level < Bits; ++level) node = 2 * node + !(x < tree_[node]);
+        return node - kCount;
     }
-
-    static constexpr int kMostBits = 8;
 
   private:
-    int bits_;
-    std::array<T, 1 << kMostBits> tree_;
+    std::array<T, kCount> tree_;
 };
 
-/// Copies at(begin) ... at(end - 1) to `to` and sorts them there. Status.
-template <class T, class At>
-std::int32_t sort_copies(Task* task, T* to, std::int64_t begin, std::int64_t end, const At& at,
-                         std::int32_t loc) {
-    const std::int64_t n = end - begin;
-    if (n <= kAtOnceBytes / std::int64_t(sizeof(T))) {
-        const auto copy = [&](std::int64_t lo, std::int64_t hi) {
-            for (std::int64_t i = lo; i < hi; ++i) to[i - begin] = at(i);
-        };
-        return in_strips(task, begin, end, loc, copy) ? kFailed : stoppable_sort(task, to, n, loc);
-    }
-    const int bits = Buckets<T>::bits_for(n);
-    const Buckets<T> buckets(bits, begin, end, at);
-    auto* const bucket_of = allocate_array<std::uint8_t>(task, n, loc);
+/// Copies at(begin) ... at(end - 1) to `to`, by buckets, and sorts these there. Status.
+template <int Bits, class T, class At>
+std::int32_t sort_by_buckets(Task* task, T* to, std::int64_t begin, std::int64_t end, const At& at,
+                             std::int32_t loc) {
+    const Buckets<T, Bits> buckets(begin, end, at);
+    auto* const bucket_of = allocate_array<std::uint8_t>(task, end - begin, loc);
     if (!bucket_of) return kFailed;
-    std::array<std::int64_t, 1 << Buckets<T>::kMostBits> next = {};
+    std::array<std::int64_t, std::size_t(buckets.kCount)> next = {};
     const auto count = [&](std::int64_t lo, std::int64_t hi) {
         for (std::int64_t i = lo; i < hi; ++i) {
             const unsigned b = buckets.of(at(i));
@@ -210,9 +195,29 @@ std::int32_t sort_copies(Task* task, T* to, std::int64_t begin, std::int64_t end
     };
     if (in_strips<kStripOfNewPages>(task, begin, end, loc, scatter)) return kFailed;
     release(task, bucket_of);
-    for (std::int64_t b = 0, first = 0; b < std::int64_t(1) << bits; first = next[std::size_t(b++)])
-        if (stoppable_sort(task, to + first, next[std::size_t(b)] - first, loc)) return kFailed;
+    std::int64_t first = 0;
+    for (const std::int64_t last : next) {
+        if (stoppable_sort(task, to + first, last - first, loc)) return kFailed;
+        first = last;
+    }
     return kOk;
+}
+
+/// Copies at(begin) ... at(end - 1) to `to` and sorts them there. Status.
+template <class T, class At>
+std::int32_t sort_copies(Task* task, T* to, std::int64_t begin, std::int64_t end, const At& at,
+                         std::int32_t loc) {
+    constexpr std::int64_t at_once = kAtOnceBytes / std::int64_t(sizeof(T));
+    const std::int64_t n = end - begin;
+    if (n <= at_once) {
+        const auto copy = [&](std::int64_t lo, std::int64_t hi) {
+            for (std::int64_t i = lo; i < hi; ++i) to[i - begin] = at(i);
+        };
+        return in_strips(task, begin, end, loc, copy) ? kFailed : stoppable_sort(task, to, n, loc);
+    }
+    // so many that few get more than is sorted at once, unless they are equal
+    return n <= at_once * 8 ? sort_by_buckets<4>(task, to, begin, end, at, loc)
+                            : sort_by_buckets<8>(task, to, begin, end, at, loc);
 }
 
 }  // namespace weld::runtime

@@ -195,6 +195,18 @@ TEST_CASE("sorting by scalar keys") {
     }
 }
 
+TEST_CASE("one number whose order does not tell which it is") {
+    for (const double special : {-0.0, double(NAN), -double(NAN)})
+        for (const std::size_t at : {0, 1, 99'998, 99'999}) {
+            std::vector<double> doubles(100'000);
+            for (std::size_t i = 0; i < doubles.size(); ++i) doubles[i] = double((i * 7919) % 1000) - 500;
+            doubles[at] = special;
+            keys_of<double>(kWeldF64, doubles);
+            std::vector<float> floats(doubles.begin(), doubles.end());
+            keys_of<float>(kWeldF32, floats);
+        }
+}
+
 TEST_CASE("sorting by strings and structs") {
     Types types;
     std::mt19937 random(8);
