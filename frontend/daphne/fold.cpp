@@ -1,6 +1,7 @@
 #include "frontend/daphne/fold.h"
 
 #include <cmath>
+#include <cstdint>
 #include <string>
 
 namespace weld::daphne {
@@ -15,6 +16,17 @@ static std::int64_t wrapped(std::int64_t n, ValueType v) {
         case ValueType::Ui32: return std::uint32_t(n);
         default: return n;
     }
+}
+
+/// What is next to `n` in the type, as the run converts floats.
+static std::int64_t nearest(std::int64_t n, ValueType v) {
+    const bool is_small = n < 0 && is_unsigned(v);
+    if (is_small || wrapped(n, v) == n) return is_small ? 0 : n;
+    const std::int64_t most = v == ValueType::Si8    ? INT8_MAX
+                              : v == ValueType::Ui8  ? UINT8_MAX
+                              : v == ValueType::Si32 ? INT32_MAX
+                                                     : std::int64_t(UINT32_MAX);
+    return n > 0 ? most : -most - 1;
 }
 
 static bool is_wide_unsigned(ValueType v) { return v == ValueType::Size || v == ValueType::Ui64; }
@@ -39,7 +51,7 @@ std::optional<Constant> convert(const Constant& c, ValueType to) {
     }
     if (is_float(c.value)) {
         if (to == ValueType::Bool) out.integer = c.number != 0;
-        else if (std::fabs(c.number) < 9.2e18) out.integer = wrapped(std::int64_t(c.number), to);
+        else if (std::fabs(c.number) < 9.2e18) out.integer = nearest(std::int64_t(c.number), to);
         else return std::nullopt;
         return out;
     }

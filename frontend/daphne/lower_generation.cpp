@@ -54,13 +54,14 @@ void lower_sequence(Lowering& l, const GraphNode& n) {
     l.demand(fmt::format("inc != {0}(0) && inc == inc && from == from && to == to", t), args,
              "`seq` needs a step that is not zero, and no NaN", n.loc);
     if (!is_float(out->type.value))
-        return l.define(out,
-                        fmt::format("let n = if(inc > {0}(0), if(from <= to, i64((to - from) / inc) + 1L, "
-                                    "0L), if(from >= to, i64((from - to) / ({0}(0) - inc)) + 1L, 0L)); "
-                                    "{{result(for(rangeiter(0L, n, 1L), appender, |o, k, _| merge(o, from + "
-                                    "{0}(k) * inc))), n, 1L}}",
-                                    t),
-                        args, n.loc);
+        return l.define(
+            out,
+            fmt::format("let n = if(inc > {0}(0), if(from <= to, i64(({1}(to) - {1}(from)) / {1}(inc)) "
+                        "+ 1L, 0L), if(from >= to, i64(({1}(from) - {1}(to)) / ({1}(0) - {1}(inc))) + 1L, "
+                        "0L)); {{result(for(rangeiter(0L, n, 1L), appender, |o, k, _| merge(o, from + "
+                        "{0}(k) * inc))), n, 1L}}",
+                        t, is_unsigned(out->type.value) ? "u64" : "i64"),
+            args, n.loc);
     l.define(out,
              fmt::format("let slack = {0}(0.0000000000001); let more = |v: {0}| if(inc > {0}(0), v <= to + "
                          "slack, v >= to - slack); "

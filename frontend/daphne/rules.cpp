@@ -89,9 +89,10 @@ bool rule_sequence(Call& c) {
     if (c[0]->constant && c[1]->constant && c[2]->constant && is_integer(value)) {
         const std::int64_t from = c[0]->constant->integer, to = c[1]->constant->integer,
                            inc = c[2]->constant->integer;
-        if (inc != 0 && std::abs(from) < (1LL << 60) && std::abs(to) < (1LL << 60))
-            rows = {std::max<std::int64_t>(0, (to - from) / inc + 1), 0};
-        if (inc != 0 && ((inc > 0) != (to > from)) && to != from) rows = {0, 0};
+        const bool is_small = std::abs(from) < (1LL << 60) && std::abs(to) < (1LL << 60);
+        const bool rises = inc > 0 || is_unsigned(value);
+        if (inc != 0 && is_small && rises != (to > from) && to != from) rows = {0, 0};
+        else if (inc != 0 && is_small && (inc > 0 || !is_unsigned(value))) rows = {(to - from) / inc + 1, 0};
     }
     c.give(Type::matrix(value), rows, kOne);
     return true;
@@ -395,8 +396,9 @@ bool rule_recode(Call& c) {
 bool rule_bin(Call& c) {
     if (!c.want_numbers(0) || !c.want_integer(1)) return false;
     if (c.has(2) != c.has(3)) return c.wrong(2, "`bin` takes both bounds or none");
+    Value* bins = c[1];
     convert_to(c, as_number(c[0]->type.value));
-    c.args[1] = c.checker.to_scalar(c[1], ValueType::Si64, c.loc);
+    c.args[1] = bins;
     for (std::size_t i = 2; i < 4 && c.has(2); ++i)
         if (!c.want_float(i)) return false;
     if (!c.has(2)) c.args.resize(2);
