@@ -31,6 +31,8 @@ static Positions positions_at(const GraphNode& n, const GraphNode::Subscript& p,
     if (p.kind == Index::One && n.args[std::size_t(p.first)]->type.is_matrix()) {
         out.is_list = true;
         const std::string x = arg(p.first);
+        if (!n.args[std::size_t(p.first)]->columns.known())
+            check(x + ".$2 == 1L", "a list of positions is one column");
         const bool real = is_float(n.args[std::size_t(p.first)]->type.value);
         if (real)
             check(fmt::format(
