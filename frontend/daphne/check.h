@@ -123,6 +123,10 @@ class Checker {
   private:
     struct Definition;
     struct File;
+    /// A script that is imported.
+    struct Import {
+        std::string path, text, prefix;
+    };
     /// What is still to be checked after statements in braces, for branches that end in `return`.
     struct Rest {
         Statements all;
@@ -174,7 +178,7 @@ class Checker {
     std::optional<std::vector<Value*>> answers_of_call(const Node* call) const;
     Step come_to_needed(const std::vector<const Node*>& roots);
     bool settle(const Node* root);
-    Step ask(const Node* n);
+    Step ask(const std::vector<const Node*>& way);
     Block& push_block(Statements all, const Statement* of);
     Block& open(Statements all, const Statement* of);
     void enter(Block& block, File* file, Activation* activation);
@@ -185,6 +189,7 @@ class Checker {
     void count_on(const Statement* s);
     Step end_round();
     Step open_call(const Node* n);
+    Definition& definition_of_map(const Node* n, ValueType cell);
     void open_function(const Node* call, Definition& d);
     Step end_call();
     const Names::Scope& scope_of(std::size_t number) const;
@@ -207,12 +212,12 @@ class Checker {
     bool find_import(const Statement* s, std::string* path, std::string* text);
     bool take_prefix(const Statement* s, const std::string& prefix);
     bool names_library(const Statement* s) const;
-    void import_text(const Statement* s, const std::string& path, std::string text,
-                     const std::string& prefix);
-    const Script* begin_import(const Statement* s, const std::string& path, std::string text,
-                               const std::string& prefix);
+    std::vector<Import> imports_of(const Statement* s);
+    void import_one(const Statement* s, const Import& one);
+    const Script* begin_import(const Statement* s, const Import& one);
     void end_import(const std::string& prefix, const Names& names, const File& imported);
-    bool open_import(const Statement* s);
+    bool open_import(const Statement* s, std::size_t number = 0);
+    bool open_one(const Statement* s, std::vector<Import> all, std::size_t number);
     void declare(Statements all);
     void check_uncalled();
     Value* condition(const Node* n);
@@ -261,6 +266,7 @@ class Checker {
     bool subscript(GraphNode* node, const Index& index, bool is_column, bool is_insert,
                    GraphNode::Subscript* to, Dim* size);
     bool take_columns(GraphNode* node, const Node* n);
+    Value* whole_positions(Value* list, Loc loc);
     Value* extract(const Node* n, bool as_matrix = false);
     Value* filter(const Node* n);
     Value* insert(Value* into, const Target& t, Value* value);
@@ -272,6 +278,10 @@ class Checker {
                                std::vector<Value*>* args, std::vector<Value*>* instead);
     void check_results(Activation& activation);
     std::vector<Value*> call_builtin(const Node* n, const Builtin& builtin);
+    struct MapArguments {
+        const Node *matrix = nullptr, *function = nullptr;
+    };
+    std::optional<MapArguments> map_arguments(const Node* n);
     Value* map(const Node* n);
     GraphFunction* instance(Definition& d, const std::vector<Value*>& args, Loc loc, bool generic,
                             bool* failed);

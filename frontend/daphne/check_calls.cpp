@@ -373,31 +373,43 @@ std::vector<Value*> Checker::call(const Node* n) {
     return {error(n->start, "unknown function `{}`", n->text)};
 }
 
-/// `map(arg, udf)`, of which the second is a name that no variable has.
-Value* Checker::map(const Node* n) {
+/// `map(arg, udf)`, of which the second is a name that no variable has. None after an error.
+std::optional<Checker::MapArguments> Checker::map_arguments(const Node* n) {
     constexpr std::string_view kParams[] = {"arg", "udf"};
     const Node* given[2] = {};
+    const auto wrong = [&](Loc loc, std::string_view text) {
+        error(loc, "{}", text);
+        return std::nullopt;
+    };
     for (std::size_t i = 0; i < n->args.size(); ++i) {
         std::size_t at = i;
         if (!n->names.empty() && !n->names[i].name.empty()) {
             at = std::size_t(std::ranges::find(kParams, n->names[i].name) - std::begin(kParams));
             if (at == 2)
-                return error(n->names[i].loc, "`map` has no parameter `{}`; it takes (arg, udf)",
-                             n->names[i].name);
+                return wrong(n->names[i].loc, fmt::format("`map` has no parameter `{}`; it takes (arg, udf)",
+                                                          n->names[i].name));
         }
         if (at >= 2) break;
-        if (given[at]) return error(n->args[i]->start, "`{}` is given twice", kParams[at]);
+        if (given[at]) return wrong(n->args[i]->start, fmt::format("`{}` is given twice", kParams[at]));
         given[at] = n->args[i];
     }
-    if (!n->hint.empty() && !check_hint(n, "map", n->text)) return nullptr;
     if (n->args.size() != 2)
-        return error(n->start, "`map` takes 2 arguments, (arg, udf); found {}", n->args.size());
-    const auto [arg, udf] = given;
+        return wrong(n->start, fmt::format("`map` takes 2 arguments, (arg, udf); found {}", n->args.size()));
+    return MapArguments{given[0], given[1]};
+}
+
+Value* Checker::map(const Node* n) {
+    if (!n->hint.empty() && !check_hint(n, "map", n->text)) return nullptr;
+    const auto args = map_arguments(n);
+    if (!args) return nullptr;
+    const Node *arg = args->matrix, *udf = args->function;
     Value* of = expression(arg);
     if (!of) return effects.may_be_any(), nullptr;
     if (!of->type.is_matrix()) return error(arg->start, "`map` takes a matrix, found {}", str(of->type));
     if (udf->form != Form::Name) return error(udf->start, "`map` takes the name of a function");
+    const bool needed_value = needs_value_;
     GraphFunction* f = function_for_cells(udf->text, of->type.value, udf->start);
+    if (needs_value_ && !needed_value && activation_->is_open) needed_call_ = n;
     if (!f) return nullptr;
     if (f->body.results.size() != 1 || !f->body.results[0]->type.is_scalar())
         return error(udf->start, "the function of `map` gives one scalar");

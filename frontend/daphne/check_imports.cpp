@@ -41,24 +41,31 @@ bool Checker::find_import(const Statement* s, std::string* path, std::string* te
     return !path->empty();
 }
 
-void Checker::import(const Statement* s) {
+/// The script that is imported, or those of a library.
+std::vector<Checker::Import> Checker::imports_of(const Statement* s) {
+    std::vector<Import> all;
     if (names_library(s)) {
         const std::string prefix(s->alias.empty() ? s->path : s->alias);
-        if (!take_prefix(s, prefix)) return;
+        if (!take_prefix(s, prefix)) return {};
         for (const std::string& path : inputs_.import_paths->libraries.find(s->path)->second) {
             std::string text, why = "there are no files";
-            if (!inputs_.load || !inputs_.load(path, &text, &why)) {
+            if (!inputs_.load || !inputs_.load(path, &text, &why))
                 error(s->path_loc, "cannot read `{}`: {}", path, why);
-                continue;
-            }
-            import_text(s, path, std::move(text), prefix + "." + std::filesystem::path(path).stem().string());
+            else
+                all.push_back(
+                    {path, std::move(text), prefix + "." + std::filesystem::path(path).stem().string()});
         }
-        return;
+        return all;
     }
-    std::string path, text;
-    if (!find_import(s, &path, &text)) return;
-    const std::string prefix = prefix_of(s, path, file_->prefixes);
-    import_text(s, path, std::move(text), prefix);
+    Import one;
+    if (!find_import(s, &one.path, &one.text)) return {};
+    one.prefix = prefix_of(s, one.path, file_->prefixes);
+    all.push_back(std::move(one));
+    return all;
+}
+
+void Checker::import(const Statement* s) {
+    for (const Import& one : imports_of(s)) import_one(s, one);
 }
 
 bool Checker::take_prefix(const Statement* s, const std::string& prefix) {
@@ -74,8 +81,8 @@ bool Checker::names_library(const Statement* s) const {
 }
 
 /// The file becomes the one that is being checked. Null after an error.
-const Script* Checker::begin_import(const Statement* s, const std::string& path, std::string text,
-                                    const std::string& prefix) {
+const Script* Checker::begin_import(const Statement* s, const Import& one) {
+    const auto& [path, text, prefix] = one;
     auto is_same = [&](const std::string& other) {
         return std::filesystem::path(other).lexically_normal() == path;
     };
@@ -88,8 +95,7 @@ const Script* Checker::begin_import(const Statement* s, const std::string& path,
     constexpr std::size_t kMostNested = 100;
     if (importing_.size() > kMostNested) return error(s->path_loc, "imports are nested too deeply");
     const std::size_t errors = diagnostics_.num_errors();
-    scripts_.push_back(
-        parse(module_.sources, module_.sources.add(path, std::move(text)), module_.arena, diagnostics_));
+    scripts_.push_back(parse(module_.sources, module_.sources.add(path, text), module_.arena, diagnostics_));
     if (diagnostics_.num_errors() != errors) return nullptr;
     files_.push_back(std::make_unique<File>());
     file_ = files_.back().get();
@@ -107,10 +113,9 @@ void Checker::end_import(const std::string& prefix, const Names& names, const Fi
         if (name.find('.') == name.npos) file_->definitions[prefix + "." + name] = overloads;
 }
 
-void Checker::import_text(const Statement* s, const std::string& path, std::string text,
-                          const std::string& prefix) {
+void Checker::import_one(const Statement* s, const Import& one) {
     File* outer = file_;
-    const Script* script = begin_import(s, path, std::move(text), prefix);
+    const Script* script = begin_import(s, one);
     if (!script) return;
     Names names;
     std::swap(names, names_);
@@ -121,20 +126,28 @@ void Checker::import_text(const Statement* s, const std::string& path, std::stri
     std::swap(names, names_);
     importing_.pop_back();
     const File* imported = std::exchange(file_, outer);
-    end_import(prefix, names, *imported);
+    end_import(one.prefix, names, *imported);
 }
 
-/// Goes into a script that is imported, to go through its statements one by one.
-bool Checker::open_import(const Statement* s) {
-    std::string path, text;
-    if (names_library(s) || !find_import(s, &path, &text)) return false;
-    const std::string prefix = prefix_of(s, path, file_->prefixes);
+/// Goes into a script that is imported, to go through its statements one by one. Of a library, `number` says
+/// which one; those before it have run.
+bool Checker::open_import(const Statement* s, std::size_t number) {
+    std::vector<Import> all = imports_of(s);
+    if (number >= all.size()) return false;
+    imports_names_ = true;
+    for (std::size_t i = 0; i < number; ++i) import_one(s, all[i]);
+    imports_names_ = false;
+    return open_one(s, std::move(all), number);
+}
+
+bool Checker::open_one(const Statement* s, std::vector<Import> all, std::size_t number) {
     File* outer = file_;
-    const Script* script = begin_import(s, path, std::move(text), prefix);
+    const Script* script = begin_import(s, all[number]);
     File* imported = std::exchange(file_, outer);
     if (!script) return false;
     Block& block = push_block(script->statements, s);
-    block.prefix = prefix;
+    block.imports = std::move(all);
+    block.import = number;
     enter(block, imported, activation_);
     return true;
 }

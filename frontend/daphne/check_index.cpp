@@ -15,6 +15,24 @@ static void lower_position(Lowering& l, const GraphNode& n) {
 }
 static constexpr Builtin kPosition = {"(position)", "", nullptr, lower_position, ""};
 
+static void lower_positions(Lowering& l, const GraphNode& n) {
+    const bool is_real = is_float(n.args[0]->type.value);
+    l.elementwise(n.results[0], {n.args[0]},
+                  is_real ? "i64(floored(a, 1.0, 4503599627370496.0, |x| f64(i64(x)))) where a == a : a "
+                            "position is no number"
+                          : "a",
+                  n.loc);
+}
+static constexpr Builtin kPositions = {"(positions)", "", nullptr, lower_positions, ""};
+
+/// The cells of a list of positions as whole numbers.
+Value* Checker::whole_positions(Value* list, Loc loc) {
+    list = to_value_type(list, is_float(list->type.value) ? ValueType::F64 : ValueType::Si64, loc);
+    GraphNode* node = emit(GraphNode::Builtin, loc, {list});
+    node->builtin = &kPositions;
+    return give(node, Type::matrix(ValueType::Si64), list->rows, list->columns);
+}
+
 static std::optional<std::int64_t> known_position(const Value* v) {
     if (!v || !v->constant) return std::nullopt;
     return v->constant->integer;
@@ -42,9 +60,10 @@ bool Checker::subscript(GraphNode* node, const Index& index, bool is_column, boo
     };
     if (index.kind == Index::All) return true;
     if (index.kind == Index::One) {
-        Value* v = expression(index.first);
-        if (!v) return false;
         const Value* object = node->args[0];
+        Value* v = is_column && object->type.is_frame() ? answer(index.first->start, kCells) : nullptr;
+        if (!v) v = expression(index.first);
+        if (!v) return false;
         if (v->type.is_string() && is_column && object->type.is_frame() && !is_insert) {
             if (!v->constant && node->picks_column) {
                 to->first = add(v);
@@ -162,6 +181,10 @@ bool Checker::take_columns(GraphNode* node, const Node* n) {
         const auto one = at(node->columns.first, 0);
         return one ? take(*one + (*one < 0 ? count : 0), *one) : unknown(n->columns.first);
     }
+    if (v->rows.is(std::int64_t(v->cells.size())))
+        return std::ranges::all_of(v->cells, [&](const Constant& cell) {
+            return take(cell.integer + (cell.integer < 0 ? count : 0), cell.integer);
+        });
     const GraphNode* list = v->maker;
     while (list && list->kind == GraphNode::Convert) list = list->args[0]->maker;
     if (!list || list->kind != GraphNode::Matrix) return unknown(n->columns.first);

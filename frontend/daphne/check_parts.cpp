@@ -255,7 +255,7 @@ Checker::Step Checker::come_to_needed(const std::vector<const Node*>& roots) {
             if (settles(operand)) return Step::On;
         }
     }
-    return needed_call_ ? open_call(needed_call_) : ask(way.back());
+    return needed_call_ ? open_call(needed_call_) : ask(way);
 }
 
 /// Makes answers of the calls in `root`. Were there any? (Of two sides one happens: they are computed as they
@@ -281,15 +281,21 @@ bool Checker::settle(const Node* root) {
     return any;
 }
 
-/// Computes a scalar that is needed before the statement that needs it.
-Checker::Step Checker::ask(const Node* n) {
+/// Computes what stands at the end of `way`, a scalar or a list of columns of a frame, before the statement
+/// that needs it.
+Checker::Step Checker::ask(const std::vector<const Node*>& way) {
+    const Node *n = way.back(), *around = way.size() > 1 ? way[way.size() - 2] : nullptr;
+    const bool may_be_list = around && around->columns.first == n && around->columns.kind == Index::One;
     const Mark before = mark();
     const std::size_t errors = diagnostics_.num_errors();
     needs_value_ = false;
-    if (!answer(n->start)) {
+    if (!answer(n->start) && !answer(n->start, kCells)) {
         Value* v = expression(n);
-        if (v && v->type.is_scalar() && !needs_value_ && diagnostics_.num_errors() == errors) {
-            keep_answer(n->start, "", v);
+        if (v && !v->type.is_list() && !v->type.is_frame() && !needs_value_ &&
+            diagnostics_.num_errors() == errors) {
+            if (v->type.is_matrix() && may_be_list)
+                keep_answer(n->start, kCells, whole_positions(v, n->start));
+            else keep_answer(n->start, "", to_scalar(v, v->type.value, n->start));
             return cut(false);
         }
     }
@@ -342,15 +348,19 @@ void Checker::leave_block() {
 
 /// After the last statement of a block.
 Checker::Step Checker::end_block() {
-    const Block& block = blocks_.back();
+    Block& block = blocks_.back();
     if (block.call) return end_call();
     if (!block.of) return Step::End;
     if (block.is_import()) {
         const File& imported = *file_;
-        const std::string prefix = block.prefix;
+        const Statement* s = block.of;
+        std::vector<Import> imports = std::move(block.imports);
+        const std::size_t number = block.import;
         const Names names = std::move(names_);
         leave_block();
-        end_import(prefix, names, imported);
+        end_import(imports[number].prefix, names, imported);
+        if (number + 1 < imports.size())
+            return open_one(s, std::move(imports), number + 1) ? Step::On : Step::Stuck;
     } else {
         leave_block();
     }
@@ -444,12 +454,41 @@ Checker::Step Checker::open_call(const Node* n) {
     if (blocks_.size() > kMostBlocks)
         return error(n->start, "calls that depend on data before the run are nested too deeply"), Step::Stuck;
     std::vector<Value*> args, instead;
-    Definition* d = definition_for(n, definitions_of(n->text), &args, &instead);
+    Definition* d = nullptr;
+    if (const auto overloads = definitions_of(n->text); !overloads.empty()) {
+        d = definition_for(n, overloads, &args, &instead);
+    } else if (Value* matrix = expression(map_arguments(n)->matrix)) {
+        d = &definition_of_map(n, matrix->type.value);
+        args = {matrix};
+    }
     if (!d) return Step::Stuck;
     open_function(n, *d);
     for (std::size_t i = 0; i < args.size(); ++i) names_.declare(d->function->parameters[i].name, {args[i]});
     is_first_ = false;
     return Step::On;
+}
+
+/// A function that does what a call of `map` does, cell by cell. (Sizes have no name in a script.)
+Checker::Definition& Checker::definition_of_map(const Node* n, ValueType cell) {
+    const std::string text = fmt::format(
+        "def map(X) {{\n"
+        "    Y = as.matrix<{0}>(X);\n"
+        "    for (i in 0:(nrow(X) - 1):1) for (j in 0:(ncol(X) - 1):1)\n"
+        "        Y[i, j] = as.matrix<{0}>(f(as.scalar(X[i, j])));\n"
+        "    return Y;\n"
+        "}}\n",
+        name_of(cell == ValueType::Size ? ValueType::Ui64 : cell));
+    scripts_.push_back(parse(module_.sources, module_.sources.add("map", text), module_.arena, diagnostics_));
+    files_.push_back(std::make_unique<File>());
+    File* file = files_.back().get();
+    file->path = "map";
+    file->definitions["f"] = definitions_of(map_arguments(n)->function->text);
+    definitions_.push_back(std::make_unique<Definition>());
+    Definition& d = *definitions_.back();
+    d.function = scripts_.back()->statements[0]->function;
+    d.file = file;
+    d.map_of = cell;
+    return d;
 }
 
 void Checker::open_function(const Node* call, Definition& d) {
@@ -468,9 +507,11 @@ void Checker::open_function(const Node* call, Definition& d) {
 Checker::Step Checker::end_call() {
     const std::size_t errors = diagnostics_.num_errors();
     check_results(*activation_);
-    const std::vector<Value*> results = activation_->results;
+    std::vector<Value*> results = activation_->results;
     while (!blocks_.back().call) leave_block();
     const Node* call = blocks_.back().call;
+    if (const auto cell = blocks_.back().function->map_of)
+        results[0] = to_value_type(results[0], *cell, call->start);
     leave_block();
     if (diagnostics_.num_errors() != errors || std::ranges::find(results, nullptr) != results.end())
         return Step::Stuck;
@@ -552,9 +593,11 @@ void Checker::leave(ScriptEnvironment& left) {
         to.next = std::int64_t(block.next);
         to.is_second = block.is_second;
         to.keeps_constants = block.keeps_constants;
+        to.import = std::int64_t(block.import);
         if (!block.call) continue;
         to.call = place(block.call->start);
-        to.function = place(block.function->function->loc);
+        const auto& map_of = block.function->map_of;
+        to.function = map_of ? std::string(name_of(*map_of)) : place(block.function->function->loc);
     }
 }
 
@@ -575,12 +618,17 @@ bool Checker::reopen(const LeftBlock& left) {
                 if (n->form == Form::Call && place(n->start) == left.call) call = n;
                 return true;
             });
+        if (!call) return false;
+        if (const auto cell = value_type_named(left.function)) {
+            open_function(call, definition_of_map(call, *cell));
+            return true;
+        }
         const auto d = std::ranges::find_if(
             definitions_, [&](const auto& one) { return place(one->function->loc) == left.function; });
-        if (!call || d == definitions_.end()) return false;
+        if (d == definitions_.end()) return false;
         open_function(call, **d);
     } else if (s->kind == Statement::Import) {
-        if (!open_import(s)) return false;
+        if (left.import < 0 || !open_import(s, std::size_t(left.import))) return false;
     } else {
         open(s->kind == Statement::If && left.is_second ? s->otherwise : s->body, s);
     }
@@ -597,6 +645,7 @@ void Checker::resume(const ScriptEnvironment& before) {
             value->rows = {v->rows, 0};
             value->columns = {v->columns, 0};
             value->constant = v->constant;
+            value->cells = v->cells;
             name_dims(value);
             graph_.main.params.push_back(value);
             const Block& block = blocks_.back();

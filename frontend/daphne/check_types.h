@@ -17,6 +17,7 @@ struct Checker::Definition {
     };
     std::map<std::string, Instance> instances;  ///< by what is known of the arguments
     int open = 0;                               ///< how many of its bodies are being checked
+    std::optional<ValueType> map_of;            ///< made of a call of `map`, for a matrix of such cells
 };
 
 /// One script: that of the user, or an imported one.
@@ -38,7 +39,8 @@ struct Checker::Block {
     const Node* call = nullptr;     ///< of a function
     const Definition* function = nullptr;
     std::unique_ptr<Activation> activation;
-    std::string prefix;  ///< of an import
+    std::vector<Import> imports;  ///< of an import: the script, or those of a library
+    std::size_t import = 0;       ///< which one of them it is
 
     std::map<std::string, Value*, std::less<>> views_around;
     Names names_around;  ///< if it has variables of its own, as the file and the body around

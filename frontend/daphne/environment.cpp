@@ -73,6 +73,9 @@ void learn(LeftVariable& v, const char* at) {
         case DataType::Matrix:
             v.rows = read<std::int64_t>(at + kVector.size);
             v.columns = read<std::int64_t>(at + kVector.size + 8);
+            v.cells.clear();
+            for (std::int64_t i = 0; has_wanted_cells(v.name) && i < v.rows * v.columns; ++i)
+                v.cells.push_back(read_scalar(v.type.value, read<const char*>(at) + 8 * i));
             break;
         case DataType::Frame:
             v.rows = read<std::int64_t>(at + kVector.size * std::int64_t(v.type.columns.size()));

@@ -18,8 +18,10 @@ namespace weld::daphne {
 struct LeftBlock {
     std::int64_t next = 0;   ///< the statement that comes next, or that the next block stands in
     bool is_second = false;  ///< the second side of an `if`; of a loop: it is about to ask whether it goes on
+    std::int64_t import = 0;       ///< of the scripts of a library, which one
     bool keeps_constants = false;  ///< a loop whose rounds may have to know what is another in each
-    std::string call, function;    ///< the body of a function: the places of its call and of its name
+    /// The body of a function: the places of its call and of its name. Of a `map`: the type of its cells.
+    std::string call, function;
 };
 
 struct LeftVariable {
@@ -29,6 +31,7 @@ struct LeftVariable {
     Type type;
     std::int64_t rows = -1, columns = -1;  ///< of matrices and frames, if known
     std::optional<Constant> constant;      ///< of scalars, if known
+    std::vector<Constant> cells;           ///< of a list of positions, if they are known
     bool is_wanted = false;                ///< once there is a value, so much of it is to be known
 };
 
@@ -49,6 +52,12 @@ class ScriptEnvironment final : public Environment {
 
 /// The name of no variable of a script, but of what a statement has asked for (check_parts.cpp).
 inline bool is_answer(std::string_view name) { return name[0] >= '0' && name[0] <= '9'; }
+
+/// What the name of an answer has behind its place if it is a list of positions, whose cells are asked for.
+inline constexpr std::string_view kCells = "[]";
+inline bool has_wanted_cells(std::string_view name) {
+    return is_answer(name) && name.substr(name.find_first_not_of("0123456789:")).starts_with(kCells);
+}
 
 /// What `ScriptEnvironment::text` gave; null if it is not that.
 std::shared_ptr<const Environment> read_environment(std::string_view text);

@@ -92,13 +92,15 @@ void transfer(Text& text, auto& environment) {
         text(v.rows);
         text(v.columns);
         number(text, v.is_wanted);
-        auto constant = v.constant ? std::vector{*v.constant} : std::vector<Constant>();
-        list(text, constant, [&](auto& c) {
+        const auto scalar = [&](auto& c) {
             number(text, c.value);
             text(c.integer);
             text(c.number);
             text(c.text);
-        });
+        };
+        auto constant = v.constant ? std::vector{*v.constant} : std::vector<Constant>();
+        list(text, constant, scalar);
+        list(text, v.cells, scalar);
         if constexpr (requires { v.constant.reset(); }) {
             if (!constant.empty()) v.constant = constant.front();
         }
@@ -107,6 +109,7 @@ void transfer(Text& text, auto& environment) {
     list(text, environment.blocks, [&](auto& block) {
         text(block.next);
         number(text, block.is_second);
+        text(block.import);
         number(text, block.keeps_constants);
         text(block.call);
         text(block.function);

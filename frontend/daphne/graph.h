@@ -53,7 +53,8 @@ struct Value {
     double sparsity = -1;    ///< share of cells that are not zero, if it is known
     bool symmetric = false;  ///< known to be
     std::optional<Constant> constant;
-    GraphNode* maker = nullptr;  ///< null for parameters
+    std::vector<Constant> cells;  ///< of a list of positions, if they are known
+    GraphNode* maker = nullptr;   ///< null for parameters
 };
 
 /// For messages: `3`, `?`; `3 x ?`.

@@ -24,6 +24,12 @@ std::string_view name_of(ValueType v) {
     return {};
 }
 
+std::optional<ValueType> value_type_named(std::string_view name) {
+    for (int v = 0; v <= int(ValueType::Str); ++v)
+        if (name_of(ValueType(v)) == name) return ValueType(v);
+    return std::nullopt;
+}
+
 std::string_view printed_name(ValueType v) {
     switch (v) {
         case ValueType::Bool: return "bool";

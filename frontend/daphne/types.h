@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,6 +56,8 @@ constexpr bool is_unsigned(ValueType v) {
 
 /// As scripts write it: `f64`, `size` for what `nrow` gives.
 std::string_view name_of(ValueType v);
+/// The type of that name, if there is one.
+std::optional<ValueType> value_type_named(std::string_view name);
 /// As it is printed with data: `double`, `uint64_t`, `std::string`.
 std::string_view printed_name(ValueType v);
 /// For messages: `matrix<f64>`, `scalar of si64`, `frame`.

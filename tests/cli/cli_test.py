@@ -145,6 +145,21 @@ class CliTest(Case):
         self.assertEqual(self.result(*paths(lib=["l1", "l2"]), m), "200")
         self.fails(1, r"l\.daphne:2:8: error: `lib` has been imported before", *paths(lib=["l1", "l2"]), l)
         self.fails(1, r"l\.daphne:1:8: error: cannot read `.*lib`", *paths(other=["l1", "l2"]), l)
+        # scripts of a library that are in parts: one after the other, with what those before have defined
+        for name, text in (("own/n.daphne", 'import "lib" as "k";\nprint(k.c.F);\nprint(k.a.f(k.b.n));'),
+                           ("l3/a.daphne", 'print("a");\ndef f(n) { F = createFrame([n], "a" + sum([n])); return F; }\nG = f(1);'),
+                           ("l3/b.daphne", 'import "../l4/d.daphne";\nprint("b");\nn = d.n + 1;'), ("l3/c.daphne", 'F = createFrame([2], "c" + sum([3]));'),
+                           ("l4/d.daphne", 'F = createFrame([7], "d" + sum([7]));\nprint(F);\nn = sum(as.matrix(F));')):
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text)
+        n = str(folder / "own" / "n.daphne")
+        run = Run(*paths(lib=["l3"]), n)
+        self.assertEqual((run.code, run.out, run.err), (0, "a\nFrame(1x1, [d7:int64_t])\n7\nb\nFrame(1x1, [c3:int64_t])\n2\n"
+                                                        "Frame(1x1, [a8:int64_t])\n8\n", ""))
+        (folder / "l3/c.daphne").write_text('F = createFrame([2], "c" + sum([3]));\nprint(F[, "d" + sum([3])]);')
+        run = Run(*paths(lib=["l3"]), n)
+        self.assertEqual((run.code, run.out), (3, "a\nFrame(1x1, [d7:int64_t])\n7\nb\n"))
+        self.assertRegex(run.err, r"c\.daphne:2:11: error: the frame has no column `d3`")
         for wrong, said in (("{", "it is no JSON object"), ("[]", "it is no JSON object"), ('{"threads": 1}', "there is no setting `threads`"),
                             ('{"use_cuda": 1}', "`use_cuda` is true or false"), ('{"numberOfThreads": "2"}', "`numberOfThreads` is a whole number"),
                             ('{"taskPartitioningScheme": "FAST"}', "is the name of a partitioning"),
