@@ -2,7 +2,8 @@
 //
 //     @(groups:N)         lanes as long as the groups fit, then the scalar loop for what is left
 //     @(accumulators:4)   | 0 4 8 ... | 1 5 9 ... | 2 6 10 ... | 3 7 11 ... |   by turns, one copy of the state each;
-//                         with `apart` each copy has a quarter of the range to itself. Then the rounds that are left
+//                         with `apart:N` each copy has a quarter of the range to itself, if that is N rounds at
+//                         least. Then the rounds that are left
 //     @(privatise:N)      the same with copies of a small vector
 //     @(tile:N)           N rounds of this loop by N of the one inside, or by one of its rounds of lanes, for
 //                         which what look-ups give is transposed first
@@ -368,11 +369,12 @@ class RangeEmitter {
     }
 
     Leaves rounds(llvm::Value* lo, llvm::Value* hi, std::int64_t step, const Leaves& state,
-                  const std::function<Leaves(llvm::Value*, const Leaves&)>& body) {
+                  const std::function<Leaves(llvm::Value*, const Leaves&)>& body,
+                  std::int64_t iterations_per_step = 1) {
         std::vector<bool> fixed(state.size(), false);
         for (int leaf : roomy_appenders(e_, plan_))
             fixed[std::size_t(leaf)] = fixed[std::size_t(leaf) + 2] = true;
-        return e_.counted_loop(lo, hi, step, state, fixed, body, strip(step));
+        return e_.counted_loop(lo, hi, step, state, fixed, body, strip(step * iterations_per_step));
     }
 
     /// How many rounds of `iterations` iterations each make a strip.
@@ -393,22 +395,25 @@ class RangeEmitter {
         llvm::Value* any = e_.ir.CreateICmpSGT(times, e_.c64(0));
         llvm::Value* end = e_.ir.CreateAdd(begin, e_.ir.CreateMul(times, e_.c64(n)));
         *lo = e_.ir.CreateSelect(any, end, begin);
-        const bool apart = plan_.f.node->says(AttrKey::Apart, true);
-        llvm::Value* last = apart ? e_.ir.CreateAdd(begin, times) : end;
-        llvm::Value* distance = apart ? times : e_.c64(1);
+        llvm::Value *step = e_.c64(n), *distance = e_.c64(1);
+        if (const std::int64_t least = chosen(plan_.f.node, AttrKey::Apart, 0)) {
+            llvm::Value* is_long = e_.ir.CreateICmpSGE(times, e_.c64(least));
+            step = e_.ir.CreateSelect(is_long, distance, step);
+            distance = e_.ir.CreateSelect(is_long, times, distance);
+        }
+        const auto round = [&](llvm::Value* r, const Leaves& s) {
+            llvm::Value* i = e_.ir.CreateAdd(begin, e_.ir.CreateMul(r, step, "", true, true), "", true, true);
+            Leaves now = s;
+            for (std::int64_t k = 0; k < n; ++k) {
+                e_.accumulator = std::uint32_t(k);
+                now = iteration(i, now);
+                i = e_.ir.CreateAdd(i, distance, "", true, true);
+            }
+            e_.accumulator = 0;
+            return now;
+        };
         const auto loop = [&] {
-            const Leaves wide = into(form, state);
-            return into(single,
-                        rounds(begin, last, apart ? 1 : n, wide, [&](llvm::Value* i, const Leaves& s) {
-                            Leaves now = s;
-                            for (std::int64_t k = 0; k < n; ++k) {
-                                e_.accumulator = std::uint32_t(k);
-                                now = iteration(i, now);
-                                i = e_.ir.CreateAdd(i, distance, "", true, true);
-                            }
-                            e_.accumulator = 0;
-                            return now;
-                        }));
+            return into(single, rounds(e_.c64(0), times, 1, into(form, state), round, n));
         };
         return e_.emit_if(any, loop, [&] { return state; });
     }

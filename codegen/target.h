@@ -16,8 +16,8 @@ struct Target {
     bool packs = false;            ///< moves lanes together (AVX-512)
     bool packs_small = false;      ///< also lanes of one and two bytes (VBMI2)
     bool permutes = false;         ///< moves lanes to places that are known at run time (AVX2)
-    /// Fetches what follows in memory early by itself, beyond the end of a page too. For the machine that code is
-    /// made on, whatever it is made for.
+    /// Fetches what follows in memory early by itself, beyond the end of a page too. Of the machine that code
+    /// is made on, whatever it is made for.
     bool follows_streams = false;
 };
 

@@ -73,7 +73,8 @@ void annotations(Demands& d, const Expr* e) {
                 d.that(e->op == Op::Result && info(e->arg(0)->type).probes, "dictionaries are listed");
                 break;
             case AttrKey::Apart:
-                d.that(e->annotation(AttrKey::Accumulators), "what is read apart has accumulators");
+                d.that(e->annotation(AttrKey::Accumulators) && a.number >= 1,
+                       "what is read apart from so many rounds on has accumulators");
                 break;
             case AttrKey::Capacity:
                 d.that(e->op == Op::NewBuilder && e->num_args == 1 && info(e->type).lists_merges,

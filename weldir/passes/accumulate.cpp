@@ -2,7 +2,7 @@
 //
 //     result(for(simditer[8](xs), merger[f64,+], |b, i, x| merge(b, x)))
 // becomes
-//     result(@(accumulators:4, apart:true) for(simditer[8](xs), merger[f64,+], |b, i, x| merge(b, x)))
+//     result(@(accumulators:4, apart:256) for(simditer[8](xs), merger[f64,+], |b, i, x| merge(b, x)))
 //
 // An addition of floats takes four cycles, and in that time four others can begin. The copies are combined in
 // the end, in an order that the program alone decides. There are copies for
@@ -12,8 +12,8 @@
 //   small when the loop runs, and the loop to be long (`rounds:8`): a histogram of few values, in which the
 //   same element comes again and again.
 // `apart`: each copy takes a part of the elements of its own, since memory that is read at several places at
-// once gives more; but not of too many vectors, nor where a round may fail: which one fails first must not
-// depend on it.
+// once gives more; but not if there are few, since the processor fetches what follows only after a page or
+// two, nor of too many vectors, nor where a round may fail: which one fails first must not depend on it.
 //
 // Large bodies have enough to do in between; code grows with each copy.
 #include <algorithm>
@@ -30,6 +30,7 @@ namespace {
 
 constexpr std::uint32_t kLargestBody = 40;  // nodes
 constexpr std::ptrdiff_t kMostVectorsApart = 2;
+constexpr std::string_view kRoundsApart = "256";  // of lanes
 constexpr std::string_view kMostBytes = "16384";  // of a vector that is copied
 constexpr std::string_view kLeastRounds = "8";    // for each of its elements
 
@@ -87,7 +88,7 @@ const Expr* accumulate(Module& m, const Expr* lambda) {
         if (is_histogram(loop))
             return annotate(m, annotate(m, by_turns, AttrKey::Privatise, kMostBytes), AttrKey::Rounds,
                             kLeastRounds);
-        return reads_apart(loop, facts) ? annotate(m, by_turns, AttrKey::Apart, "true") : by_turns;
+        return reads_apart(loop, facts) ? annotate(m, by_turns, AttrKey::Apart, kRoundsApart) : by_turns;
     });
 }
 

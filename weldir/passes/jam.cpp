@@ -32,13 +32,13 @@
 #include "weldir/passes/cheap.h"
 #include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
+#include "weldir/passes/round_groups.h"
 #include "weldir/passes/subrange.h"
 
 namespace weld {
 
 namespace {
 
-constexpr std::int64_t kRows = 4;
 constexpr std::uint32_t kMostNodes = 80;  // of the body, which is there five times
 constexpr int kMostStreams = 2;           // of a row
 
@@ -150,96 +150,32 @@ class Jammer {
 
     // ---- four rows
 
-    const Expr* i64(std::int64_t n) { return int_literal(m_, m_.types.i64(), n); }
-    const Expr* named(const Expr* e, std::string_view name, Lets& lets) {
-        if (is_atom(e)) return e;
-        const Symbol* s = m_.symbol(name, e->type);
-        lets.emplace_back(s, e);
-        return var(m_, s);
-    }
-
     const Expr* jammed(const Nest& nest) {
-        const For outer = nest.outer;
-        Lets lets;
-        if (const Expr* check = length_check(m_, facts_, outer.data(), outer.node->loc))
-            named(check, "equal", lets);
-        const Expr* n = named(trip_count(m_, outer.data()[0]), "n", lets);
-        const Literal known = n->as<Literal>();
-        const Expr* groups = known ? i64(std::max<std::int64_t>(known.as_int(), 0) / kRows)
-                                   : if_(m_, scalar_op(m_, Op::Gt, {n, i64(0)}),
-                                         scalar_op(m_, Op::Div, {n, i64(kRows)}), i64(0));
-        if (is_int(groups, 0)) return nullptr;
-        groups = named(groups, "groups", lets);
-        const Expr* from = known ? i64(groups->as<Literal>().as_int() * kRows)
-                                 : named(scalar_op(m_, Op::Mul, {groups, i64(kRows)}), "from", lets);
-        const Expr* rest = loop_over_subrange(m_, outer, from, n, in_groups(nest, groups));
-        return block(m_, lets, rest, outer.node->loc);
+        return loop_by_groups(m_, facts_, nest.outer, [&](RoundGroup& group, Lets& lets) {
+            if (const Block b = nest.outer.body().body()->as<Block>())
+                for (SymbolMap& now : group.names)
+                    for (std::size_t i = 0; i < b.size(); ++i)
+                        now[b.symbol(i)] = named(m_, in_round(m_, b.value(i), now), b.symbol(i)->name, lets);
+            return in_group(nest, group);
+        });
     }
 
-    const Expr* in_groups(const Nest& nest, const Expr* groups) {
-        const For outer = nest.outer;
-        const Type* number = m_.types.i64();
-        const Symbol* b = m_.symbol(outer.builder_param()->name, outer.node->type);
-        const Symbol *o = m_.symbol("o", number), *y = m_.symbol("y", number);
-        Lets lets;
-        const Expr* first = named(scalar_op(m_, Op::Mul, {var(m_, y), i64(kRows)}), "first", lets);
-        std::vector<SymbolMap> rows;
-        for (std::int64_t k = 0; k < kRows; ++k) {
-            const Expr* at = k == 0 ? first : named(scalar_op(m_, Op::Add, {first, i64(k)}), "row", lets);
-            rows.push_back(row(outer, at, lets));
-        }
-        const Expr* range = range_iter(m_, IterKind::Scalar, i64(0), groups, i64(1));
-        const Expr* body = block(m_, lets, in_group(nest, var(m_, b), first, rows));
-        const Expr* f = lambda(m_, {b, o, y}, body, outer.body().node->loc);
-        return with_annotations(m_, loop(m_, {&range, 1}, outer.builder(), f, outer.node->loc),
-                                outer.node->annotations);
-    }
-
-    /// The rows from `first` on.
-    const Expr* in_group(const Nest& nest, const Expr* builder, const Expr* first,
-                         std::vector<SymbolMap>& rows) {
-        const Expr* together = over_rows(nest.inner, builder, rows);
+    const Expr* in_group(const Nest& nest, RoundGroup& group) {
+        const Expr* together = over_rows(nest.inner, group.builder, group.names);
         if (!nest.choice) return together;
         const Expr* holds = nullptr;
-        for (const SymbolMap& now : rows) {
-            const Expr* here = in_row(nest.choice.cond(), now);
+        for (const SymbolMap& now : group.names) {
+            const Expr* here = in_round(m_, nest.choice.cond(), now);
             holds = holds ? scalar_op(m_, Op::BitAnd, {holds, here}) : here;
         }
         const Expr* otherwise = rewrite(m_, nest.outer.node, [&](const Expr* e) {
             return e == nest.choice.node ? nest.choice.otherwise() : nullptr;
         });
-        const Expr* end = scalar_op(m_, Op::Add, {first, i64(kRows)});
-        return if_(m_, holds, together, loop_over_subrange(m_, otherwise->as<For>(), first, end, builder),
+        const Expr* end =
+            scalar_op(m_, Op::Add, {group.first, int_literal(m_, m_.types.i64(), RoundGroup::kRounds)});
+        return if_(m_, holds, together,
+                   loop_over_subrange(m_, otherwise->as<For>(), group.first, end, group.builder),
                    nest.choice.node->loc);
-    }
-
-    /// What the names that the outer loop binds are in row `at`.
-    SymbolMap row(For outer, const Expr* at, Lets& lets) {
-        SymbolMap now = {{outer.index_param(), at}};
-        std::vector<const Expr*> elements;
-        for (const Expr* d : outer.data()) elements.push_back(named(element(d, at), "x", lets));
-        now[outer.elem_param()] = elements.size() == 1 ? elements[0] : make_struct(m_, elements);
-        const Block b = outer.body().body()->as<Block>();
-        for (std::size_t i = 0; b && i < b.size(); ++i) {
-            const Expr* value = in_row(b.value(i), now);
-            now[b.symbol(i)] = named(value, b.symbol(i)->name, lets);
-        }
-        return now;
-    }
-
-    const Expr* element(const Expr* datum, const Expr* at) {
-        const Iter it = datum->as<Iter>();
-        if (!it) return lookup(m_, datum, at, datum->loc);
-        return is_int(it.start(), 0) ? at : scalar_op(m_, Op::Add, {it.start(), at});
-    }
-
-    /// `e` where names are what they are in a row; fields of structs that are written out are these.
-    const Expr* in_row(const Expr* e, const SymbolMap& now) {
-        const Expr* copy = fresh(m_, substitute(m_, e, now));
-        return rewrite(m_, copy, [&](const Expr* f) -> const Expr* {
-            return f->op == Op::GetField && f->arg(0)->op == Op::MakeStruct ? f->arg(0)->arg(f->attr.index)
-                                                                            : nullptr;
-        });
     }
 
     /// The inner loop over all rows at once.
@@ -248,7 +184,7 @@ class Jammer {
         std::vector<std::vector<std::size_t>> parts(rows.size());  // by row: which datum each of its own is
         for (const Expr* d : inner.data()) {
             for (std::size_t k = 0; k < rows.size(); ++k) {
-                if (k == 0 || varies(d)) data.push_back(in_row(d, rows[k]));
+                if (k == 0 || varies(d)) data.push_back(in_round(m_, d, rows[k]));
                 parts[k].push_back(data.size() - 1);
             }
         }
@@ -277,9 +213,9 @@ class Jammer {
         const Expr* end = inner.body().body();
         const Block b = end->as<Block>();
         for (std::size_t i = 0; b && i < b.size(); ++i)
-            now[b.symbol(i)] = named(in_row(b.value(i), now), b.symbol(i)->name, lets);
+            now[b.symbol(i)] = named(m_, in_round(m_, b.value(i), now), b.symbol(i)->name, lets);
         if (b) end = b.result();
-        return in_row(end->as<Merge>().value(), now);
+        return in_round(m_, end->as<Merge>().value(), now);
     }
 
     Module& m_;

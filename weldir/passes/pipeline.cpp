@@ -47,6 +47,7 @@ static constexpr Name kChooseMeans[] = {
     "simplify",           // elements that are structs of one another
     "fuse-zip",           // ranges that only lookups read
     "jam",                // after lookups-to-iters: rows are walked; before vectorize
+    "jam-sums",           // for the same reason
     "sizes",              // before vectorize, which hides the counts
     "narrow-counters",    // before vectorize, which takes the loops that begin and end it
     "short-circuit",      // before predicate: conditions without branches

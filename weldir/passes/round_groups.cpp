@@ -1,0 +1,79 @@
+// Loops that take several rounds at a time: the loop over groups, and the one over what is left.
+#include "weldir/passes/round_groups.h"
+
+#include "weldir/passes/lengths.h"
+#include "weldir/passes/subrange.h"
+
+namespace weld {
+
+const Expr* named(Module& m, const Expr* e, std::string_view name, Lets& lets) {
+    if (is_atom(e)) return e;
+    const Symbol* s = m.symbol(name, e->type);
+    lets.emplace_back(s, e);
+    return var(m, s);
+}
+
+const Expr* element_at(Module& m, const Expr* datum, const Expr* at) {
+    const Iter it = datum->as<Iter>();
+    if (!it) return lookup(m, datum, at, datum->loc);
+    return is_int(it.start(), 0) ? at : scalar_op(m, Op::Add, {it.start(), at});
+}
+
+const Expr* in_round(Module& m, const Expr* e, const SymbolMap& names) {
+    const Expr* copy = fresh(m, substitute(m, e, names));
+    return rewrite(m, copy, [&](const Expr* f) -> const Expr* {
+        return f->op == Op::GetField && f->arg(0)->op == Op::MakeStruct ? f->arg(0)->arg(f->attr.index)
+                                                                        : nullptr;
+    });
+}
+
+/// What the names that the loop binds are in round `at`.
+static SymbolMap names_in(Module& m, For loop, const Expr* at, Lets& lets) {
+    std::vector<const Expr*> elements;
+    for (const Expr* d : loop.data()) elements.push_back(named(m, element_at(m, d, at), "x", lets));
+    return {{loop.index_param(), at},
+            {loop.elem_param(), elements.size() == 1 ? elements[0] : make_struct(m, elements)}};
+}
+
+const Expr* loop_by_groups(Module& m, Facts& facts, For loop,
+                           const std::function<const Expr*(RoundGroup& group, Lets& lets)>& body,
+                           const std::function<const Expr*(SymbolMap& first, Lets& lets)>& pays) {
+    const auto i64 = [&](std::int64_t n) { return int_literal(m, m.types.i64(), n); };
+    const Expr* const each = i64(RoundGroup::kRounds);
+    Lets lets;
+    if (const Expr* check = length_check(m, facts, loop.data(), loop.node->loc))
+        named(m, check, "equal", lets);
+    const Expr* n = named(m, trip_count(m, loop.data()[0]), "n", lets);
+    const Literal known = n->as<Literal>();
+    if (known && known.as_int() < RoundGroup::kRounds) return nullptr;
+    const Expr* groups = known ? i64(known.as_int() / RoundGroup::kRounds) : scalar_op(m, Op::Div, {n, each});
+    if (pays) {
+        Lets before;
+        SymbolMap first = names_in(m, loop, i64(0), before);
+        const Expr* holds = pays(first, before);
+        groups = block(m, before, if_(m, holds, groups, i64(0)));
+    }
+    if (!known) groups = if_(m, scalar_op(m, Op::Gt, {n, i64(0)}), groups, i64(0));
+    groups = named(m, groups, "groups", lets);
+    const Literal count = groups->as<Literal>();
+    const Expr* from = count ? i64(count.as_int() * RoundGroup::kRounds)
+                             : named(m, scalar_op(m, Op::Mul, {groups, each}), "from", lets);
+
+    const Symbol* b = m.symbol(loop.builder_param()->name, loop.node->type);
+    const Symbol *o = m.symbol("o", m.types.i64()), *y = m.symbol("y", m.types.i64());
+    Lets inside;
+    RoundGroup group = {var(m, b), named(m, scalar_op(m, Op::Mul, {var(m, y), each}), "first", inside), {}};
+    for (std::int64_t k = 0; k < RoundGroup::kRounds; ++k) {
+        const Expr* at =
+            k ? named(m, scalar_op(m, Op::Add, {group.first, i64(k)}), "row", inside) : group.first;
+        group.names.push_back(names_in(m, loop, at, inside));
+    }
+    const Expr* together = body(group, inside);
+    const Expr* f = lambda(m, {b, o, y}, block(m, inside, together), loop.body().node->loc);
+    const Expr* range = range_iter(m, IterKind::Scalar, i64(0), groups, i64(1));
+    const Expr* all = with_annotations(m, weld::loop(m, {&range, 1}, loop.builder(), f, loop.node->loc),
+                                       loop.node->annotations);
+    return block(m, lets, loop_over_subrange(m, loop, from, n, all), loop.node->loc);
+}
+
+}  // namespace weld

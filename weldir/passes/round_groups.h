@@ -1,0 +1,39 @@
+// Loops that take several rounds at a time, written next to each other (unroll and jam).
+#pragma once
+
+#include <functional>
+
+#include "weldir/ir/facts.h"
+#include "weldir/ir/walk.h"
+#include "weldir/passes/normal_form.h"
+
+namespace weld {
+
+/// The value of `e`, bound to a name unless it is one or a constant.
+const Expr* named(Module& m, const Expr* e, std::string_view name, Lets& lets);
+
+/// What a loop over `datum` finds in round `at`: of a range a number, of a vector a look-up. An iterator over
+/// a vector has no such expression.
+const Expr* element_at(Module& m, const Expr* datum, const Expr* at);
+
+/// A copy of `e` in which names are what they are in a round; fields of structs that are written out are
+/// these.
+const Expr* in_round(Module& m, const Expr* e, const SymbolMap& names);
+
+/// Four rounds that go together.
+struct RoundGroup {
+    static constexpr std::int64_t kRounds = 4;
+
+    const Expr* builder;
+    const Expr* first;             ///< the number of the first round
+    std::vector<SymbolMap> names;  ///< what the index and the element of the loop are in each round
+};
+
+/// `loop` by groups of rounds, and what is left of it one by one; null if it has fewer rounds. `body` gives
+/// what a group does; the lets stand before it. The data are ranges that may be cut (subrange.h), and vectors.
+/// `pays`, if it is there, gives what has to hold in the first round; else all of them go one by one.
+const Expr* loop_by_groups(Module& m, Facts& facts, For loop,
+                           const std::function<const Expr*(RoundGroup& group, Lets& lets)>& body,
+                           const std::function<const Expr*(SymbolMap& first, Lets& lets)>& pays = {});
+
+}  // namespace weld
