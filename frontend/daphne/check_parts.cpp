@@ -474,7 +474,7 @@ Checker::Definition& Checker::definition_of_map(const Node* n, ValueType cell) {
         "def map(X) {{\n"
         "    Y = as.matrix<{0}>(X);\n"
         "    for (i in 0:(nrow(X) - 1):1) for (j in 0:(ncol(X) - 1):1)\n"
-        "        Y[i, j] = as.matrix<{0}>(f(as.scalar(X[i, j])));\n"
+        "        Y[i, j] = as.matrix<{0}>([f(as.scalar(X[i, j]))]);\n"
         "    return Y;\n"
         "}}\n",
         name_of(cell == ValueType::Size ? ValueType::Ui64 : cell));
@@ -515,6 +515,12 @@ Checker::Step Checker::end_call() {
     leave_block();
     if (diagnostics_.num_errors() != errors || std::ranges::find(results, nullptr) != results.end())
         return Step::Stuck;
+    const auto around = std::find_if(blocks_.rbegin(), blocks_.rend(), [](const Block& b) { return b.call; });
+    const bool is_of_map = around != blocks_.rend() && around->function->map_of;
+    if (is_of_map && (results.size() != 1 || !results[0]->type.is_scalar()))
+        return error(map_arguments(around->call)->function->start, "the function of `map` gives one scalar"),
+               Step::Stuck;
+    if (is_of_map) results[0] = to_value_type(results[0], *around->function->map_of, around->call->start);
     for (std::size_t i = 0; i < results.size(); ++i) keep_answer(call->start, which_result(i), results[i]);
     if (!results.empty()) return Step::On;
     const Block& block = blocks_.back();
