@@ -84,16 +84,20 @@ class KeptFuser {
                     consumer.data()[k]->op == Op::Var ? at_.find(consumer.data()[k]->attr.symbol) : nullptr;
                 if (at && lets_[*at].kept && join(*at, step, consumer, k)) return true;
             }
-        visit(step.value, [&](const Expr* e) {
-            if (const std::size_t* at = e->op == Op::Var ? at_.find(e->attr.symbol) : nullptr)
-                lets_[*at].is_read = true;
-        });
+        note_reads(step.value);
         if (const For made = appending_loop(facts_, step.value);
             made && uses_.count(step.name) > 1 && is_simple(step.value, made) &&
             facts_.merges_per_iteration(made.node) == Count(1))
             step.kept = made;
         add(step);
         return false;
+    }
+
+    void note_reads(const Expr* value) {
+        visit(value, [&](const Expr* e) {
+            if (const std::size_t* at = e->op == Op::Var ? at_.find(e->attr.symbol) : nullptr)
+                lets_[*at].is_read = true;
+        });
     }
 
     /// The loop that a let runs: it makes new builders, and nothing else touches them.
@@ -203,6 +207,7 @@ class KeptFuser {
             lets_[at].is_gone = true;
             for (const Step& one : steps) add(one);
         }
+        note_reads(all);
         add({step.name, is_joint(consumer) ? own : result(m_, own, step.value->loc)});
     }
 
