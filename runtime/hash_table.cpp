@@ -72,11 +72,12 @@ WeldDict* new_table(Task* task, const WeldType* key, std::int64_t value_size, st
     *d = {};
     const std::int64_t align = std::max(key->align, value_align);
     d->value_at = round_up(key->size, value_align);
-    d->stride = round_up(d->value_at + value_size, align);
+    d->pair_size = round_up(d->value_at + value_size, align);
     d->key_size = key->size;
     d->key_align = key->align;
     d->value_size = value_size;
     d->kind = key_kind(key);
+    d->stride = d->pair_size + (d->kind == KeyKind::Bytes ? round_up(kHeadBytes, align) : 0);
     if (reads_type(d->kind) && !(d->key = copy_type(task, key, loc))) return nullptr;
     std::uint64_t* index = new_index(task, kFewestBits, loc);
     if (!index) return nullptr;
@@ -163,11 +164,13 @@ std::int32_t reserve(Task* task, WeldDict* d, std::int64_t entries, std::int32_t
     return entries <= d->most ? kOk : grow_index(task, d, index_bits(entries, d->skip > 0), loc);
 }
 
-std::int64_t add_entry(Task* task, WeldDict* d, const void* key, std::uint32_t tag, std::int32_t loc) {
+std::int64_t add_entry(Task* task, WeldDict* d, const Sought& s, std::int32_t loc) {
     if (d->count == d->capacity || d->count == d->most)
         if (reserve(task, d, d->count + 1, loc)) return -1;
-    note_entry(d, tag, d->count);
-    std::memcpy(d->entry(d->count), key, std::size_t(d->key_size));
+    note_entry(d, s.tag, d->count);
+    char* const entry = d->entry(d->count);
+    std::memcpy(entry, s.key, std::size_t(d->key_size));
+    if (d->kind == KeyKind::Bytes) std::memcpy(entry + d->pair_size, &s.head, sizeof s.head);
     return d->count++;
 }
 
@@ -258,7 +261,7 @@ extern "C" {
 const void* weld_rt_dict_find(WeldTask*, const WeldDict* d, const void* key) noexcept {
     if (!d || !d->count) return nullptr;
     return with_key_kind(d->kind, [&](auto kind) -> const void* {
-        const std::int64_t number = find_entry<kind()>(d, key, tag_of(hash_key<kind()>(d->key, key)));
+        const std::int64_t number = find_entry<kind()>(d, sought<kind()>(d, key));
         return number < 0 ? nullptr : d->entry(number) + d->value_at;
     });
 }

@@ -1,9 +1,13 @@
 // Tables: dictionaries and the states of dictmerger.
 //
-// Entries {key, value} lie one after the other in the order of insertion, as a vec[{K,V}] has them. An index
-// with open addressing says where: each slot holds 32 bits of the hash (the tag, whose upper bits are also
-// the place in the index) and the number of the entry. So growing never hashes again, and a probe looks at a
-// key only when the tag fits.
+// Entries {key, value} lie one after the other in the order of insertion. An index with open addressing says
+// where: each slot holds 32 bits of the hash (the tag, whose upper bits are also the place in the index) and
+// the number of the entry. So growing never hashes again, and a probe looks at a key only when the tag fits.
+// Of keys that are strings the first bytes, the head, lie behind {key, value}: a probe looks at strings only
+// when they begin alike and are longer than that.
+//
+//     dictmerger[vec[u8],i64,+]:    key           value  head
+//                                 { ptr, len }    i64    16 bytes      40 bytes in all
 #pragma once
 
 #include <cstdint>
@@ -29,10 +33,11 @@ struct Partitions;
 }  // namespace weld::runtime
 
 struct WeldDict : WeldTable {
-    std::int64_t count;     ///< entries
-    std::int64_t capacity;  ///< entries there is room for
-    std::int64_t most;      ///< entries the index is long enough for
-    std::int64_t stride;    ///< of entries
+    std::int64_t count;      ///< entries
+    std::int64_t capacity;   ///< entries there is room for
+    std::int64_t most;       ///< entries the index is long enough for
+    std::int64_t stride;     ///< of entries
+    std::int64_t pair_size;  ///< of {key, value}; in tables of kind Bytes the head of the key follows
     std::int64_t value_at;
     std::int64_t key_size;
     std::int64_t key_align;
@@ -74,28 +79,70 @@ inline std::uint64_t slot_of(std::uint32_t tag, std::int64_t number) {
 inline std::uint32_t tag_in(std::uint64_t slot) { return std::uint32_t(slot >> (64 - kWeldTagBits)); }
 inline std::int64_t number_in(std::uint64_t slot) { return std::int64_t(std::uint32_t(slot)) - 1; }
 
-/// The number of the entry of `key`, or -1.
+/// A key to look for, or to add.
+struct Sought {
+    const void* key;
+    std::uint32_t tag;
+    Head head;  ///< of kind Bytes
+};
+
+inline std::int64_t bytes_of(const WeldDict* d, const WeldVec& string) {
+    return string.len * d->key->args[0]->size;
+}
+
 template <KeyKind K>
-std::int64_t find_entry(const WeldDict* d, const void* key, std::uint32_t tag) {
-    for (std::uint64_t at = first_slot(d, tag);; at = (at + 1) & d->mask) {
+Sought sought(const WeldDict* d, const void* key) {
+    if constexpr (K != KeyKind::Bytes) return {key, tag_of(hash_key<K>(d->key, key)), {}};
+    const WeldVec v = load<WeldVec>(key);
+    const std::int64_t bytes = bytes_of(d, v);
+    const Head head = head_of(v.data, bytes);
+    return {key, tag_of(hash_bytes(head, v.data, bytes)), head};
+}
+
+/// The key of an entry of `d`, for other tables with such keys.
+template <KeyKind K>
+Sought sought_of_entry(const WeldDict* d, const char* entry, std::uint32_t tag) {
+    if constexpr (K != KeyKind::Bytes) return {entry, tag, {}};
+    return {entry, tag, load<Head>(entry + d->pair_size)};
+}
+template <KeyKind K>
+Sought sought_of_entry(const WeldDict* d, const char* entry) {
+    if constexpr (K != KeyKind::Bytes) return sought<K>(d, entry);
+    const WeldVec v = load<WeldVec>(entry);
+    const Head head = load<Head>(entry + d->pair_size);
+    return {entry, tag_of(hash_bytes(head, v.data, bytes_of(d, v))), head};
+}
+
+/// The key of the entry is that of `s`, whose tag it has.
+template <KeyKind K>
+bool is_key(const WeldDict* d, const char* entry, const Sought& s) {
+    if constexpr (K != KeyKind::Bytes) return equal_keys<K>(d->key, entry, s.key);
+    const WeldVec u = load<WeldVec>(entry), v = load<WeldVec>(s.key);
+    if (u.len != v.len || load<Head>(entry + d->pair_size) != s.head) return false;
+    return equal_rests(u.data, v.data, bytes_of(d, u));
+}
+
+/// The number of the entry with the key, or -1.
+template <KeyKind K>
+std::int64_t find_entry(const WeldDict* d, const Sought& s) {
+    for (std::uint64_t at = first_slot(d, s.tag);; at = (at + 1) & d->mask) {
         const std::uint64_t slot = d->index[at];
         if (!slot) return -1;
-        if (tag_in(slot) != tag) continue;
+        if (tag_in(slot) != s.tag) continue;
         const std::int64_t number = number_in(slot);
-        if (equal_keys<K>(d->key, d->entry(number), key)) return number;
+        if (is_key<K>(d, d->entry(number), s)) return number;
     }
 }
 
-/// Adds an entry for `key`, which the table does not hold; its value is left undefined. Its number, or -1
-/// after recording the failure.
-std::int64_t add_entry(Task* task, WeldDict* d, const void* key, std::uint32_t tag, std::int32_t loc);
+/// Adds an entry for a key that the table does not hold; its value is left undefined. Its number, or -1 after
+/// recording the failure.
+std::int64_t add_entry(Task* task, WeldDict* d, const Sought& s, std::int32_t loc);
 
 template <KeyKind K>
-std::int64_t find_or_add(Task* task, WeldDict* d, const void* key, std::uint32_t tag, bool* added,
-                         std::int32_t loc) {
-    const std::int64_t number = find_entry<K>(d, key, tag);
+std::int64_t find_or_add(Task* task, WeldDict* d, const Sought& s, bool* added, std::int32_t loc) {
+    const std::int64_t number = find_entry<K>(d, s);
     *added = number < 0;
-    return *added ? add_entry(task, d, key, tag, loc) : number;
+    return *added ? add_entry(task, d, s, loc) : number;
 }
 
 /// Merges the values at `from` into those at `into`, one after the other, by the fields of `d`.

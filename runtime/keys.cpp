@@ -18,20 +18,6 @@ KeyKind key_kind(const WeldType* key) {
     }
 }
 
-std::uint64_t hash_other_bytes(const char* p, std::int64_t count) {
-    std::uint64_t h = mix(std::uint64_t(count) ^ kMix0, kMix1);
-    if (count < kFewestInWords) {
-        const auto byte = [=](std::int64_t i) { return std::uint64_t(std::uint8_t(p[i])) << (8 * i); };
-        return mix(count > 0 ? h ^ (byte(0) | byte(count / 2) | byte(count - 1)) : h, kMix2);
-    }
-    // Sixteen bytes per multiplication; the last ones overlap what came before.
-    std::int64_t left = count;
-    for (; left > 16; left -= 16, p += 16)
-        h = mix(load<std::uint64_t>(p) ^ h, load<std::uint64_t>(p + 8) ^ kMix1);
-    p += left - 16;
-    return mix(load<std::uint64_t>(p) ^ h, load<std::uint64_t>(p + 8) ^ kMix2);
-}
-
 /// The bits that decide about a scalar.
 static std::uint64_t scalar_bits(const WeldType* t, const void* p) {
     switch (t->kind) {

@@ -2,6 +2,7 @@
 // count by content. The usual kinds of key have functions of their own, chosen once per table.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -39,7 +40,7 @@ inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
     return std::uint64_t(product) ^ std::uint64_t(product >> 64);
 }
 
-constexpr std::uint64_t kMix0 = 0xa0761d6478bd642f, kMix1 = kWeldMixCount, kMix2 = kWeldMixBytes;
+constexpr std::uint64_t kMixCount = kWeldMixCount, kMixBytes = kWeldMixBytes;
 
 template <class T>
 T load(const void* p) {
@@ -48,38 +49,64 @@ T load(const void* p) {
     return value;
 }
 
-/// So many bytes are hashed and compared as two words. Emitted code does so by itself.
-constexpr std::int64_t kFewestInWords = kWeldFewestInWords, kMostInWords = kWeldMostInWords;
+constexpr std::int64_t kHeadBytes = kWeldHeadBytes;
 
-struct TwoWords {
+/// The first bytes of a string, up to kHeadBytes, as two words: strings of one length, if that is not more, are
+/// equal if their heads are. Emitted code makes them by itself.
+struct Head {
     std::uint64_t a, b;
+    bool operator==(const Head&) const = default;
 };
-/// Words in which all of kFewestInWords to kMostInWords bytes are: four of the first eight or so on top of what
-/// follows them, and the last likewise; the fewer there are, the more often they are in it.
-inline TwoWords two_words(const char* p, std::int64_t count) {
+
+/// Reads nothing else. From four bytes on: four of the first eight or so on top of what follows them, and the
+/// last likewise; the fewer there are, the more often they are in it.
+inline Head head_of(const void* data, std::int64_t count) {
+    const char* p = static_cast<const char*>(data);
+    if (count < kWeldFewestInWords) {
+        const auto byte = [=](std::int64_t i) { return std::uint64_t(std::uint8_t(p[i])) << (8 * i); };
+        return {count > 0 ? byte(0) | byte(count / 2) | byte(count - 1) : 0, 0};
+    }
+    count = std::min(count, kHeadBytes);
     const std::int64_t by = count >> 3 << 2;
     const char* last = p + count - 4;
     const auto half = [](const char* at) { return std::uint64_t(load<std::uint32_t>(at)); };
     return {half(p) << 32 | half(p + by), half(last) << 32 | half(last - by)};
 }
 
-inline bool are_two_words(std::int64_t count) {
-    return std::uint64_t(count) - kFewestInWords <= kMostInWords - kFewestInWords;
-}
+/// Sixteen bytes as words.
+inline Head words_at(const char* p) { return {load<std::uint64_t>(p), load<std::uint64_t>(p + 8)}; }
 
-std::uint64_t hash_other_bytes(const char* p, std::int64_t count);
-inline std::uint64_t hash_bytes(const void* data, std::int64_t count) {
+/// `head` is that of these bytes. Of more, sixteen go into each multiplication; the last ones overlap what came
+/// before.
+inline std::uint64_t hash_bytes(const Head& head, const void* data, std::int64_t count) {
     const char* p = static_cast<const char*>(data);
-    if (!are_two_words(count)) return hash_other_bytes(p, count);
-    const auto [a, b] = two_words(p, count);
-    return mix(a ^ std::uint64_t(count) * kMix1, b ^ kMix2);
+    std::uint64_t h = mix(head.a ^ std::uint64_t(count) * kMixCount, head.b ^ kMixBytes);
+    if (count <= kHeadBytes) return h;
+    const auto add = [&](std::int64_t at) {
+        const auto [a, b] = words_at(p + at);
+        h = mix(a ^ h, b ^ kMixBytes);
+    };
+    for (std::int64_t at = kHeadBytes; at < count - kHeadBytes; at += kHeadBytes) add(at);
+    add(count - kHeadBytes);
+    return h;
+}
+inline std::uint64_t hash_bytes(const void* data, std::int64_t count) {
+    return hash_bytes(head_of(data, count), data, count);
 }
 
 inline bool equal_bytes(const void* a, const void* b, std::int64_t count) {
-    if (!are_two_words(count)) return a == b || !count || std::memcmp(a, b, std::size_t(count)) == 0;
-    const TwoWords u = two_words(static_cast<const char*>(a), count);
-    const TwoWords v = two_words(static_cast<const char*>(b), count);
-    return ((u.a ^ v.a) | (u.b ^ v.b)) == 0;
+    if (count <= kHeadBytes) return head_of(a, count) == head_of(b, count);
+    const auto *p = static_cast<const char*>(a), *q = static_cast<const char*>(b);
+    for (std::int64_t at = 0; at < count - kHeadBytes; at += kHeadBytes)
+        if (words_at(p + at) != words_at(q + at)) return false;
+    return words_at(p + count - kHeadBytes) == words_at(q + count - kHeadBytes);
+}
+/// Of strings with the same head.
+inline bool equal_rests(const void* a, const void* b, std::int64_t count) {
+    if (count <= kHeadBytes) return true;
+    const auto *p = static_cast<const char*>(a), *q = static_cast<const char*>(b);
+    if (count > 2 * kHeadBytes) return equal_bytes(p + kHeadBytes, q + kHeadBytes, count - kHeadBytes);
+    return words_at(p + count - kHeadBytes) == words_at(q + count - kHeadBytes);
 }
 
 /// The bits of a float as a key.
@@ -128,11 +155,6 @@ bool equal_keys(const WeldType* t, const void* a, const void* b) {
     if constexpr (K == KeyKind::Plain16) return std::memcmp(a, b, 16) == 0;
     if constexpr (K == KeyKind::F32) return key_bits(load<float>(a)) == key_bits(load<float>(b));
     if constexpr (K == KeyKind::F64) return key_bits(load<double>(a)) == key_bits(load<double>(b));
-    if constexpr (K == KeyKind::Bytes) {
-        const WeldVec u = load<WeldVec>(a), v = load<WeldVec>(b);
-        const std::int64_t bytes = u.len * t->args[0]->size;
-        return u.len == v.len && equal_bytes(u.data, v.data, bytes);
-    }
     return equal_any(t, a, b);
 }
 

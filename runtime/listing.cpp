@@ -63,10 +63,10 @@ extern "C" std::int32_t weld_rt_dict_entries(WeldTask* t, const WeldDict* d, con
     *out = {nullptr, 0};
     if (d && d->partitions) return list_partitions(task, d, out, loc);
     if (!d || !d->count) return kOk;
-    char* data = static_cast<char*>(allocate_array(task, d->count, d->stride, loc));
+    char* data = static_cast<char*>(allocate_array(task, d->count, d->pair_size, loc));
     std::uint64_t* order = data ? order_of_entries(task, d, pair->args[0], loc) : nullptr;
     if (!order) return kFailed;
-    if (gather(task, data, d->entries, order, d->count, d->stride, loc)) return kFailed;
+    if (gather(task, data, d->entries, order, d->count, d->pair_size, d->stride, loc)) return kFailed;
     release(task, order);
     *out = {data, d->count};
     return kOk;

@@ -468,26 +468,28 @@ std::int32_t find_first(Task* task, const WeldType* key, const char* keys, std::
 }
 
 std::int32_t gather(Task* task, char* out, const char* data, const std::uint64_t* order, std::int64_t n,
-                    std::int64_t size, std::int32_t loc) {
+                    std::int64_t size, std::int64_t stride, std::int32_t loc) {
     constexpr std::int64_t ahead = 32;
-    auto copy = [&]<std::size_t Size>(std::integral_constant<std::size_t, Size>) {
+    // Sizes that the compiler knows.
+    const auto copy = [&](auto bytes, auto step) {
+        const auto at = [=](std::uint64_t i) { return data + std::int64_t(i) * step; };
         return for_pieces(task, n, 1 << 14, loc, [&](std::int64_t lo, std::int64_t hi) {
             for (std::int64_t i = lo; i < hi; ++i) {
-                __builtin_prefetch(data + std::int64_t(order[std::min(i + ahead, hi - 1)] * Size));
-                std::memcpy(out + i * std::int64_t(Size), data + std::int64_t(order[i] * Size), Size);
+                __builtin_prefetch(at(order[std::min(i + ahead, hi - 1)]));
+                std::memcpy(out + i * bytes, at(order[i]), std::size_t(bytes));
             }
         });
     };
-    switch (size) {
-        case 0: return kOk;
-        case 4: return copy(std::integral_constant<std::size_t, 4>());
-        case 8: return copy(std::integral_constant<std::size_t, 8>());
-        case 16: return copy(std::integral_constant<std::size_t, 16>());
-    }
-    return for_pieces(task, n, 1 << 14, loc, [&](std::int64_t lo, std::int64_t hi) {
-        for (std::int64_t i = lo; i < hi; ++i)
-            std::memcpy(out + i * size, data + std::int64_t(order[i]) * size, std::size_t(size));
-    });
+    const auto one_by_one = [&]<std::int64_t Size>(std::integral_constant<std::int64_t, Size> known) {
+        return copy(known, known);
+    };
+    if (size == stride) switch (size) {
+            case 0: return kOk;
+            case 4: return one_by_one(std::integral_constant<std::int64_t, 4>());
+            case 8: return one_by_one(std::integral_constant<std::int64_t, 8>());
+            case 16: return one_by_one(std::integral_constant<std::int64_t, 16>());
+        }
+    return copy(size, stride);
 }
 
 }  // namespace weld::runtime

@@ -26,8 +26,12 @@ std::int32_t find_first(Task* task, const WeldType* key, const char* keys, std::
 /// recording the failure.
 void* sorted_by_value(Task* task, const WeldType* t, const void* in, std::int64_t n, std::int32_t loc);
 
-/// Copies `n` elements of `size` bytes, out[i] = data[order[i]]. Status.
+/// Copies `n` elements of `size` bytes, which lie `stride` bytes apart: out[i] = data[order[i]]. Status.
 std::int32_t gather(Task* task, char* out, const char* data, const std::uint64_t* order, std::int64_t n,
-                    std::int64_t size, std::int32_t loc);
+                    std::int64_t size, std::int64_t stride, std::int32_t loc);
+inline std::int32_t gather(Task* task, char* out, const char* data, const std::uint64_t* order,
+                           std::int64_t n, std::int64_t size, std::int32_t loc) {
+    return gather(task, out, data, order, n, size, size, loc);
+}
 
 }  // namespace weld::runtime

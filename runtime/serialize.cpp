@@ -292,8 +292,7 @@ std::int32_t Reader::entry(const WeldType* t, WeldDict* d, char* pair) {
     if (read(t->args[0], pair) || read(t->args[1], pair + d->value_at)) return kFailed;
     return with_key_kind(d->kind, [&](auto kind) -> std::int32_t {
         bool added;
-        const std::uint32_t tag = tag_of(hash_key<kind()>(d->key, pair));
-        const std::int64_t number = find_or_add<kind()>(task_, d, pair, tag, &added, loc_);
+        const std::int64_t number = find_or_add<kind()>(task_, d, sought<kind()>(d, pair), &added, loc_);
         if (number < 0) return kFailed;
         if (!added) return fail("deserialize: a dictionary holds a key twice");
         std::memcpy(d->entry(number) + d->value_at, pair + d->value_at, std::size_t(d->value_size));
@@ -309,7 +308,7 @@ std::int32_t Reader::dict(const WeldType* t, char* out) {
     if (count(least_bytes(key, &fixed) + least_bytes(value, &fixed), &entries)) return kFailed;
     WeldDict* d = new_table(task_, key, value->size, value->align, loc_);
     if (!d || reserve(task_, d, entries, loc_)) return kFailed;
-    char* pair = static_cast<char*>(allocate_array(task_, 1, d->stride, loc_));
+    char* pair = static_cast<char*>(allocate_array(task_, 1, d->pair_size, loc_));
     if (!pair) return kFailed;
     const auto read_strip = [&](std::int64_t lo, std::int64_t hi) {
         for (std::int64_t i = lo; i < hi; ++i)

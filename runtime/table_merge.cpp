@@ -67,11 +67,15 @@ std::int32_t Merger::merge_slots(Task* t, std::uint64_t number, std::int64_t par
     constexpr std::size_t ahead = 8;
     for (std::size_t i = 0; i < slots.size(); ++i) {
         if (i + ahead < slots.size()) __builtin_prefetch(d->entry(number_in(slots[i + ahead])));
-        if (K == KeyKind::Bytes && i + ahead / 2 < slots.size())
-            __builtin_prefetch(load<WeldVec>(d->entry(number_in(slots[i + ahead / 2]))).data);
+        if (K == KeyKind::Bytes && i + ahead / 2 < slots.size()) {
+            const WeldVec next = load<WeldVec>(d->entry(number_in(slots[i + ahead / 2])));
+            if (bytes_of(d, next) > kHeadBytes)
+                __builtin_prefetch(static_cast<const char*>(next.data) + kHeadBytes);
+        }
         const char* entry = d->entry(number_in(slots[i]));
         bool added;
-        const std::int64_t found = find_or_add<K>(t, range, entry, tag_in(slots[i]), &added, loc_);
+        const Sought s = sought_of_entry<K>(d, entry, tag_in(slots[i]));
+        const std::int64_t found = find_or_add<K>(t, range, s, &added, loc_);
         if (found < 0) return kFailed;
         char* const into = range->entry(found) + d->value_at;
         const char* const from = entry + d->value_at;
@@ -116,8 +120,8 @@ WeldDict* merge_into_first(Task* task, const TableMerge& merge, std::int32_t loc
             for (std::int64_t i = lo; i < hi; ++i) {
                 const char* entry = d->entry(i);
                 bool added;
-                const std::uint32_t tag = tag_of(hash_key<K>(d->key, entry));
-                const std::int64_t number = find_or_add<K>(task, whole, entry, tag, &added, loc);
+                const std::int64_t number =
+                    find_or_add<K>(task, whole, sought_of_entry<K>(d, entry), &added, loc);
                 if (number < 0) return kFailed;
                 char* const into = whole->entry(number) + d->value_at;
                 const char* const from = entry + d->value_at;

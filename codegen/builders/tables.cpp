@@ -14,7 +14,9 @@
 //         {         0, 0 }  free: absent       2: { 17, 2.5 }
 //         ...
 //
-// A key is compared only where the tag fits. The blocks that find_entry emits:
+// A key is compared only where the tag fits. Behind {key, value} an entry has the head of a key that is a vector
+// of integers: its first bytes. Elements are looked at only where length and head are equal, and there are
+// more. The blocks that find_entry emits:
 //
 //     probe ---- same tag ----> tag_fits ---- same key ----> found ---+
 //     ^   |                        |                                  +--> looked_up
@@ -23,17 +25,21 @@
 //     +--------- next_slot <-------+  (from both)
 #include "codegen/builders/tables.h"
 
+#include <algorithm>
 #include <bit>
 
 #include <llvm/IR/MDBuilder.h>
 
 #include "weldir/ir/keys.h"
+#include "weldir/support/round_up.h"
 
 namespace weld::codegen {
 
 EntryLayout entry_layout(const Type* key, const Type* value) {
     const Type* const fields[] = {key, value};
-    return {offsets_of(fields)[1], size_of(fields)};
+    const std::int64_t pair = size_of(fields), align = std::max(align_of(key), align_of(value));
+    return {offsets_of(fields)[1], pair,
+            pair + (is_bytes_key(key) ? round_up(std::int64_t(kWeldHeadBytes), align) : 0)};
 }
 
 namespace {
@@ -42,20 +48,30 @@ class KeyCode {
   public:
     explicit KeyCode(Emitter& emitter) : e(emitter), ir(emitter.ir) {}
 
-    llvm::Value* hash(const Type* t, const Leaves& key);
-    /// i1: the key at `at` in memory is `key`.
-    llvm::Value* equal(const Type* t, llvm::Value* at, const Leaves& key);
+    /// Two words, of a key that is a vector of integers; nothing of others.
+    Leaves head(const Type* t, const Leaves& key);
+    llvm::Value* hash(const Type* t, const Leaves& key, const Leaves& head);
+    /// i1: the key at `at` in memory, whose head is `head_at` bytes behind, is `key`.
+    llvm::Value* equal(const Type* t, llvm::Value* at, std::int64_t head_at, const Leaves& key,
+                       const Leaves& head);
+    llvm::Value* num_bytes(const Type* vec, llvm::Value* len);
+    /// i1: the head is all of so many bytes.
+    llvm::Value* has_head_alone(llvm::Value* bytes);
 
   private:
     llvm::Value* c(std::uint64_t v) { return llvm::ConstantInt::get(e.unit.i64, v); }
     llvm::Value* step(llvm::Value* h, llvm::Value* x);
     llvm::Value* scalar_bits(Scalar s, llvm::Value* x);
     llvm::Value* word(const Type* t, const Leaves& key, std::int64_t from, std::int64_t bytes);
-    llvm::Value* num_bytes(const Type* vec, llvm::Value* len);
-    llvm::Value* are_two_words(llvm::Value* bytes);
-    std::pair<llvm::Value*, llvm::Value*> two_words(llvm::Value* data, llvm::Value* bytes);
-    llvm::Value* hash_bytes(const Type* vec, llvm::Value* data, llvm::Value* len);
-    llvm::Value* equal_bytes(const Type* vec, llvm::Value* a, llvm::Value* b, llvm::Value* len);
+    Leaves heads_of(const Leaves& strings, llvm::Value* bytes);
+    Leaves last_words(llvm::Value* data, llvm::Value* bytes);
+    llvm::Value* has_few_words(llvm::Value* bytes);
+    llvm::Value* equal_words(const Leaves& a, const Leaves& b);
+    llvm::Value* mix(const Leaves& words, llvm::Value* before);
+    llvm::Value* hash_bytes(llvm::Value* data, llvm::Value* bytes, const Leaves& head);
+    llvm::Value* equal_bytes(llvm::Value* a, llvm::Value* b, llvm::Value* bytes);
+    llvm::Value* equal_string(const Type* t, llvm::Value* at, llvm::Value* head_at, const Leaves& key,
+                              const Leaves& head);
     llvm::Value* equal_parts(const Type* t, const Leaves& a, const Leaves& b, std::size_t& leaf);
 
     Emitter& e;
@@ -103,56 +119,128 @@ llvm::Value* KeyCode::num_bytes(const Type* vec, llvm::Value* len) {
     return ir.CreateMul(len, e.c64(size_of(vec->elem())));
 }
 
-llvm::Value* KeyCode::are_two_words(llvm::Value* bytes) {
-    return ir.CreateICmpULE(ir.CreateSub(bytes, e.c64(kWeldFewestInWords)),
-                            e.c64(kWeldMostInWords - kWeldFewestInWords));
+llvm::Value* KeyCode::has_head_alone(llvm::Value* bytes) {
+    return ir.CreateICmpSLE(bytes, e.c64(kWeldHeadBytes));
 }
 
-/// As two_words does in runtime/keys.h.
-std::pair<llvm::Value*, llvm::Value*> KeyCode::two_words(llvm::Value* data, llvm::Value* bytes) {
-    llvm::Value* by = ir.CreateShl(ir.CreateLShr(bytes, 3), 2);
-    llvm::Value* first = ir.CreateGEP(e.unit.i8, data, by);
-    llvm::Value* last = ir.CreateGEP(e.unit.i8, data, ir.CreateSub(bytes, e.c64(4)));
-    const auto half = [&](llvm::Value* at) {
-        return ir.CreateZExt(ir.CreateAlignedLoad(e.unit.i32, at, llvm::Align(1)), e.unit.i64);
+/// The heads of strings of `bytes` bytes each, as head_of in runtime/keys.h makes them.
+Leaves KeyCode::heads_of(const Leaves& strings, llvm::Value* bytes) {
+    const auto words = [&]() -> Leaves {
+        const auto half = [&](llvm::Value* at) {
+            return ir.CreateZExt(ir.CreateAlignedLoad(e.unit.i32, at, llvm::Align(1)), e.unit.i64);
+        };
+        const auto word = [&](llvm::Value* high, llvm::Value* low) {
+            return ir.CreateOr(ir.CreateShl(half(high), 32), half(low));
+        };
+        llvm::Value* count = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, bytes, e.c64(kWeldHeadBytes));
+        llvm::Value* by = ir.CreateShl(ir.CreateLShr(count, 3), 2);
+        Leaves all;
+        for (llvm::Value* data : strings) {
+            llvm::Value* last = ir.CreateGEP(e.unit.i8, data, ir.CreateSub(count, e.c64(4)));
+            all.push_back(word(data, ir.CreateGEP(e.unit.i8, data, by)));
+            all.push_back(word(last, ir.CreateGEP(e.unit.i8, last, ir.CreateNeg(by))));
+        }
+        return all;
     };
-    const auto word = [&](llvm::Value* high, llvm::Value* low) {
-        return ir.CreateOr(ir.CreateShl(half(high), 32), half(low));
+    const auto one_by_one = [&]() -> Leaves {
+        Leaves all;
+        for (llvm::Value* data : strings) {
+            llvm::Value* word = e.c64(0);
+            for (llvm::Value* i : Leaves{e.c64(0), ir.CreateLShr(bytes, 1), ir.CreateSub(bytes, e.c64(1))}) {
+                llvm::Value* at = ir.CreateGEP(e.unit.i8, data, i);
+                llvm::Value* byte = ir.CreateAlignedLoad(e.unit.i8, at, llvm::Align(1));
+                word = ir.CreateOr(word, ir.CreateShl(ir.CreateZExt(byte, e.unit.i64), ir.CreateShl(i, 3)));
+            }
+            all.append({word, e.c64(0)});
+        }
+        return all;
     };
-    return {word(data, first), word(last, ir.CreateGEP(e.unit.i8, last, ir.CreateNeg(by)))};
+    const auto none = [&] { return Leaves(2 * strings.size(), e.c64(0)); };
+    const auto few = [&] { return e.emit_if(ir.CreateICmpSGT(bytes, e.c64(0)), one_by_one, none); };
+    return e.emit_if(ir.CreateICmpSGE(bytes, e.c64(kWeldFewestInWords)), words, few);
 }
 
-llvm::Value* KeyCode::hash_bytes(const Type* vec, llvm::Value* data, llvm::Value* len) {
-    llvm::Value* bytes = num_bytes(vec, len);
+Leaves KeyCode::head(const Type* t, const Leaves& key) {
+    return is_bytes_key(t) ? heads_of({key[0]}, num_bytes(t, key[1])) : Leaves{};
+}
+
+/// Two words of a string, and what comes before them, as a hash.
+llvm::Value* KeyCode::mix(const Leaves& words, llvm::Value* before) {
+    auto* wide = llvm::IntegerType::get(e.unit.ctx, 128);
+    llvm::Value* x = ir.CreateXor(words[0], before);
+    llvm::Value* y = ir.CreateXor(words[1], c(kWeldMixBytes));
+    llvm::Value* product = ir.CreateMul(ir.CreateZExt(x, wide), ir.CreateZExt(y, wide));
+    llvm::Value* upper = ir.CreateTrunc(ir.CreateLShr(product, 64), e.unit.i64);
+    return ir.CreateXor(ir.CreateTrunc(product, e.unit.i64), upper);
+}
+
+/// The words that the last kWeldHeadBytes bytes of a string are.
+Leaves KeyCode::last_words(llvm::Value* data, llvm::Value* bytes) {
+    llvm::Value* at = ir.CreateGEP(e.unit.i8, data, ir.CreateSub(bytes, e.c64(kWeldHeadBytes)));
+    llvm::Value* first = ir.CreateAlignedLoad(e.unit.i64, at, llvm::Align(1));
+    return {first, ir.CreateAlignedLoad(e.unit.i64, e.address(at, 8), llvm::Align(1))};
+}
+
+/// i1: two strings differ in none of the words.
+llvm::Value* KeyCode::equal_words(const Leaves& a, const Leaves& b) {
+    return ir.CreateIsNull(ir.CreateOr(ir.CreateXor(a[0], b[0]), ir.CreateXor(a[1], b[1])));
+}
+
+/// i1: head and last words are all of so many bytes.
+llvm::Value* KeyCode::has_few_words(llvm::Value* bytes) {
+    return ir.CreateICmpSLE(bytes, e.c64(2 * kWeldHeadBytes));
+}
+
+llvm::Value* KeyCode::hash_bytes(llvm::Value* data, llvm::Value* bytes, const Leaves& head) {
+    llvm::Value* h = mix(head, ir.CreateMul(bytes, c(kWeldMixCount)));
+    const auto of_head = [&]() -> Leaves { return {h}; };
+    const auto with_last = [&]() -> Leaves { return {mix(last_words(data, bytes), h)}; };
+    const auto of_many = [&]() -> Leaves { return {e.call("weld_rt_hash_bytes", {data, bytes})}; };
+    const auto of_more = [&] { return e.emit_if(has_few_words(bytes), with_last, of_many); };
+    return e.emit_if(has_head_alone(bytes), of_head, of_more)[0];
+}
+
+llvm::Value* KeyCode::equal_bytes(llvm::Value* a, llvm::Value* b, llvm::Value* bytes) {
     const auto here = [&]() -> Leaves {
-        const auto [a, b] = two_words(data, bytes);
-        auto* wide = llvm::IntegerType::get(e.unit.ctx, 128);
-        llvm::Value* x = ir.CreateXor(a, ir.CreateMul(bytes, c(kWeldMixCount)));
-        llvm::Value* y = ir.CreateXor(b, c(kWeldMixBytes));
-        llvm::Value* product = ir.CreateMul(ir.CreateZExt(x, wide), ir.CreateZExt(y, wide));
-        llvm::Value* upper = ir.CreateTrunc(ir.CreateLShr(product, 64), e.unit.i64);
-        return {ir.CreateXor(ir.CreateTrunc(product, e.unit.i64), upper)};
-    };
-    const auto there = [&]() -> Leaves { return {e.call("weld_rt_hash_bytes", {data, bytes})}; };
-    return e.emit_if(are_two_words(bytes), here, there)[0];
-}
-
-llvm::Value* KeyCode::equal_bytes(const Type* vec, llvm::Value* a, llvm::Value* b, llvm::Value* len) {
-    llvm::Value* bytes = num_bytes(vec, len);
-    const auto here = [&]() -> Leaves {
-        const auto [u, v] = two_words(a, bytes);
-        const auto [w, x] = two_words(b, bytes);
-        return {ir.CreateIsNull(ir.CreateOr(ir.CreateXor(u, w), ir.CreateXor(v, x)))};
+        const Leaves heads = heads_of({a, b}, bytes);
+        return {equal_words({heads[0], heads[1]}, {heads[2], heads[3]})};
     };
     const auto there = [&]() -> Leaves {
         return {ir.CreateIsNotNull(e.call("weld_rt_equal_bytes", {a, b, bytes}))};
     };
-    return e.emit_if(are_two_words(bytes), here, there)[0];
+    return e.emit_if(has_head_alone(bytes), here, there)[0];
 }
 
-llvm::Value* KeyCode::hash(const Type* t, const Leaves& key) {
+/// i1: the string at `at` is `key`. Reads neither of them if their lengths or heads tell.
+llvm::Value* KeyCode::equal_string(const Type* t, llvm::Value* at, llvm::Value* head_at, const Leaves& key,
+                                   const Leaves& head) {
+    const Leaves theirs = e.load(t, at);
+    llvm::Value* differ = ir.CreateXor(theirs[1], key[1]);
+    for (std::int64_t k = 0; k < 2; ++k) {
+        llvm::Value* word = ir.CreateAlignedLoad(e.unit.i64, e.address(head_at, 8 * k), llvm::Align(8));
+        differ = ir.CreateOr(differ, ir.CreateXor(word, head[std::size_t(k)]));
+    }
+    llvm::Value* bytes = num_bytes(t, key[1]);
+    const auto yes = [&]() -> Leaves { return {ir.getTrue()}; };
+    const auto no = [&]() -> Leaves { return {ir.getFalse()}; };
+    const auto compare_last = [&]() -> Leaves {
+        const Leaves last = last_words(theirs[0], bytes);
+        return {equal_words(last, last_words(key[0], bytes))};
+    };
+    const auto compare_rest = [&]() -> Leaves {
+        const auto rest = [&](llvm::Value* string) { return e.address(string, kWeldHeadBytes); };
+        llvm::Value *a = rest(theirs[0]), *b = rest(key[0]);
+        llvm::Value* left = ir.CreateSub(bytes, e.c64(kWeldHeadBytes));
+        return {ir.CreateIsNotNull(e.call("weld_rt_equal_bytes", {a, b, left}))};
+    };
+    const auto compare = [&] { return e.emit_if(has_few_words(bytes), compare_last, compare_rest); };
+    const auto alike = [&] { return e.emit_if(has_head_alone(bytes), yes, compare); };
+    return e.emit_if(ir.CreateIsNull(differ), alike, no)[0];
+}
+
+llvm::Value* KeyCode::hash(const Type* t, const Leaves& key, const Leaves& head) {
     llvm::Value* h = c(0);
-    if (is_bytes_key(t)) return hash_bytes(t, key[0], key[1]);
+    if (is_bytes_key(t)) return hash_bytes(key[0], num_bytes(t, key[1]), head);
     if (is_word_key(t)) return step(h, word(t, key, 0, 8));
     if (is_two_word_key(t)) return step(step(h, word(t, key, 0, 8)), word(t, key, 8, 8));
     std::size_t leaf = 0;
@@ -162,7 +250,8 @@ llvm::Value* KeyCode::hash(const Type* t, const Leaves& key) {
         } else if (part->is_vec()) {
             llvm::Value* data = key[leaf++];
             llvm::Value* len = key[leaf++];
-            h = step(step(h, len), hash_bytes(part, data, len));
+            llvm::Value* bytes = num_bytes(part, len);
+            h = step(step(h, len), hash_bytes(data, bytes, heads_of({data}, bytes)));
         } else {
             h = step(h, scalar_bits(part->scalar, key[leaf++]));
         }
@@ -180,12 +269,14 @@ llvm::Value* KeyCode::equal_parts(const Type* t, const Leaves& a, const Leaves& 
     const std::size_t k = leaf++;
     if (!t->is_vec()) return ir.CreateICmpEQ(scalar_bits(t->scalar, a[k]), scalar_bits(t->scalar, b[k]));
     ++leaf;
-    const auto compare = [&]() -> Leaves { return {equal_bytes(t, a[k], b[k], b[k + 1])}; };
+    const auto compare = [&]() -> Leaves { return {equal_bytes(a[k], b[k], num_bytes(t, b[k + 1]))}; };
     return e.emit_if(ir.CreateICmpEQ(a[k + 1], b[k + 1]), compare,
                      [&]() -> Leaves { return {ir.getFalse()}; })[0];
 }
 
-llvm::Value* KeyCode::equal(const Type* t, llvm::Value* at, const Leaves& key) {
+llvm::Value* KeyCode::equal(const Type* t, llvm::Value* at, std::int64_t head_at, const Leaves& key,
+                            const Leaves& head) {
+    if (is_bytes_key(t)) return equal_string(t, at, e.address(at, head_at), key, head);
     if ((is_word_key(t) || is_two_word_key(t)) && !(t->is_scalar() && is_float(t->scalar))) {
         const auto align = llvm::Align(std::uint64_t(align_of(t)));
         const std::int64_t size = std::min<std::int64_t>(8, size_of(t));
@@ -210,8 +301,12 @@ llvm::Value* KeyCode::equal(const Type* t, llvm::Value* at, const Leaves& key) {
 constexpr std::int64_t kTagMask = (std::int64_t(1) << kWeldTagBits) - 1;
 constexpr int kTagBits = kWeldTagBits, kNumberBits = 64 - kTagBits;  ///< of a slot: tag, number of the entry
 
+static llvm::Value* tag_of(Emitter& e, const Type* key_type, const Leaves& key, const Leaves& head) {
+    return e.ir.CreateOr(e.ir.CreateLShr(KeyCode(e).hash(key_type, key, head), kNumberBits), 1);
+}
+
 static llvm::Value* tag_of(Emitter& e, const Type* key_type, const Leaves& key) {
-    return e.ir.CreateOr(e.ir.CreateLShr(KeyCode(e).hash(key_type, key), kNumberBits), 1);
+    return tag_of(e, key_type, key, KeyCode(e).head(key_type, key));
 }
 
 static llvm::Value* entry_of(Emitter& e, llvm::Value* entries, std::int64_t stride, llvm::Value* slot) {
@@ -239,9 +334,10 @@ static llvm::Value* tag_in_ring(Emitter& e, const EarlyTag& tag) {
 }
 
 /// The tag of `key`, which that of `node`, if it has one early, is.
-static llvm::Value* tag_of(Emitter& e, const Expr* node, const Type* key_type, const Leaves& key) {
+static llvm::Value* tag_of(Emitter& e, const Expr* node, const Type* key_type, const Leaves& key,
+                           const Leaves& head) {
     const auto early = e.early_tags.find(node);
-    if (early == e.early_tags.end()) return tag_of(e, key_type, key);
+    if (early == e.early_tags.end()) return tag_of(e, key_type, key, head);
     auto& ir = e.ir;
     llvm::Value* there = ir.CreateLoad(e.unit.i64, ring_slot(e, early->second));
     llvm::Value* tag = ir.CreateAnd(there, e.c64(kTagMask));  // 0 if the slot has not been used
@@ -250,7 +346,7 @@ static llvm::Value* tag_of(Emitter& e, const Expr* node, const Type* key_type, c
         ir.CreateICmpEQ(ir.CreateTrunc(ir.CreateLShr(there, kTagBits), e.unit.i32), iteration);
     return e.emit_if(
         ir.CreateAnd(same, ir.CreateIsNotNull(tag)), [&]() -> Leaves { return {tag}; },
-        [&]() -> Leaves { return {tag_of(e, key_type, key)}; })[0];
+        [&]() -> Leaves { return {tag_of(e, key_type, key, head)}; })[0];
 }
 
 static llvm::Value* first_slot(Emitter& e, llvm::Value* table, llvm::Value* tag) {
@@ -273,7 +369,10 @@ void hash_early(Emitter& e, llvm::Value* table, const Type* key_type, const Leav
 void prefetch_tagged_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
                            const EarlyTag& tag) {
     llvm::Value* slot = e.ir.CreateLoad(e.unit.i64, first_slot(e, table, tag_in_ring(e, tag)));
-    e.prefetch(entry_in(e, table, key_type, value_type, slot));
+    llvm::Value* entry = entry_in(e, table, key_type, value_type, slot);
+    e.prefetch(entry);
+    // The head may lie in the next line of the cache.
+    if (is_bytes_key(key_type)) e.prefetch(e.address(entry, entry_layout(key_type, value_type).size - 1));
 }
 
 /// Calls f(offset) for every vector in a key.
@@ -291,6 +390,14 @@ void prefetch_tagged_strings(Emitter& e, llvm::Value* table, const Type* key_typ
     llvm::Value* slot = ir.CreateLoad(e.unit.i64, first_slot(e, table, wanted));
     const auto fetch = [&]() -> Leaves {
         llvm::Value* entry = entry_in(e, table, key_type, value_type, slot);
+        if (is_bytes_key(key_type)) {
+            const Leaves string = e.load(key_type, entry);
+            KeyCode keys(e);
+            llvm::Value* rest = e.address(string[0], kWeldHeadBytes);
+            e.prefetch(
+                ir.CreateSelect(keys.has_head_alone(keys.num_bytes(key_type, string[1])), entry, rest));
+            return {};
+        }
         each_string(key_type, 0,
                     [&](std::int64_t at) { e.prefetch(ir.CreateLoad(e.unit.ptr, e.address(entry, at))); });
         return {};
@@ -323,8 +430,9 @@ Leaves find_entry(Emitter& e, const Expr* node, const Leaves& open, const Type* 
                   const std::function<Leaves()>& absent) {
     auto& ir = e.ir;
     KeyCode keys(e);
-    const std::int64_t stride = entry_layout(key_type, value_type).size;
-    llvm::Value* tag = tag_of(e, node, key_type, key);
+    const EntryLayout layout = entry_layout(key_type, value_type);
+    const Leaves head = keys.head(key_type, key);
+    llvm::Value* tag = tag_of(e, node, key_type, key, head);
     llvm::Value *table = open[0], *index = open[1], *entries = open[2];
     llvm::Value* first = ir.CreateLShr(tag, open[3]);
     auto *before = ir.GetInsertBlock(), *probe = e.block("probe"), *fits = e.block("tag_fits"),
@@ -343,8 +451,8 @@ Leaves find_entry(Emitter& e, const Expr* node, const Leaves& open, const Type* 
 
     ir.SetInsertPoint(fits);
     llvm::Value* number = ir.CreateAlignedLoad(e.unit.i32, slot, llvm::Align(8));
-    llvm::Value* entry = entry_of(e, entries, stride, ir.CreateZExt(number, e.unit.i64));
-    llvm::Value* same = keys.equal(key_type, entry, key);
+    llvm::Value* entry = entry_of(e, entries, layout.size, ir.CreateZExt(number, e.unit.i64));
+    llvm::Value* same = keys.equal(key_type, entry, layout.head_at, key, head);
     ir.CreateCondBr(same, here, go_on);
 
     ir.SetInsertPoint(differs);

@@ -7,9 +7,10 @@
 
 namespace weld::codegen {
 
-/// {key, value} as entries of a table have them.
+/// Entries of a table: {key, value}, and behind it the head of a key that is a vector of integers.
 struct EntryLayout {
     std::int64_t value_at;
+    std::int64_t head_at;
     std::int64_t size;
 };
 EntryLayout entry_layout(const Type* key, const Type* value);

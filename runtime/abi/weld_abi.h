@@ -32,15 +32,17 @@ typedef struct WeldDict WeldDict;  // dict[K,V] is a WeldDict*; also the state o
 // a key is the upper bits of its hash, the lowest of them set: so no tag is 0.
 constexpr uint64_t kWeldHashFactor = 0xd6e8feb86659fd93u;
 enum { kWeldHashRotation = 32, kWeldTagBits = 32 };
-// Of a vector of integers with so many bytes, two words are mixed with the number of bytes: the product of 128 bits,
-// its halves folded. Others are hashed by the runtime.
-enum { kWeldFewestInWords = 4, kWeldMostInWords = 16 };
+// The head of a vector of integers is two words that its first kWeldHeadBytes bytes are in, or all if it has fewer.
+// Fewer than kWeldFewestInWords bytes lie in the first word, one by one. The hash is the product of the words, mixed with
+// the number of bytes, of 128 bits whose halves are folded; the same with further bytes. Those beyond the second
+// kWeldHeadBytes are hashed by the runtime alone.
+enum { kWeldFewestInWords = 4, kWeldHeadBytes = 16 };
 constexpr uint64_t kWeldMixCount = 0xe7037ed1a0b428dbu, kWeldMixBytes = 0x8ebc6af09c88c6e3u;
 
 // The beginning of a WeldDict, which emitted code reads to find keys.
 typedef struct WeldTable {
     uint64_t* index;  // slots: the tag in the upper kWeldTagBits, number of the entry + 1 below; 0: free
-    char* entries;    // {key, value}, as structs lie in memory
+    char* entries;    // {key, value}, as structs lie in memory; behind it, where keys are vectors of integers, their head
     uint64_t mask;    // slots - 1
     int64_t shift;    // the search for a key begins at slot tag >> shift
     struct WeldRowBuffer* partitions;  // of a dictmerger's large table, else null: there are no entries then, what is

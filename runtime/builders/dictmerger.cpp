@@ -65,9 +65,9 @@ const BuilderPieces kDictMergerPieces{.cut = cut,
 template <KeyKind K>
 static std::int32_t merge(Task* task, WeldDict* d, const void* key, const void* value, std::int32_t op,
                           std::int32_t loc) {
-    const std::uint32_t tag = tag_of(hash_key<K>(d->key, key));
-    if (d->partitions) return add_row(task, d, key, value, tag, loc);
-    std::int64_t number = find_entry<K>(d, key, tag);
+    const Sought s = sought<K>(d, key);
+    if (d->partitions) return add_row(task, d, key, value, s.tag, loc);
+    std::int64_t number = find_entry<K>(d, s);
     if (number >= 0) {
         char* const into = d->entry(number) + d->value_at;
         const char* const from = static_cast<const char*>(value);
@@ -75,8 +75,8 @@ static std::int32_t merge(Task* task, WeldDict* d, const void* key, const void* 
         return kOk;
     }
     if (should_partition(task, d, op))
-        return partition(task, d, op, loc) ? kFailed : add_row(task, d, key, value, tag, loc);
-    number = add_entry(task, d, key, tag, loc);
+        return partition(task, d, op, loc) ? kFailed : add_row(task, d, key, value, s.tag, loc);
+    number = add_entry(task, d, s, loc);
     if (number < 0) return kFailed;
     std::memcpy(d->entry(number) + d->value_at, value, std::size_t(d->value_size));
     return kOk;

@@ -86,8 +86,8 @@ class Grouping {
                 if constexpr (K == KeyKind::Bytes)
                     __builtin_prefetch(load<WeldVec>(row + std::min(ahead, hi - 1 - i) * stride_).data);
                 bool added;
-                const std::uint32_t tag = tag_of(hash_key<K>(share->keys->key, row));
-                const std::int64_t number = find_or_add<K>(t, share->keys, row, tag, &added, loc_);
+                const std::int64_t number =
+                    find_or_add<K>(t, share->keys, sought<K>(share->keys, row), &added, loc_);
                 if (number < 0) return kFailed;
                 WeldVec& values = vector_of(share->keys, number);
                 if (added) values = {nullptr, 0};
@@ -189,9 +189,8 @@ class Grouping {
             const WeldDict* keys = shares[s].keys;
             for (std::int64_t k = 0; k < keys->count; ++k) {
                 bool added;
-                const char* key = keys->entry(k);
                 const std::int64_t number =
-                    find_or_add<K>(task_, whole_, key, tag_of(hash_key<K>(whole_->key, key)), &added, loc_);
+                    find_or_add<K>(task_, whole_, sought_of_entry<K>(keys, keys->entry(k)), &added, loc_);
                 if (number < 0) return kFailed;
                 WeldVec& all = vector_of(whole_, number);
                 if (added) all = {nullptr, 0};

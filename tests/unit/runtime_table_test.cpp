@@ -273,6 +273,45 @@ TEST_CASE("strings, structs of strings, and nested vectors are keys by content")
     });
 }
 
+TEST_CASE("entries hold the first bytes of strings, and tovec does not show them") {
+    Types types;
+    with_task([&](WeldTask* t) {
+        std::vector<std::string> strings;
+        for (std::size_t size = 0; size < 40; ++size)
+            for (const char c : {'\0', 'a', '\xff'}) strings.push_back(std::string(size, c));
+        const auto fill = [&] {
+            WeldDict* d = weld_rt_dict_new(t, types.str(), types.i64(), 0);
+            const std::int64_t one = 1;
+            for (const std::string& s : strings) {
+                const WeldVec key = view(s);
+                MUST(weld_rt_dict_merge(t, d, &key, &one, kWeldAdd, 0) == 0);
+            }
+            return d;
+        };
+        WeldDict* const parts[] = {fill(), fill()};
+        const WeldDict* d = merge_tables(task_of(t), {parts, 2, kWeldAdd}, 0);
+        MUST(d);
+        CHECK(d->count == 118);
+        CHECK(d->pair_size == 24);
+        CHECK(d->stride == 40);
+        for (std::int64_t i = 0; i < d->count; ++i) {
+            const WeldVec key = load<WeldVec>(d->entry(i));
+            CHECK(load<Head>(d->entry(i) + d->pair_size) == head_of(key.data, key.len));
+            CHECK(load<std::int64_t>(d->entry(i) + d->value_at) == (key.len ? 2 : 6));
+        }
+        WeldVec out;
+        MUST(weld_rt_dict_entries(t, d, types.tuple({types.str(), types.i64()}), &out, 0) == 0);
+        struct Entry {
+            WeldVec key;
+            std::int64_t count;
+        };
+        std::int64_t all = 0;
+        for (const Entry& e : copy_of<Entry>(out)) all += e.count;
+        CHECK(all == 240);
+        CHECK(weld_rt_dict_new(t, types.tuple({types.str()}), types.i64(), 0)->stride == 24);
+    });
+}
+
 TEST_CASE("16-byte keys, bools from users, empty keys") {
     Types types;
     with_task([&](WeldTask* t) {
