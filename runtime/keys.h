@@ -51,8 +51,8 @@ T load(const void* p) {
 
 constexpr std::int64_t kHeadBytes = kWeldHeadBytes;
 
-/// The first bytes of a string, up to kHeadBytes, as two words: strings of one length, if that is not more, are
-/// equal if their heads are. Emitted code makes them by itself.
+/// The first bytes of a string, up to kHeadBytes, as two words: strings of one length, if that is not more,
+/// are equal if their heads are. Emitted code makes them by itself.
 struct Head {
     std::uint64_t a, b;
     bool operator==(const Head&) const = default;
@@ -76,8 +76,8 @@ inline Head head_of(const void* data, std::int64_t count) {
 /// Sixteen bytes as words.
 inline Head words_at(const char* p) { return {load<std::uint64_t>(p), load<std::uint64_t>(p + 8)}; }
 
-/// `head` is that of these bytes. Of more, sixteen go into each multiplication; the last ones overlap what came
-/// before.
+/// `head` is that of these bytes. Of more, sixteen go into each multiplication; the last ones overlap what
+/// came before.
 inline std::uint64_t hash_bytes(const Head& head, const void* data, std::int64_t count) {
     const char* p = static_cast<const char*>(data);
     std::uint64_t h = mix(head.a ^ std::uint64_t(count) * kMixCount, head.b ^ kMixBytes);

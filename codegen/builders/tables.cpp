@@ -14,8 +14,8 @@
 //         {         0, 0 }  free: absent       2: { 17, 2.5 }
 //         ...
 //
-// A key is compared only where the tag fits. Behind {key, value} an entry has the head of a key that is a vector
-// of integers: its first bytes. Elements are looked at only where length and head are equal, and there are
+// A key is compared only where the tag fits. Behind {key, value} an entry has the head of a key that is a
+// vector of integers: its first bytes. Elements are looked at only where length and head are equal, and there are
 // more. The blocks that find_entry emits:
 //
 //     probe ---- same tag ----> tag_fits ---- same key ----> found ---+
