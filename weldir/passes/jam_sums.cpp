@@ -22,7 +22,7 @@
 //       |b, i, row| ... as before)
 //
 // so that what the rows share, `v`, is read once for four of them, and memory is read at four places at once.
-// Rows of less than a page are better read one after the other, as they lie: the processor does not know in
+// Rows of less than some pages are better read one after the other, as they lie: the processor does not know in
 // time that there are four.
 //
 // Rows are vectors among the elements, or iterators that begin elsewhere in each round; something must be

@@ -33,7 +33,7 @@
 //
 // The condition says that no lookup fails: then nobody can tell the order. The index has to be the counters of
 // loops over rows times what stays the same (by the name of it), plus the outer counter, plus what stays the
-// same; other lookups in the inner loops read at one of the counters plus what stays the same, or can't fail.
+// same; other lookups in the inner loops read at some of the counters in this way, or can't fail.
 // Loops with calls of kernels that are not pure stay.
 #include <algorithm>
 #include <unordered_set>
@@ -241,7 +241,7 @@ class Interchanger {
     /// All that is found from the first element on is among `length` elements.
     bool demand_reach(Nest& nest, Lookup at, const Expr* columns, const std::vector<const Expr*>& rows,
                       const std::vector<const Expr*>& strides, const Expr* length) {
-        const Expr* reach = strides.back() ? columns : nullptr;
+        const Expr* reach = strides.back() ? columns : i64(1);
         bool goes_by_rows = false;
         for (std::size_t k = rows.size(); k-- > 0;) {
             const Expr* stride = strides[k];
@@ -251,8 +251,7 @@ class Interchanger {
                 demand(nest, i64(0), stride);
                 demand(nest, stride, i64(kMostRounds));
             }
-            if (!reach) {
-                if (!is_int(stride, 1)) return false;
+            if (is_int(reach, 1) && is_int(stride, 1)) {
                 reach = rows[k];
             } else if (reach == columns && same(stride, columns)) {
                 reach = product(rows[k], stride);
@@ -265,7 +264,7 @@ class Interchanger {
             nest.strides = true;
             if (at.node->type->is_scalar()) nest.across.insert(at.node);
         }
-        demand(nest, reach ? reach : i64(1), length);
+        demand(nest, reach, length);
         return nest.possible;
     }
 
