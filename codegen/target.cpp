@@ -100,7 +100,7 @@ const Target& codegen::target_of(Cpu cpu) {
         for (Target& t : found) t.follows_streams = follows_streams();
         return found;
     }();
-    return all[std::size_t(cpu == Cpu::Native ? all.size() - 1 : std::size_t(cpu))];
+    return cpu == Cpu::Native ? all.back() : all[std::size_t(cpu)];
 }
 
 std::string_view name_of(Cpu cpu) {

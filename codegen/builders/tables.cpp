@@ -15,8 +15,8 @@
 //         ...
 //
 // A key is compared only where the tag fits. Behind {key, value} an entry has the head of a key that is a
-// vector of integers: its first bytes. Elements are looked at only where length and head are equal, and there are
-// more. The blocks that find_entry emits:
+// vector of integers: its first bytes. Elements are looked at only where length and head are equal, and
+// there are more. The blocks that find_entry emits:
 //
 //     probe ---- same tag ----> tag_fits ---- same key ----> found ---+
 //     ^   |                        |                                  +--> looked_up

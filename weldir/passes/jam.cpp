@@ -23,8 +23,6 @@
 // The inner loop may stand under a condition, as `lookups-to-iters` leaves it: then four rows are taken at a
 // time where it holds in all of them, and where it does not, these go on one by one as it is written for that.
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/loop_forms.h"
@@ -51,9 +49,7 @@ class Jammer {
         if (!outer || !outer.node->type->is_builder() || !info(outer.node->type).indexed) return nullptr;
         const Nest nest = nest_of(outer);
         if (!nest.inner || !is_var(nest.inner.builder(), outer.builder_param())) return nullptr;
-        inside_.clear();
-        visit_binding(outer.node,
-                      [&](const Expr* n) { inside_.insert(n->symbols().begin(), n->symbols().end()); });
+        inside_ = BoundNames(outer.node);
         return fits(nest) ? jammed(nest) : nullptr;
     }
 
@@ -103,7 +99,7 @@ class Jammer {
         if (streams == 0 || streams > kMostStreams || inner.node->says(AttrKey::Vectorize, false))
             return false;
         const std::optional<Count> n = facts_.iterations(inner.node);
-        return n && is_fixed(*n) && merges_at_index(inner);
+        return n && !inside_.are_read_by(*n) && merges_at_index(inner);
     }
 
     /// Consecutive scalars.
@@ -116,15 +112,7 @@ class Jammer {
                (s.range || (is_path(it.data()) && !varies(it.data())));
     }
 
-    bool varies(const Expr* e) const {
-        return std::ranges::any_of(free_symbols(e), [&](const Symbol* s) { return inside_.contains(s); });
-    }
-
-    bool is_fixed(const Count& n) const {
-        return std::ranges::all_of(n.sum(), [&](const Count::Product& p) {
-            return std::ranges::none_of(p.of, [&](const Expr* name) { return varies(name); });
-        });
-    }
+    bool varies(const Expr* e) const { return inside_.are_read_by(e); }
 
     bool merges_at_index(For inner) {
         const Expr* end = inner.body().body();
@@ -180,32 +168,20 @@ class Jammer {
 
     /// The inner loop over all rows at once.
     const Expr* over_rows(For inner, const Expr* builder, std::vector<SymbolMap>& rows) {
-        std::vector<const Expr*> data;
-        std::vector<std::vector<std::size_t>> parts(rows.size());  // by row: which datum each of its own is
-        for (const Expr* d : inner.data()) {
-            for (std::size_t k = 0; k < rows.size(); ++k) {
-                if (k == 0 || varies(d)) data.push_back(in_round(m_, d, rows[k]));
-                parts[k].push_back(data.size() - 1);
-            }
-        }
-        std::vector<const Type*> types;
-        for (const Expr* d : data) types.push_back(d->type->elem());
+        const ZippedRounds zipped(m_, inner, rows, inside_);
         const Symbol* b = m_.symbol(inner.builder_param()->name, inner.node->type);
         const Symbol* j = m_.symbol(inner.index_param()->name, inner.index_param()->type);
-        const Symbol* x =
-            m_.symbol(inner.elem_param()->name, types.size() == 1 ? types[0] : m_.types.structure(types));
+        const Symbol* x = m_.symbol(inner.elem_param()->name, zipped.elem());
         Lets lets;
         const Expr* body = var(m_, b);
         for (std::size_t k = 0; k < rows.size(); ++k) {
-            std::vector<const Expr*> own;
-            for (std::size_t part : parts[k])
-                own.push_back(types.size() == 1 ? var(m_, x) : get_field(m_, var(m_, x), part));
             rows[k][inner.index_param()] = var(m_, j);
-            rows[k][inner.elem_param()] = own.size() == 1 ? own[0] : make_struct(m_, own);
+            rows[k][inner.elem_param()] = zipped.element(k, var(m_, x));
             body = merge(m_, body, merged(inner, rows[k], lets), nullptr, inner.body().body()->loc);
         }
         const Expr* f = lambda(m_, {b, j, x}, block(m_, lets, body), inner.body().node->loc);
-        return with_annotations(m_, loop(m_, data, builder, f, inner.node->loc), inner.node->annotations);
+        return with_annotations(m_, loop(m_, zipped.data(), builder, f, inner.node->loc),
+                                inner.node->annotations);
     }
 
     /// What a row merges.
@@ -220,7 +196,7 @@ class Jammer {
 
     Module& m_;
     Facts facts_;
-    std::unordered_set<const Symbol*> inside_;  // what the outer loop binds
+    BoundNames inside_;  // of the outer loop
 };
 
 }  // namespace

@@ -22,15 +22,14 @@
 //       |b, i, row| ... as before)
 //
 // so that what the rows share, `v`, is read once for four of them, and memory is read at four places at once.
-// Rows of less than some pages are better read one after the other, as they lie: the processor does not know in
-// time that there are four.
+// Rows of less than some pages are better read one after the other, as they lie: the processor does not know
+// in time that there are four.
 //
 // Rows are vectors among the elements, or iterators that begin elsewhere in each round; something must be
 // shared. What is done for an element cannot fail, and what is done with the sum holds no loop, nor fails if
 // rows may. Loops in loops stay: their rows may be in the cache already, and vectorize-outer takes several of
 // them at a time.
 #include <algorithm>
-#include <unordered_set>
 
 #include "weldir/ir/builder.h"
 #include "weldir/passes/cheap.h"
@@ -140,18 +139,14 @@ class SumJammer {
                (s.range || is_path(it.data()));
     }
 
-    bool varies(const Expr* e) const {
-        return std::ranges::any_of(free_symbols(e), [&](const Symbol* s) { return inside_.contains(s); });
-    }
+    bool varies(const Expr* e) const { return inside_.are_read_by(e); }
 
     // ---- four rows
 
     const Expr* by_groups(For outer) {
         const std::optional<Sum> sum = sum_in(outer);
         if (!sum) return nullptr;
-        inside_.clear();
-        visit_binding(outer.node,
-                      [&](const Expr* e) { inside_.insert(e->symbols().begin(), e->symbols().end()); });
+        inside_ = BoundNames(outer.node);
         if (!fits(outer, *sum)) return nullptr;
         const auto bind = [&](SymbolMap& row, Lets& lets) {  // what the sum needs
             const Block b = outer.body().body()->as<Block>();
@@ -191,9 +186,7 @@ class SumJammer {
     /// The data of all rounds of the loop around, as far as is known.
     bool are_equally_long(For inner) {
         const std::optional<Count> n = facts_.iterations(inner.node);
-        return n && facts_.lengths_agree(inner.data()) && std::ranges::all_of(n->sum(), [&](const auto& p) {
-                   return std::ranges::none_of(p.of, [&](const Expr* name) { return varies(name); });
-               });
+        return n && facts_.lengths_agree(inner.data()) && !inside_.are_read_by(*n);
     }
 
     const Expr* is_long(For inner, const SymbolMap& row) {
@@ -227,37 +220,29 @@ class SumJammer {
     }
 
     const Expr* sums_of(For inner, const std::vector<SymbolMap>& rows) {
-        std::vector<const Expr*> data, begin;
-        std::vector<std::vector<std::size_t>> parts(rows.size());  // by row: which datum each of its own is
-        for (const Expr* d : inner.data())
-            for (std::size_t k = 0; k < rows.size(); ++k) {
-                if (k == 0 || varies(d)) data.push_back(in_round(m_, d, rows[k]));
-                parts[k].push_back(data.size() - 1);
-            }
-        std::vector<const Type*> types;
-        for (const Expr* d : data) types.push_back(d->type->elem());
+        const ZippedRounds zipped(m_, inner, rows, inside_);
+        std::vector<const Expr*> begin;
         for (std::size_t k = 0; k < rows.size(); ++k) begin.push_back(new_builder(m_, inner.builder()->type));
         const Expr* start = make_struct(m_, begin);
         const Symbol* d = m_.symbol(inner.builder_param()->name, start->type);
         const Symbol* j = m_.symbol(inner.index_param()->name, inner.index_param()->type);
-        const Symbol* e = m_.symbol(inner.elem_param()->name, m_.types.structure(types));
+        const Symbol* e = m_.symbol(inner.elem_param()->name, zipped.elem());
         std::vector<const Expr*> merged;
         for (std::size_t k = 0; k < rows.size(); ++k) {
-            std::vector<const Expr*> own;
-            for (const std::size_t part : parts[k]) own.push_back(get_field(m_, var(m_, e), part));
             SymbolMap now = rows[k];
             now[inner.builder_param()] = get_field(m_, var(m_, d), k);
             now[inner.index_param()] = var(m_, j);
-            now[inner.elem_param()] = own.size() == 1 ? own[0] : make_struct(m_, own);
+            now[inner.elem_param()] = zipped.element(k, var(m_, e));
             merged.push_back(in_round(m_, inner.body().body(), now));
         }
         const Expr* f = lambda(m_, {d, j, e}, make_struct(m_, merged), inner.body().node->loc);
-        return with_annotations(m_, loop(m_, data, start, f, inner.node->loc), inner.node->annotations);
+        return with_annotations(m_, loop(m_, zipped.data(), start, f, inner.node->loc),
+                                inner.node->annotations);
     }
 
     Module& m_;
     Facts facts_;
-    std::unordered_set<const Symbol*> inside_;  // what the outer loop binds
+    BoundNames inside_;  // of the outer loop
 };
 
 }  // namespace

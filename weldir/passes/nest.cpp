@@ -19,10 +19,10 @@
 // The counter is the loop's index, or the element of a range from 0 with stride 1; `c` stays the same in the
 // loop. Done for one `c` of each loop. Not done for small literals, by which lanes divide; for large bodies,
 // which are there twice; for tables, which inner loops open and close; for data whose bounds may be wrong.
-#include <unordered_set>
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
+#include "weldir/passes/bound_names.h"
 #include "weldir/passes/lengths.h"
 #include "weldir/passes/matrix_loops.h"
 #include "weldir/passes/normal_form.h"
@@ -56,9 +56,7 @@ class Nester {
 
     /// What the counter is divided by.
     const Expr* divisor(For loop) {
-        std::unordered_set<const Symbol*> inside;
-        visit_binding(loop.node,
-                      [&](const Expr* e) { inside.insert(e->symbols().begin(), e->symbols().end()); });
+        const BoundNames inside(loop.node);
         const Expr* found = nullptr;
         visit(loop.body().body(), [&](const Expr* e) {
             if (!found && divides_counter(loop, e) && is_fixed(e->arg(1), inside)) found = e->arg(1);
@@ -71,9 +69,9 @@ class Nester {
                is_counter(loop, e->arg(0));
     }
 
-    bool is_fixed(const Expr* e, const std::unordered_set<const Symbol*>& inside) {
+    bool is_fixed(const Expr* e, const BoundNames& inside) {
         if (const Literal l = e->as<Literal>()) return l.as_int() >= kLeastLiteral;
-        return is_path(e) && !inside.contains(base_of(e));
+        return is_path(e) && !inside.hold(base_of(e));
     }
 
     bool is_counter(For loop, const Expr* e) {

@@ -27,6 +27,25 @@ const Expr* in_round(Module& m, const Expr* e, const SymbolMap& names) {
     });
 }
 
+ZippedRounds::ZippedRounds(Module& m, For inner, const std::vector<SymbolMap>& rounds,
+                           const BoundNames& varying)
+    : m_(m), parts_(rounds.size()) {
+    for (const Expr* d : inner.data())
+        for (std::size_t k = 0; k < rounds.size(); ++k) {
+            if (k == 0 || varying.are_read_by(d)) data_.push_back(in_round(m, d, rounds[k]));
+            parts_[k].push_back(data_.size() - 1);
+        }
+    std::vector<const Type*> types;
+    for (const Expr* d : data_) types.push_back(d->type->elem());
+    elem_ = types.size() == 1 ? types[0] : m.types.structure(types);
+}
+
+const Expr* ZippedRounds::element(std::size_t k, const Expr* e) const {
+    std::vector<const Expr*> own;
+    for (const std::size_t part : parts_[k]) own.push_back(data_.size() == 1 ? e : get_field(m_, e, part));
+    return own.size() == 1 ? own[0] : make_struct(m_, own);
+}
+
 /// What the names that the loop binds are in round `at`.
 static SymbolMap names_in(Module& m, For loop, const Expr* at, Lets& lets) {
     std::vector<const Expr*> elements;

@@ -5,6 +5,7 @@
 
 #include "weldir/ir/facts.h"
 #include "weldir/ir/walk.h"
+#include "weldir/passes/bound_names.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {
@@ -29,9 +30,26 @@ struct RoundGroup {
     std::vector<SymbolMap> names;  ///< what the index and the element of the loop are in each round
 };
 
+/// The data that a loop inside has in all rounds of a group, zipped: what is the same in each round once.
+class ZippedRounds {
+  public:
+    ZippedRounds(Module& m, For inner, const std::vector<SymbolMap>& rounds, const BoundNames& varying);
+
+    Args data() const { return data_; }
+    const Type* elem() const { return elem_; }
+    /// The element of `inner` in round `k` of the group, of the element `e` of the zip.
+    const Expr* element(std::size_t k, const Expr* e) const;
+
+  private:
+    Module& m_;
+    std::vector<const Expr*> data_;
+    std::vector<std::vector<std::size_t>> parts_;  ///< by round: which datum each of its own is
+    const Type* elem_ = nullptr;
+};
+
 /// `loop` by groups of rounds, and what is left of it one by one; null if it has fewer rounds. `body` gives
-/// what a group does; the lets stand before it. The data are ranges that may be cut (subrange.h), and vectors.
-/// `pays`, if it is there, gives what has to hold in the first round; else all of them go one by one.
+/// what a group does; the lets stand before it. The data are ranges that may be cut (subrange.h), and
+/// vectors. `pays`, if it is there, gives what has to hold in the first round; else all of them go one by one.
 const Expr* loop_by_groups(Module& m, Facts& facts, For loop,
                            const std::function<const Expr*(RoundGroup& group, Lets& lets)>& body,
                            const std::function<const Expr*(SymbolMap& first, Lets& lets)>& pays = {});

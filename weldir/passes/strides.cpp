@@ -31,8 +31,8 @@
 // so that lines of the cache are used up when they are there. Look-ups that go by rows and columns at once
 // are marked, `@(tile:true) lookup(m, i * c + j)`: on lanes they are read as they lie, and transposed.
 //
-// The condition says that no lookup fails: then nobody can tell the order. The index has to be the counters of
-// loops over rows times what stays the same (by the name of it), plus the outer counter, plus what stays the
+// The condition says that no lookup fails: then nobody can tell the order. The index has to be the counters
+// of loops over rows times what stays the same (by the name of it), plus the outer counter, plus what stays the
 // same; other lookups in the inner loops read at some of the counters in this way, or can't fail.
 // Loops with calls of kernels that are not pure stay.
 #include <algorithm>
@@ -43,6 +43,7 @@
 #include "weldir/ir/loop_forms.h"
 #include "weldir/ir/scalar.h"
 #include "weldir/ir/walk.h"
+#include "weldir/passes/bound_names.h"
 #include "weldir/passes/lengths.h"
 #include "weldir/passes/matrix_loops.h"
 #include "weldir/passes/normal_form.h"
@@ -87,8 +88,8 @@ class Interchanger {
 
     using Loops = std::vector<For>;  // each in the one before it
 
-    /// Loops over rows in a loop over columns, and that no lookup of the innermost one fails, if `holds` does;
-    /// null: none does anyway.
+    /// Loops over rows in a loop over columns, and that no lookup of the innermost one fails, if `holds`
+    /// does; null: none does anyway.
     struct Nest {
         For outer;
         Loops inner;
@@ -123,13 +124,8 @@ class Interchanger {
 
     /// The condition under which the body of the innermost loop cannot fail; false if there is none.
     bool find_condition(Nest& nest, std::int64_t least_rows) {
-        std::unordered_set<const Symbol*> inside;
-        visit_binding(nest.outer.node,
-                      [&](const Expr* e) { inside.insert(e->symbols().begin(), e->symbols().end()); });
-        const auto is_fixed = [&](const Expr* e) {
-            const std::vector<const Symbol*> read = free_symbols(e);
-            return std::ranges::none_of(read, [&](const Symbol* s) { return inside.contains(s); });
-        };
+        const BoundNames inside(nest.outer.node);
+        const auto is_fixed = [&](const Expr* e) { return !inside.are_read_by(e); };
         if (!facts_.lengths_agree(nest.outer.data())) return false;
         for (const For inner : nest.inner) {
             if (!std::ranges::all_of(inner.data(), [&](const Expr* d) { return is_repeatable(d); }))
@@ -162,8 +158,7 @@ class Interchanger {
         visit(nest.inner.front().body().body(), [&](const Expr* e) {
             if (!ok) return;
             const Traits t = facts_.own_traits(e);
-            if (!t.fails && !t.ordered) return;
-            if (is_of_loop(e)) return;
+            if ((!t.fails && !t.ordered) || is_of_loop(e)) return;
             const Lookup at = e->as<Lookup>();
             ok = at && is_path(at.of()) && at.of()->type->is_vec() && is_fixed(at.of()) &&
                  demand_place(nest, at, columns, rows, is_fixed);
@@ -172,20 +167,18 @@ class Interchanger {
         return ok && nest.possible && nest.strides;
     }
 
-    /// The counter of one of the loops that a name of a count is, from where it begins: it, if it is an index.
+    /// A name of a count, by the index of the loop whose counter it is, if it is one.
     std::optional<Count> by_index(const Nest& nest, const Expr* name) {
         if (name->op == Op::Len) return Count(name);
-        const auto of = [&](For loop) -> std::optional<Count> {
-            if (base_of(name) != loop.elem_param()) return Count(name);
-            const bool zips = loop.data().size() > 1;
-            if (zips && (name->op != Op::GetField || name->arg(0)->op != Op::Var)) return Count(name);
-            const Expr* datum = loop.data()[zips ? name->attr.index : 0];
-            if (!counts_by_one(datum)) return Count(name);
-            return plus(facts_.count(datum->as<Iter>().start()), facts_.count(var(m_, loop.index_param())));
-        };
-        for (const For inner : nest.inner)
-            if (base_of(name) == inner.elem_param()) return of(inner);
-        return of(nest.outer);
+        const auto has_elem = [&](For f) { return base_of(name) == f.elem_param(); };
+        const auto inner = std::ranges::find_if(nest.inner, has_elem);
+        const For loop = inner != nest.inner.end() ? *inner : nest.outer;
+        const bool zips = loop.data().size() > 1;
+        if (!has_elem(loop) || (zips && (name->op != Op::GetField || name->arg(0)->op != Op::Var)))
+            return Count(name);
+        const Expr* datum = loop.data()[zips ? name->attr.index : 0];
+        if (!counts_by_one(datum)) return Count(name);
+        return plus(facts_.count(datum->as<Iter>().start()), facts_.count(var(m_, loop.index_param())));
     }
 
     std::optional<Count> by_indices(const Nest& nest, const Count& n) {
@@ -327,8 +320,8 @@ class Interchanger {
 
     // ---- rows
 
-    /// `result(for(..., merger, |d, n, i| merge(d, v)))` with `v` of one number, for each round of `outer`, or
-    /// with loops in that loop, of which the innermost one merges: these loops.
+    /// `result(for(..., merger, |d, n, i| merge(d, v)))` with `v` of one number, for each round of `outer`,
+    /// or with loops in that loop, of which the innermost one merges: these loops.
     Loops sum_in(For outer, const Expr* value) {
         const Result result = value->as<Result>();
         For inner = result ? result.builder()->as<For>() : For{};
@@ -420,8 +413,8 @@ class Interchanger {
                                                     {outer.index_param(), outer.elem_param()})));
     }
 
-    /// Loops over rows on `builder`, and the loop over columns in the innermost one. What is bound in them and
-    /// depends on the column goes there: `in_row`, by `by_column`.
+    /// Loops over rows on `builder`, and the loop over columns in the innermost one. What is bound in them
+    /// and depends on the column goes there: `in_row`, by `by_column`.
     const Expr* with_row_inside(For outer, std::span<const For> inner, const Expr* builder, Lets in_row,
                                 std::unordered_set<const Symbol*> by_column) {
         const For f = inner.front();
