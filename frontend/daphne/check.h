@@ -78,14 +78,14 @@ class Checker {
 
     template <class... Args>
     std::nullptr_t error(Loc loc, fmt::format_string<Args...> text, Args&&... args) {
-        diagnostics_.error(loc, text, std::forward<Args>(args)...);
+        diagnostics_.error(shown(loc), text, std::forward<Args>(args)...);
         return nullptr;
     }
     /// Shapes or positions that cannot fit: an error where the run comes by for certain, else left to the
     /// run.
     template <class... Args>
     void violated(Loc loc, fmt::format_string<Args...> text, Args&&... args) {
-        if (certain_) diagnostics_.error(loc, text, std::forward<Args>(args)...);
+        if (certain_) diagnostics_.error(shown(loc), text, std::forward<Args>(args)...);
     }
     /// What `text` says has to be known before the run. It is, of what a rehearsal checks.
     template <class... Args>
@@ -100,6 +100,10 @@ class Checker {
         needs_rounds_ = true;
         return error(loc, text, std::forward<Args>(args)...);
     }
+    /// A place that users know: a call, for what is made of it.
+    Loc shown(Loc loc) const;
+    /// A node that has no place in a body yet.
+    GraphNode* make_node(GraphNode::Kind kind, Loc loc) { return graph_.node(kind, shown(loc)); }
     GraphNode* emit(GraphNode::Kind kind, Loc loc, std::vector<Value*> args);
     /// A further result of `node`.
     Value* give(GraphNode* node, const Type& type, Dim rows = {}, Dim columns = {});

@@ -12,8 +12,10 @@ namespace weld::daphne {
 
 // ---- making nodes
 
+Loc Checker::shown(Loc loc) const { return file_->call && loc >= file_->text ? file_->call : loc; }
+
 GraphNode* Checker::emit(GraphNode::Kind kind, Loc loc, std::vector<Value*> args) {
-    GraphNode* node = graph_.node(kind, loc);
+    GraphNode* node = make_node(kind, loc);
     node->args = std::move(args);
     body_->nodes.push_back(node);
     return node;
@@ -349,7 +351,7 @@ Value* Checker::conditional(const Node* n) {
                     c->rows, c->columns);
     }
     c = to_scalar(c, ValueType::Bool, n->args[0]->start);
-    GraphNode* node = graph_.node(GraphNode::If, n->loc);
+    GraphNode* node = make_node(GraphNode::If, n->loc);
     node->args = {c};
     node->bodies.resize(2);
     Value* sides[2];

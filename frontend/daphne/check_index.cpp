@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "frontend/daphne/check.h"
+#include "frontend/daphne/fold.h"
 #include "frontend/daphne/lower.h"
 #include "frontend/daphne/represent.h"
 
@@ -17,10 +18,7 @@ static constexpr Builtin kPosition = {"(position)", "", nullptr, lower_position,
 
 static void lower_positions(Lowering& l, const GraphNode& n) {
     const bool is_real = is_float(n.args[0]->type.value);
-    l.elementwise(n.results[0], {n.args[0]},
-                  is_real ? "i64(floored(a, 1.0, 4503599627370496.0, |x| f64(i64(x)))) where a == a : a "
-                            "position is no number"
-                          : "a",
+    l.elementwise(n.results[0], {n.args[0]}, is_real ? "i64(a) where a == a : a position is no number" : "a",
                   n.loc);
 }
 static constexpr Builtin kPositions = {"(positions)", "", nullptr, lower_positions, ""};
@@ -77,7 +75,8 @@ bool Checker::subscript(GraphNode* node, const Index& index, bool is_column, boo
             for (std::size_t i = 0; i < object->type.columns.size(); ++i) {
                 const std::string& at = object->type.columns[i].label;
                 const bool every = label.ends_with(".*") && at.starts_with(label.substr(0, label.size() - 1));
-                if (at == label || every) node->columns_taken.push_back(int(i));
+                const bool is_first = at == label && node->columns_taken.empty();
+                if (is_first || every) node->columns_taken.push_back(int(i));
             }
             if (node->columns_taken.empty())
                 return error(index.first->start, "the frame has no column `{}`", label), false;
@@ -192,9 +191,9 @@ bool Checker::take_columns(GraphNode* node, const Node* n) {
         const Value* cell = list->args[i];
         const Node* written = n->columns.first;
         if (!cell->constant) return unknown(written->form == Form::Matrix ? written->args[i] : written);
-        const std::int64_t p = is_float(cell->type.value) ? std::int64_t(std::floor(cell->constant->number))
-                                                          : cell->constant->integer;
-        if (!take(p + (p < 0 ? count : 0), p)) return false;
+        const auto p = daphne::convert(*cell->constant, ValueType::Si64);
+        if (!p) return error(written->start, "a position is no number, or lies outside"), false;
+        if (!take(p->integer + (p->integer < 0 ? count : 0), p->integer)) return false;
     }
     return true;
 }
@@ -212,7 +211,7 @@ Value* Checker::extract(const Node* n, bool as_matrix) {
     if (!of) return nullptr;
     if (!of->type.is_matrix() && !of->type.is_frame())
         return error(n->start, "only matrices and frames have rows and columns, this is {}", str(of->type));
-    GraphNode* node = graph_.node(GraphNode::Extract, n->loc);
+    GraphNode* node = make_node(GraphNode::Extract, n->loc);
     node->args = {of};
     node->picks_column = as_matrix && body_ != &graph_.main && can_pick_column(of, n->columns);
     Dim rows = of->rows, columns = of->columns;
@@ -244,7 +243,7 @@ Value* Checker::filter(const Node* n) {
     if (!of) return nullptr;
     if (!of->type.is_matrix() && !of->type.is_frame())
         return error(n->start, "only matrices and frames have rows and columns, this is {}", str(of->type));
-    GraphNode* node = graph_.node(GraphNode::Filter, n->loc);
+    GraphNode* node = make_node(GraphNode::Filter, n->loc);
     node->args = {of};
     Dim dims[2] = {of->rows, of->columns};
     const Index* indices[2] = {&n->rows, &n->columns};
@@ -278,7 +277,7 @@ Value* Checker::filter(const Node* n) {
 Value* Checker::insert(Value* into, const Target& t, Value* value) {
     if (!into->type.is_matrix())
         return error(t.loc, "parts of matrices can be assigned to, `{}` is {}", t.name, str(into->type));
-    GraphNode* node = graph_.node(GraphNode::Insert, t.loc);
+    GraphNode* node = make_node(GraphNode::Insert, t.loc);
     node->args = {into, value};
     Dim rows = into->rows, columns = into->columns;
     bool good = subscript(node, t.rows, false, true, &node->rows, &rows);

@@ -131,7 +131,7 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
 void Checker::while_loop(const Statement* s) {
     const bool does_first = s->kind == Statement::DoWhile;
     auto as_loop = [&] {
-        GraphNode* node = graph_.node(GraphNode::Loop, s->loc);
+        GraphNode* node = make_node(GraphNode::Loop, s->loc);
         node->does_first = does_first;
         node->bodies.resize(2);
         loop_over(node, s, 0, [&](Body& body) {
@@ -192,7 +192,7 @@ void Checker::bind_counter(const Statement* s, Value* value) {
 }
 
 void Checker::counted_loop(const Statement* s, Value* from, Value* to, Value* step) {
-    GraphNode* node = graph_.node(GraphNode::Repeat, s->loc);
+    GraphNode* node = make_node(GraphNode::Repeat, s->loc);
     node->args = {from, to, step};
     node->bodies.resize(1);
     loop_over(node, s, 3, [&](Body& body) {

@@ -176,7 +176,9 @@ Checker::Step Checker::cut(bool prepares) {
 /// What to do with a statement that cannot be checked as a whole.
 Checker::Step Checker::without_whole(const Statement* s) {
     if (is_new_text_ && !std::exchange(has_rehearsed_, true) && !rehearse()) return Step::Stuck;
-    if (!is_first_) return cut(true);
+    // What it mentions is another in each round of a loop, and so would be the program: there it is asked for
+    // what it needs alone.
+    if (!is_first_ && std::ranges::none_of(blocks_, &Block::is_loop)) return cut(true);
     switch (s->kind) {
         case Statement::Braces: return open(s->body, s), Step::On;
         case Statement::If: return open_if(s);
@@ -300,7 +302,7 @@ Checker::Step Checker::ask(const std::vector<const Node*>& way) {
         }
     }
     undo(before);
-    return is_prepared_ ? Step::Stuck : cut(true);
+    return is_prepared_ && is_first_ ? Step::Stuck : cut(true);
 }
 
 // ---- blocks
@@ -468,20 +470,29 @@ Checker::Step Checker::open_call(const Node* n) {
     return Step::On;
 }
 
-/// A function that does what a call of `map` does, cell by cell. (Sizes have no name in a script.)
+/// A function that does what a call of `map` does, cell by cell. A part that changes a matrix that another
+/// has left copies it; so it changes a few cells that stand for themselves. (Sizes have no name in a script.)
 Checker::Definition& Checker::definition_of_map(const Node* n, ValueType cell) {
     const std::string text = fmt::format(
         "def map(X) {{\n"
-        "    Y = as.matrix<{0}>(X);\n"
-        "    for (i in 0:(nrow(X) - 1):1) for (j in 0:(ncol(X) - 1):1)\n"
-        "        Y[i, j] = as.matrix<{0}>([f(as.scalar(X[i, j]))]);\n"
-        "    return Y;\n"
+        "    n = as.si64(ncell(X));\n"
+        "    x = reshape(X, n, 1);\n"
+        "    Y = as.matrix<{0}>(x);\n"
+        "    for (i in 0:(n - 1):1000) {{\n"
+        "        y = Y[i:min(i + 1000, n), ];\n"
+        "        for (j in 0:(as.si64(nrow(y)) - 1):1)\n"
+        "            y[j, 0] = as.matrix<{0}>([f(as.scalar(x[i + j, 0]))]);\n"
+        "        Y[i:min(i + 1000, n), ] = y;\n"
+        "    }}\n"
+        "    return reshape(Y, nrow(X), ncol(X));\n"
         "}}\n",
         name_of(cell == ValueType::Size ? ValueType::Ui64 : cell));
-    scripts_.push_back(parse(module_.sources, module_.sources.add("map", text), module_.arena, diagnostics_));
     files_.push_back(std::make_unique<File>());
     File* file = files_.back().get();
     file->path = "map";
+    file->text = module_.sources.add("map", text);
+    file->call = n->start;
+    scripts_.push_back(parse(module_.sources, file->text, module_.arena, diagnostics_));
     file->definitions["f"] = definitions_of(map_arguments(n)->function->text);
     definitions_.push_back(std::make_unique<Definition>());
     Definition& d = *definitions_.back();

@@ -179,7 +179,7 @@ void Checker::check_sides(GraphNode* node, const std::function<void(std::size_t 
 
 void Checker::if_statement(const Statement* s) {
     Value* c = condition_of(s);
-    GraphNode* node = graph_.node(GraphNode::If, s->loc);
+    GraphNode* node = make_node(GraphNode::If, s->loc);
     node->args = {c};
     node->bodies.resize(2);
     std::map<Names::Binding, std::array<Value*, 2>> after;
@@ -212,7 +212,7 @@ void Checker::returning_if(const Statement* s, const Rest* rest) {
         return;
     }
     Value* c = condition_of(s);
-    GraphNode* node = graph_.node(GraphNode::If, s->loc);
+    GraphNode* node = make_node(GraphNode::If, s->loc);
     node->args = {c};
     node->bodies.resize(2);
     std::vector<Value*> sides[2];

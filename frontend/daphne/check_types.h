@@ -26,6 +26,7 @@ struct Checker::File {
     std::map<std::string, std::vector<Definition*>, std::less<>> definitions;  ///< overloads by name
     std::set<std::string> prefixes;                                            ///< of its imports
     std::set<std::string> imported;                                            ///< paths
+    Loc text, call;  ///< of what is made of a call of `map`: where its text begins, and the call
 };
 
 /// A sequence of statements that is gone through one by one: the script, and what has been opened in the

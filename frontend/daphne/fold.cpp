@@ -44,9 +44,10 @@ std::optional<Constant> convert(const Constant& c, ValueType to) {
         return out;
     }
     if (is_float(to)) {
-        if (is_float(c.value)) out.number = c.number;
-        else out.number = is_wide_unsigned(c.value) ? double(std::uint64_t(c.integer)) : double(c.integer);
-        if (to == ValueType::F32) out.number = float(out.number);
+        const auto as_float = [&](auto n) { return to == ValueType::F32 ? double(float(n)) : double(n); };
+        if (is_float(c.value)) out.number = as_float(c.number);
+        else
+            out.number = is_wide_unsigned(c.value) ? as_float(std::uint64_t(c.integer)) : as_float(c.integer);
         return out;
     }
     if (is_float(c.value)) {
@@ -78,6 +79,7 @@ static std::optional<double> arithmetic(Operator op, double a, double b) {
         case Operator::Sub: return a - b;
         case Operator::Mul: return a * b;
         case Operator::Div: return a / b;
+        case Operator::Mod: return std::fmod(a, b);
         default: return std::nullopt;
     }
 }

@@ -39,9 +39,9 @@ static Positions positions_at(const GraphNode& n, const GraphNode::Subscript& p,
                       "result(for({}.$0, merger[i64,+], |o, k, e| if(e == e, o, merge(o, 1L)))) == 0L", x),
                   "a position is no number");
         out.lets += fmt::format(
-            "let {0}list = result(for({1}.$0, appender, |o, k, e| let w = i64({2}); let at = if(w < 0L, w + "
+            "let {0}list = result(for({1}.$0, appender, |o, k, e| let w = i64(e); let at = if(w < 0L, w + "
             "{0}all, w); merge(o, at))); ",
-            name, x, real ? "floored(e, 1.0, 4503599627370496.0, |y| f64(i64(y)))" : "e");
+            name, x);
         out.lets += fmt::format(
             "let {0}inside = assert(result(for({0}list, merger[i64,+], |o, k, e| if(e >= 0L & e < {0}all, o, "
             "merge(o, 1L)))) == 0L, \"a position lies outside\"); ",

@@ -52,8 +52,11 @@ bool rule_random(Call& c) {
     if (!c.want_integer(0) || !c.want_integer(1) || !c.want_scalar(2) || !c.want_scalar(3) ||
         !c.want_float(4) || !c.want_integer(5))
         return false;
-    const ValueType value = as_number(std::max(c[2]->type.value, c[3]->type.value));
+    const ValueType value = as_number(c[2]->type.value);
     if (value == ValueType::Str) return c.wrong(2, "`rand` makes numbers, found {}", str(c[2]->type));
+    if (c[2]->type.value != c[3]->type.value)
+        return c.wrong(3, "`min` and `max` of `rand` have one type, found {} and {}",
+                       name_of(c[2]->type.value), name_of(c[3]->type.value));
     c.args[2] = c.checker.to_scalar(c[2], value, c.locs[2]);
     c.args[3] = c.checker.to_scalar(c[3], value, c.locs[3]);
     Value* out = c.give(Type::matrix(value), c.checker.dim_of(c[0]), c.checker.dim_of(c[1]));

@@ -1009,6 +1009,18 @@ class CacheTest(Case):
     def files(self):
         return [os.path.join(self.cache, name) for name in sorted(os.listdir(self.cache))]
 
+    def test_rounds_in_parts(self):
+        """The rounds of a loop, and the cells of a `map`, are the same programs, whatever they mention but do not ask for."""
+        script = self.path("rounds.daphne", 'n = $n + sum([0]);\ns = 0;\ndef f(x) { F = createFrame([x], "a" + sum([x - x])); print(F); '
+                           'return x + as.scalar(F[, "a" + sum([x - x])]); }\nfor (i in 1:n) { F = createFrame([i], "c" + sum([i - i]));\n'
+                           's = s + i; s = s + as.scalar(F[, "c" + sum([i - i])]); }\nprint(sum(map(seq(1, n), f)) + s);\n')
+        counts = []
+        for n in (4, 25):
+            done = Run("--cache", self.cache, script, f"n={n}")
+            self.assertEqual((done.code, done.err, done.out.split()[-1]), (0, "", str(2 * n * (n + 1))))
+            counts.append(len(self.files()))
+        self.assertLess(counts[1], counts[0] * 2 + 4)
+
     def test_scripts_in_parts(self):
         """Both parts are kept, whatever the first computes that the second does not ask for; imports are looked at again."""
         library = 'def label(n: si64) -> str { return "%s" + n; }\ndef part(X: matrix<f64>, i: si64) { return X[i, 0]; }\n'

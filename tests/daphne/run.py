@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs scripts of DaphneDSL: each NAME.daphne below this folder, and each example, that has a NAME.out must print exactly that and
 exit with 0; one that has a NAME.fails must exit with the code in its first line, having printed the rest of it
-and said why. All at every level, on one thread and several, cold and from a cache.
+and said why: at the place `LINE:COLUMN`, if that stands behind the code. All at every level, on one thread and several, cold and from a cache.
 
     run.py WELD_CLI [PART_OF_A_NAME]
 
@@ -39,9 +39,10 @@ def run(cli, script, way, folder):
 def expected(script):
     fails = script.with_suffix(".fails")
     if not fails.exists():
-        return 0, script.with_suffix(".out").read_bytes()
-    code, _, printed = fails.read_bytes().partition(b"\n")
-    return int(code), printed
+        return 0, "", script.with_suffix(".out").read_bytes()
+    first, _, printed = fails.read_bytes().partition(b"\n")
+    code, _, place = first.decode().partition(" ")
+    return int(code), place and f"{script.name}:{place}: error: ", printed
 
 
 def main():
@@ -50,11 +51,12 @@ def main():
                if part in str(s) and (s.with_suffix(".out").exists() or s.with_suffix(".fails").exists())]
     failures = 0
     for script in scripts:
-        code, printed = expected(script)
+        code, place, printed = expected(script)
         with tempfile.TemporaryDirectory() as folder:
             for way in WAYS:
                 done = run(cli, script, way, pathlib.Path(folder))
-                good = done.returncode == code and done.stdout == printed and bool(done.stderr) == bool(code)
+                good = (done.returncode == code and done.stdout == printed and bool(done.stderr) == bool(code)
+                        and place in done.stderr.decode(errors="replace"))
                 if not good:
                     failures += 1
                     print(f"{script} {' '.join(way)}: exit code {done.returncode}, printed\n{done.stdout.decode(errors='replace')}"
