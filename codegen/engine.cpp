@@ -295,7 +295,8 @@ GenerateEnd generate(const Module& m, const CodeOptions& options, MachineCode* c
 }
 
 GenerateEnd optimize_loops(std::string_view bitcode, std::span<const std::string> functions,
-                           const CodeOptions& options, std::string* object, std::string* error) noexcept {
+                           const CodeOptions& options, const std::function<void(std::string object)>& made,
+                           std::string* error) noexcept {
     try {
         const AtWork here;
         if (!here.may_begin()) return GenerateEnd::Failed;
@@ -307,8 +308,8 @@ GenerateEnd optimize_loops(std::string_view bitcode, std::span<const std::string
             return part.read_loops(bitcode, functions, context, why) && part.optimize(options, why) &&
                    part.emit(&outcome.objects[0], why);
         });
-        *object = std::move(outcome.objects[0]);
         *error = std::move(outcome.error);
+        if (outcome.end == GenerateEnd::Good) made(std::move(outcome.objects[0]));
         return outcome.end;
     } catch (const std::bad_alloc&) {
         return GenerateEnd::NoMemory;

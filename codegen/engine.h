@@ -55,12 +55,20 @@ struct CodeTimes {
     double emit_ms = 0;      ///< machine code and linking
 };
 
+/// Optimised code of some of QuickLoops.
+struct OptimizedLoops {
+    std::vector<std::int64_t> numbers;  ///< WeldLoop::number of each
+    std::string object;                 ///< ELF, with their functions and what these call
+};
+
 /// What machine code is loaded for.
 struct LoadOptions {
     Cpu cpu = Cpu::Native;         ///< and
     int level = 2;                 ///< of the code, also of what is optimised later
     int threads = 1;               ///< that optimise later, at most
     std::int64_t most_memory = 0;  ///< that this may take, each time
+    std::function<void(const OptimizedLoops&)>
+        keep;  ///< is told what was optimised, by any thread; may be none
 };
 
 /// Machine code of one Module in memory. Lives as long as something points to it; needs the Module no longer.
@@ -97,8 +105,9 @@ struct QuickLoops {
 struct MachineCode {
     std::vector<std::string> objects;  ///< ELF
     std::vector<CodeData> data;
-    std::string generator;  ///< the file that `generate` lies in
-    QuickLoops quick;       ///< may be none
+    std::string generator;                  ///< the file that `generate` lies in
+    QuickLoops quick;                       ///< may be none
+    std::vector<OptimizedLoops> optimized;  ///< some of these, from runs before
 };
 
 enum class GenerateEnd { Good, Failed, NoMemory, OverLimit };
@@ -108,9 +117,10 @@ enum class GenerateEnd { Good, Failed, NoMemory, OverLimit };
 GenerateEnd generate(const Module& m, const CodeOptions& options, MachineCode* code, CodeTimes* times,
                      std::string* error) noexcept;
 
-/// The optimised code of some of QuickLoops: an ELF object with their functions and what these call.
+/// The optimised code of some of QuickLoops. Calls `made` with the object before the process may end.
 GenerateEnd optimize_loops(std::string_view bitcode, std::span<const std::string> functions,
-                           const CodeOptions& options, std::string* object, std::string* error) noexcept;
+                           const CodeOptions& options, const std::function<void(std::string object)>& made,
+                           std::string* error) noexcept;
 
 /// Has the process wait at its end for threads in `optimize_loops`. To be called before there is one, by a
 /// thread that the process does not end without.

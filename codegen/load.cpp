@@ -27,16 +27,20 @@ constexpr std::int64_t kAhead = 8, kAtOnce = 2;
 class Tiers final : public WeldTiers {
   public:
     /// `program`: the quick code.
-    Tiers(const QuickLoops& loops, const LoadOptions& options, const Resolve& resolve,
+    Tiers(const MachineCode& code, const LoadOptions& options, const Resolve& resolve,
           const LinkedCode& program)
-        : loops_(loops),
+        : loops_(code.quick),
           options_(options),
           resolve_(resolve),
           program_(program),
-          optimised_(std::make_unique<std::atomic<WeldLoopFn>[]>(loops.functions.size())),
-          work_(std::make_unique<std::atomic<std::int64_t>[]>(loops.functions.size())),
-          states_(loops.functions.size(), State::Quick) {
-        size = std::int64_t(loops.functions.size());
+          optimised_(std::make_unique<std::atomic<WeldLoopFn>[]>(loops_.functions.size())),
+          work_(std::make_unique<std::atomic<std::int64_t>[]>(loops_.functions.size())),
+          states_(loops_.functions.size(), State::Quick) {
+        for (const OptimizedLoops& some : code.optimized) {
+            put_in_place(some);
+            for (std::int64_t number : some.numbers) states_[std::size_t(number)] = State::Done;
+        }
+        size = std::int64_t(loops_.functions.size());
         WeldTiers::optimised = optimised_.get();
         WeldTiers::work = work_.get();
         WeldTiers::optimise = [](WeldTiers* tiers, std::int64_t number, std::int32_t milliseconds) {
@@ -131,20 +135,32 @@ class Tiers final : public WeldTiers {
             const CodeOptions options{.cpu = options_.cpu, .level = options_.level, .budget = &budget};
             std::vector<std::string> functions;
             for (std::int64_t number : some) functions.push_back(loops_.functions[std::size_t(number)]);
-            std::string object, error;
-            if (optimize_loops(loops_.bitcode, functions, options, &object, &error) != GenerateEnd::Good)
-                return;
+            std::string error;
+            const auto made = [&](std::string object) {
+                const OptimizedLoops loops{some, std::move(object)};
+                put_in_place(loops);
+                if (options_.keep) options_.keep(loops);
+            };
+            optimize_loops(loops_.bitcode, functions, options, made, &error);
+        } catch (const std::bad_alloc&) {}
+    }
+
+    /// From now on these are called.
+    void put_in_place(const OptimizedLoops& some) noexcept {
+        try {
+            std::string error;
             const Resolve resolve = [this](std::string_view name) {
                 const auto known = program_.symbols.find(std::string(name));
                 return known != program_.symbols.end() ? known->second : resolve_(name);
             };
-            auto code = link({&object, 1}, {}, resolve, &error);
+            auto code = link({&some.object, 1}, {}, resolve, &error);
             if (!code) return;
             const std::lock_guard lock(mutex_);
             const LinkedCode& made = *codes_.emplace_back(std::move(code));
-            for (std::size_t i = 0; i < some.size(); ++i)
-                optimised_[std::size_t(some[i])].store(
-                    reinterpret_cast<WeldLoopFn>(made.symbols.at(functions[i])), std::memory_order_release);
+            for (std::int64_t number : some.numbers)
+                optimised_[std::size_t(number)].store(
+                    reinterpret_cast<WeldLoopFn>(made.symbols.at(loops_.functions[std::size_t(number)])),
+                    std::memory_order_release);
         } catch (const std::bad_alloc&) {}
     }
 
@@ -181,7 +197,7 @@ std::shared_ptr<Code> load(const MachineCode& machine_code, const LoadOptions& o
     code->entry = reinterpret_cast<EntryFn>(code->linked->symbols.at(std::string(kMainFunction)));
     code->data = code->linked->data;
     if (machine_code.quick.functions.empty()) code->linked->symbols = {};  // and its memory
-    else code->tiers = &code->own_tiers.emplace(machine_code.quick, options, resolve, *code->linked);
+    else code->tiers = &code->own_tiers.emplace(machine_code, options, resolve, *code->linked);
     return code;
 }
 

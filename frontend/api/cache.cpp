@@ -10,10 +10,12 @@
 #include <cstring>
 #include <list>
 #include <mutex>
+#include <sstream>
 
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -168,9 +170,11 @@ bool are_current(const std::vector<ReadFile>& files) {
     return std::ranges::all_of(files, [](const ReadFile& file) { return file.stamp == stamp_now(file); });
 }
 
-static std::string name_in_folder(const std::string& key) {
-    return fmt::format("{:016x}{:016x}.weldcode", hash_of(key, 1), hash_of(key, 2));
+static std::string name_in_folder(const std::string& key, std::string_view ending) {
+    return fmt::format("{:016x}{:016x}.{}", hash_of(key, 1), hash_of(key, 2), ending);
 }
+static std::string name_of_program(const std::string& key) { return name_in_folder(key, "weldcode"); }
+static std::string name_of_loops(const std::string& key) { return name_in_folder(key, "weldloops"); }
 
 constexpr std::int64_t kMostBytes = std::int64_t(256) << 20;  // of a file
 
@@ -255,8 +259,67 @@ class Reader {
 
 }  // namespace
 
+// Optimised loops: records of the key's and the loops' stamps, numbers, the object, and a checksum of these.
+
+static std::string numbers_as_text(const std::vector<std::int64_t>& numbers) {
+    return fmt::format("{}", fmt::join(numbers, " "));
+}
+
+/// Empty if they are none of `most` loops.
+static std::vector<std::int64_t> numbers_of(std::string_view text, std::size_t most) {
+    std::vector<std::int64_t> numbers;
+    std::istringstream in{std::string(text)};
+    for (std::int64_t number; in >> number; numbers.push_back(number))
+        if (number < 0 || std::size_t(number) >= most) return {};
+    return numbers;
+}
+
+static std::string checksum_of(std::initializer_list<std::string_view> texts) {
+    std::uint64_t sum = 0;
+    for (std::string_view text : texts) sum = hash_of(text, sum);
+    return fmt::format("{:016x}", sum);
+}
+
+std::string stamp_of_loops(const QuickLoops& loops) { return stamp_of_text(loops.bitcode); }
+
+/// What follows a record that is damaged is lost, so the file begins anew.
+static void read_optimized(const std::string& folder, const std::string& key, MachineCode* code) {
+    const std::string bytes = contents_of(folder, name_of_loops(key));
+    const std::string stamp = stamp_of_loops(code->quick);
+    for (Reader in(bytes); !in.at_end();) {
+        const std::string_view whose = in.text(), numbers = in.text(), object = in.text(), sum = in.text();
+        if (!in.good() || sum != checksum_of({whose, numbers, object})) {
+            ::unlink((folder + '/' + name_of_loops(key)).c_str());
+            return;
+        }
+        const auto some = numbers_of(numbers, code->quick.functions.size());
+        if (whose == stamp_of_text(key) + ' ' + stamp && !some.empty())
+            code->optimized.push_back({some, std::string(object)});
+    }
+}
+
+void write_optimized(const std::string& folder, const std::string& key, const std::string& stamp,
+                     const OptimizedLoops& loops) {
+    const std::string whose = stamp_of_text(key) + ' ' + stamp, numbers = numbers_as_text(loops.numbers);
+    std::string record;
+    for (std::string_view text :
+         {std::string_view(whose), std::string_view(numbers), std::string_view(loops.object)})
+        append(record, text);
+    append(record, checksum_of({whose, numbers, loops.object}));
+    const Descriptor in(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const std::string program = name_of_program(key);
+    if (!is_safe_folder(in.get()) || ::faccessat(in.get(), program.c_str(), F_OK, 0) != 0) return;
+    const int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    const Descriptor file(::openat(in.get(), name_of_loops(key).c_str(), flags, 0600));
+    struct stat s;
+    if (::fstat(file.get(), &s) != 0 || !S_ISREG(s.st_mode) || !is_ours_alone(s)) return;
+    if (s.st_size + std::int64_t(record.size()) > kMostBytes) return;
+    // At once, so that those of other processes are not in between.
+    [[maybe_unused]] const ssize_t written = ::write(file.get(), record.data(), record.size());
+}
+
 bool read_stored(const std::string& folder, const std::string& key, StoredProgram* stored) {
-    const std::string& bytes = stored->file = contents_of(folder, name_in_folder(key));
+    const std::string& bytes = stored->file = contents_of(folder, name_of_program(key));
     std::uint64_t sum;
     const std::size_t header = kMagic.size() + sizeof sum;
     if (!bytes.starts_with(kMagic) || bytes.size() < header) return false;
@@ -283,7 +346,9 @@ bool read_stored(const std::string& folder, const std::string& key, StoredProgra
     for (std::string_view name = in.text(); !name.empty(); name = in.text())
         stored->code.quick.functions.emplace_back(name);
     while (in.good() && !in.at_end()) stored->code.objects.emplace_back(in.text());
-    return in.good() && in.sum() == sum && !stored->code.objects.empty();
+    if (!in.good() || in.sum() != sum || stored->code.objects.empty()) return false;
+    if (!stored->code.quick.functions.empty()) read_optimized(folder, key, &stored->code);
+    return true;
 }
 
 using Texts = std::vector<std::string_view>;
@@ -334,7 +399,9 @@ void write_stored(const std::string& folder, const std::string& key, const Store
     for (std::string_view text : texts) bytes += sizeof(std::uint64_t) + text.size();
     if (std::int64_t(bytes) > kMostBytes) return;
     const Descriptor in(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (is_safe_folder(in.get())) put_file(texts, folder, name_in_folder(key));
+    if (!is_safe_folder(in.get())) return;
+    ::unlinkat(in.get(), name_of_loops(key).c_str(), 0);  // of what was there
+    put_file(texts, folder, name_of_program(key));
 }
 
 }  // namespace weld

@@ -3,7 +3,7 @@
 // Both go by a key of everything that the outcome depends on, but for data files that were looked at: these
 // are looked at again. A file in the folder holds its whole key, and a checksum; one that is damaged, of
 // another build or another machine counts as none. Files appear whole or not at all, so processes may share a
-// folder.
+// folder. Loops that are optimised while a program runs are appended to a second file, each with a checksum.
 #pragma once
 
 #include <memory>
@@ -61,5 +61,10 @@ struct StoredProgram {
 bool read_stored(const std::string& folder, const std::string& key, StoredProgram* stored);
 /// Fails silently: the program will be compiled again.
 void write_stored(const std::string& folder, const std::string& key, const StoredProgram& stored);
+/// Keeps what was optimised of a stored program, whose QuickLoops have this stamp. Fails silently, too.
+void write_optimized(const std::string& folder, const std::string& key, const std::string& stamp,
+                     const OptimizedLoops& loops);
+/// The stamp of QuickLoops.
+std::string stamp_of_loops(const QuickLoops& loops);
 
 }  // namespace weld

@@ -38,8 +38,9 @@ static std::int64_t most_memory(const CompileOptions& options) {
 /// The way of one text through the compiler.
 class Compilation {
   public:
-    Compilation(const CompileOptions& options, Budget& budget, CompileReport& report)
-        : options_(options), budget_(budget), report_(report), program_(new Program) {
+    /// `key`: of the program in the folder of `options.cache`; empty if it is not kept there.
+    Compilation(const CompileOptions& options, Budget& budget, CompileReport& report, std::string key = {})
+        : options_(options), budget_(budget), report_(report), program_(new Program), key_(std::move(key)) {
         program_->libraries_ = options.libraries ? options.libraries : std::make_shared<Libraries>();
     }
 
@@ -66,7 +67,8 @@ class Compilation {
         }
         const Type* result = read_type(m, stored.result, none);
         std::string error;
-        std::shared_ptr<Code> code = result ? load(stored.code, load_options(), resolve(), &error) : nullptr;
+        std::shared_ptr<Code> code =
+            result ? load(stored.code, load_options(stored.code), resolve(), &error) : nullptr;
         if (!code) return nullptr;
         program_->set_code(std::move(code));
         m.main = lambda(m, params, kernel(m, {.name = "kept"}, result, {}));
@@ -202,8 +204,8 @@ class Compilation {
         std::string error, input_text, llvm_text, asm_text;
         CodeTimes times;
         const CodeOptions code{.cpu = options_.cpu,
-                               .level = load_options().level,
-                               .threads = load_options().threads,
+                               .level = code_level(),
+                               .threads = compiling_threads(),
                                .budget = &budget_,
                                .verify = verifies(),
                                .llvm_input_text = explains("llvm-input") ? &input_text : nullptr,
@@ -211,7 +213,8 @@ class Compilation {
                                .asm_text = explains("asm") ? &asm_text : nullptr};
         switch (weld::generate(*program_->module_, code, &machine_code_, &times, &error)) {
             case GenerateEnd::Good:
-                if (std::shared_ptr<Code> code = load(machine_code_, load_options(), resolve(), &error))
+                if (std::shared_ptr<Code> code =
+                        load(machine_code_, load_options(machine_code_), resolve(), &error))
                     program_->set_code(std::move(code));
                 break;
             case GenerateEnd::Failed: break;
@@ -227,11 +230,18 @@ class Compilation {
         return program_->code_ || fail("no code could be made: " + error);
     }
 
-    LoadOptions load_options() const {
-        return {.cpu = options_.cpu,
-                .level = options_.llvm_level.value_or(options_.level),
-                .threads = options_.threads ? options_.threads : default_threads(),
-                .most_memory = most_memory(options_)};
+    int code_level() const { return options_.llvm_level.value_or(options_.level); }
+    int compiling_threads() const { return options_.threads ? options_.threads : default_threads(); }
+
+    LoadOptions load_options(const MachineCode& code) const {
+        LoadOptions loading{.cpu = options_.cpu,
+                            .level = code_level(),
+                            .threads = compiling_threads(),
+                            .most_memory = most_memory(options_)};
+        if (!key_.empty() && !code.quick.functions.empty())
+            loading.keep = [folder = options_.cache, key = key_, stamp = stamp_of_loops(code.quick)](
+                               const OptimizedLoops& loops) { write_optimized(folder, key, stamp, loops); };
+        return loading;
     }
 
     /// User functions are null if they are not there, or not allowed: what comes from a folder was checked
@@ -272,6 +282,7 @@ class Compilation {
     Budget& budget_;
     CompileReport& report_;
     std::shared_ptr<Program> program_;
+    const std::string key_;
     MachineCode machine_code_;
 };
 
@@ -280,8 +291,8 @@ static std::shared_ptr<const Program> from_folder(std::string text, const Compil
     const std::string key = machine_key(text, options);
     StoredProgram stored;
     if (read_stored(options.cache, key, &stored))
-        if (auto program = Compilation(options, budget, report).restore(text, stored)) return program;
-    Compilation fresh(options, budget, report);
+        if (auto program = Compilation(options, budget, report, key).restore(text, stored)) return program;
+    Compilation fresh(options, budget, report, key);
     std::shared_ptr<const Program> program = fresh.compile(std::move(text));
     if (program && !program->result_type()->holds_builder) write_stored(options.cache, key, fresh.stored());
     return program;

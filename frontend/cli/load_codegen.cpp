@@ -61,10 +61,10 @@ GenerateEnd generate(const Module& m, const CodeOptions& options, MachineCode* c
 }
 
 GenerateEnd optimize_loops(std::string_view bitcode, std::span<const std::string> functions,
-                           const CodeOptions& options, std::string* object, std::string* error) noexcept {
-    return library.with(error, [&](const Codegen& c) {
-        return c.optimize_loops(bitcode, functions, options, object, error);
-    });
+                           const CodeOptions& options, const std::function<void(std::string object)>& made,
+                           std::string* error) noexcept {
+    return library.with(
+        error, [&](const Codegen& c) { return c.optimize_loops(bitcode, functions, options, made, error); });
 }
 
 void wait_for_optimize_loops() noexcept {

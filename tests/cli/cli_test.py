@@ -1047,20 +1047,87 @@ class CacheTest(Case):
         self.assertEqual((code, changed, err), (0, out.replace("c3", "d3"), ""))
         self.assertEqual(run(3), (code, changed, err, stamps))
 
+    SUMS = "|n: i64| let s0 = 1L;" + "".join(
+        f"let s{k} = result(for(rangeiter(0L, n, 1L), merger[i64,+], |b, i, x| merge(b, x * {k}L + s{k - 1})));"
+        for k in range(1, 121)) + "s120"  # so many that their code is quick at first
+
+    def check_sums(self, n, options=()):
+        s = 1
+        for k in range(1, 121):
+            s = k * (n * (n - 1) // 2) + n * s
+        expected = str((s + 2**63) % 2**64 - 2**63) + "\n"
+        self.assertEqual(self.run_cached(self.SUMS, (str(n),), options)[0], expected)
+
     def test_loops_that_are_optimised_while_they_run(self):
-        """There are so many that their code is quick at first; what a folder keeps can be optimised, too."""
-        sums = "".join(
-            f"let s{k} = result(for(rangeiter(0L, n, 1L), merger[i64,+], |b, i, x| merge(b, x * {k}L + s{k - 1})));"
-            for k in range(1, 121))
+        """What a folder keeps can be optimised, too."""
         for n in (10, 3_000_000):
-            s = 1
-            for k in range(1, 121):
-                s = k * (n * (n - 1) // 2) + n * s
-            expected = str((s + 2**63) % 2**64 - 2**63) + "\n"
             for options in ((), ("--threads", "1"), ("--repeat", "3")):
                 for _ in "cold", "kept":
-                    self.assertEqual(self.run_cached(f"|n: i64| let s0 = 1L; {sums} s120", (str(n),), options)[0],
-                                     expected)
+                    self.check_sums(n, options)
+
+    def loops_kept(self):
+        """The files, and what is in those of optimised loops."""
+        paths = self.files()
+        kept = []
+        for path in paths:
+            if path.endswith(".weldloops"):
+                with open(path, "rb") as f:
+                    kept.append(f.read())
+        return paths, kept
+
+    @staticmethod
+    def numbers_in(kept):
+        """Of the loops in such a file, whose records are four texts with their lengths; the second has numbers."""
+        texts = []
+        while kept:
+            size = int.from_bytes(kept[:8], "little")
+            texts.append(kept[8:8 + size])
+            kept = kept[8 + size:]
+        return sorted(int(n) for numbers in texts[1::4] for n in numbers.split())
+
+    def test_loops_that_were_optimised_are_kept(self):
+        """Once there is nothing left to optimise, the file grows no more: what is in it is run."""
+        few, many = 10, 3_000_000
+        self.check_sums(few)
+        self.assertEqual([len(kept) for kept in self.loops_kept()], [1, 0])
+        self.check_sums(many)
+        paths, [kept] = self.loops_kept()
+        self.assertEqual(len(paths), 2)
+        self.assertEqual(self.numbers_in(kept), list(range(120)))
+        for options in ((), ("--threads", "1"), ("--repeat", "2")):
+            self.check_sums(many, options)
+            self.assertEqual(self.loops_kept(), (paths, [kept]))
+
+        [path] = [path for path in paths if path.endswith(".weldloops")]
+        middle = len(kept) // 2
+        flipped = kept[:middle] + bytes([kept[middle] ^ 1]) + kept[middle + 1:]
+        for bad in (b"", b"Weld", kept[:-1], kept + b"x", flipped, b"\0" * 99, kept[8:]):
+            with open(path, "wb") as f:
+                f.write(bad)
+            for n in few, many, many:
+                self.check_sums(n)
+            self.assertEqual(self.numbers_in(self.loops_kept()[1][0]), list(range(120)))
+
+        os.chmod(path, 0o666)  # others may have written it
+        with open(path, "wb") as f:
+            f.write(b"x")
+        self.check_sums(many)
+        self.assertEqual(self.loops_kept(), (paths, [b"x"]))
+        os.remove(path)
+        os.symlink("elsewhere", path)
+        self.check_sums(many)
+        self.assertFalse(os.path.exists(os.path.join(self.cache, "elsewhere")))
+
+    def test_loops_of_what_is_compiled_anew(self):
+        """They belong to the code beside them."""
+        self.check_sums(3_000_000)
+        paths, [kept] = self.loops_kept()
+        with open(paths[0], "wb") as f:
+            f.write(b"damaged")
+        self.check_sums(10)
+        self.assertEqual(self.loops_kept(), ([paths[0]], []))
+        self.check_sums(3_000_000)
+        self.assertEqual(self.numbers_in(self.loops_kept()[1][0]), self.numbers_in(kept))
 
     def test_second_run_compiles_nothing(self):
         first = self.run_cached()
