@@ -368,7 +368,12 @@ static void add_matrices(std::vector<Workload>& all) {
           Operation{"S4", {"flat", "nested"}, 1472.26257275, -1688.69903696},
           Operation{"S5", {"rows", "nested", "columns", "flat"}, 1906.55828561, -2582.84387535},
           Operation{"S6", {"minmax", "if"}, 314.005379802, -1470.84777167},
-          Operation{"S7", {"window"}, 3066.84147042, -1013.67636063}})
+          Operation{"S7", {"window"}, 3066.84147042, -1013.67636063},
+          Operation{"S8", {"lookup", "slice"}, 2352.57248068, -934.217682533},
+          Operation{"S9", {"lookup", "slice"}, 631.678444279, -2674.2284521},
+          Operation{"S10", {"points"}, 11039545.9098, 44282908.4714},
+          Operation{"S11", {"loops"}, 5107.30185947, -6560.41278042},
+          Operation{"S12", {"loops"}, 1369953.74737, 5466233.22275}})
         for (const char* form : o.forms)
             for (const std::int64_t n : {2048, 4096}) {
                 const std::string program = o.name + std::string(".") + form;

@@ -72,13 +72,23 @@ Leaves Emitter::emit_lookup_lanes(LookupLanes l) {
         return lanes_of(ir.CreateAlignedLoad(type, row->second, llvm::Align(std::uint64_t(size_of(scalar)))));
     const Leaves of = emit(l.of());
     llvm::Value* k = emit1(l.indices());
-    llvm::Value* outside = ir.CreateICmpUGE(k, ir.CreateVectorSplat(n, of[1]));
-    if (tail.mask) outside = ir.CreateAnd(outside, tail.mask);
-    auto* bits = ir.getIntNTy(n);
-    llvm::Value* all = ir.CreateBitCast(outside, bits);
-    llvm::Value* first = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, all, ir.getFalse());
-    fail_if(ir.CreateIsNotNull(all), kWeldArrayOutOfBounds, l.node->loc, ir.CreateExtractElement(k, first),
-            of[1]);
+    const auto fail_outside = [&] {
+        llvm::Value* outside = ir.CreateICmpUGE(k, ir.CreateVectorSplat(n, of[1]));
+        if (tail.mask) outside = ir.CreateAnd(outside, tail.mask);
+        llvm::Value* all = ir.CreateBitCast(outside, ir.getIntNTy(n));
+        llvm::Value* first = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, all, ir.getFalse());
+        fail_if(ir.CreateIsNotNull(all), kWeldArrayOutOfBounds, l.node->loc,
+                ir.CreateExtractElement(k, first), of[1]);
+    };
+    const Annotation* apart = l.node->annotation(AttrKey::Apart);
+    if (apart && !tail.mask) {
+        llvm::Value *first = lane_of_sum(*this, k, 0), *last = lane_of_sum(*this, k, n - 1);
+        llvm::Value* outside = ir.CreateOr(ir.CreateICmpUGE(first, of[1]), ir.CreateICmpUGE(last, of[1]));
+        unlikely(outside, fail_outside);
+        llvm::Value* lowest = ir.CreateGEP(type->getElementType(), of[0], apart->number > 0 ? first : last);
+        return lanes_of(load_strided(*this, type, lowest, apart->number));
+    }
+    fail_outside();
     llvm::Value* found = ir.CreateMaskedGather(type, ir.CreateGEP(unit.memory(scalar), of[0], k),
                                                llvm::Align(std::uint64_t(size_of(scalar))), tail.mask,
                                                llvm::Constant::getNullValue(type));

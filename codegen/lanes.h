@@ -11,6 +11,13 @@ llvm::Value* fold_lanes(Emitter& e, MergeOp op, Scalar s, llvm::Value* v);
 /// One lane of a value whose scalars are simd: the value of `type` in lane `k`.
 Leaves lane(Emitter& e, const Leaves& v, std::uint64_t k);
 
+/// Lane `k` of sums and products on lanes, from the same lane of what these are made of.
+llvm::Value* lane_of_sum(Emitter& e, llvm::Value* v, unsigned k);
+
+/// Loads elements that lie `stride` apart, as lanes of `type`; the one at `lowest` is the first of them, or
+/// the last if they go down. Nothing but what lies between is read.
+llvm::Value* load_strided(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest, std::int64_t stride);
+
 /// Writes the transpose of the vectors of `len` scalars at `rows` to `to`, by squares with a register a side.
 void transpose(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::Value* len, llvm::Value* to);
 

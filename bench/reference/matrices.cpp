@@ -1,4 +1,4 @@
-// S1 to S7: matrices row by row, in plain loops as one writes them in C, compiled by gcc -O3. One thread.
+// S1 to S12: matrices row by row, and windows, in plain loops as one writes them in C, compiled by gcc -O3. One thread.
 #include "common.hpp"
 
 static void add_row(const f64 *__restrict x, const f64 *__restrict row, f64 *__restrict to, i64 r, i64 c) {
@@ -47,12 +47,50 @@ static void windows(const f64 *__restrict x, f64 *__restrict to, i64 r, i64 c, i
   }
 }
 
+static void means(const f64 *__restrict x, f64 *__restrict to, i64 n, i64 w) {
+  for (i64 i = 0; i < n - w + 1; i++) {
+    f64 s = 0;
+    for (i64 j = 0; j < w; j++) s += x[i + j];
+    to[i] = s / f64(w);
+  }
+}
+static void weighted(const f64 *__restrict x, const f64 *__restrict by, f64 *__restrict to, i64 n, i64 w) {
+  for (i64 i = 0; i < n - w; i++) {
+    f64 s = 0;
+    for (i64 j = 0; j < w; j++) s += x[i + j] * by[j];
+    to[i] = s;
+  }
+}
+static void distances(const f64 *__restrict x, f64 *__restrict to, i64 n) {
+  for (i64 i = 0; i < n; i++) for (i64 j = 0; j < n; j++) {
+    const f64 a = x[3 * i] - x[3 * j], b = x[3 * i + 1] - x[3 * j + 1], d = x[3 * i + 2] - x[3 * j + 2];
+    to[i * n + j] = sqrt(a * a + b * b + d * d);
+  }
+}
+// rows of the result from rows of the second matrix
+static void product(const f64 *__restrict x, f64 *__restrict to, i64 n) {
+  memset(to, 0, size_t(n * n) * 8);
+  for (i64 i = 0; i < n; i++) for (i64 l = 0; l < n; l++) {
+    const f64 a = x[i * n + l];
+    for (i64 j = 0; j < n; j++) to[i * n + j] += a * x[l * n + j];
+  }
+}
+static void products_of_columns(const f64 *__restrict x, f64 *__restrict to, i64 r, i64 c) {
+  memset(to, 0, size_t(c * c) * 8);
+  for (i64 l = 0; l < r; l++) for (i64 i = 0; i < c; i++) {
+    const f64 a = x[l * c + i];
+    for (i64 j = 0; j < c; j++) to[i * c + j] += a * x[l * c + j];
+  }
+}
+
 int main(int argc, char **argv) {
   init(argc, argv);
   for (i64 n : {2048, 4096}) {
     const std::string size = "." + std::to_string(n);
     auto any = [&](const char *name) { return want(name + size); };
-    if (!any("S1") && !any("S2") && !any("S3") && !any("S4") && !any("S5") && !any("S6") && !any("S7")) continue;
+    bool none = true;
+    for (int k = 1; k <= 12; k++) none &= !any(("S" + std::to_string(k)).c_str());
+    if (none) continue;
     auto x = gen<f64>(n * n, [](size_t i) { return u01(201, i) - 0.5; }), row = gen<f64>(n, [](size_t i) { return u01(202, i) - 0.5; }),
          col = gen<f64>(n, [](size_t i) { return u01(203, i) - 0.5; });
     Buf<f64> to(n * n);
@@ -72,6 +110,16 @@ int main(int argc, char **argv) {
     const i64 k = n / 1024;
     m = (n - 2 * k) * (n - 2 * k);
     time("S7", [&] { windows(x.p, to.p, n, n, k); });
+    m = n * n - n / 256 + 1;
+    time("S8", [&] { means(x.p, to.p, n * n, n / 256); });
+    m = n * n - n / 64;
+    time("S9", [&] { weighted(x.p, row.p, to.p, n * n, n / 64); });
+    m = n * n;
+    time("S10", [&] { distances(x.p, to.p, n); });
+    m = (n / 4) * (n / 4);
+    time("S11", [&] { product(x.p, to.p, n / 4); });
+    m = 32 * 32;
+    time("S12", [&] { products_of_columns(x.p, to.p, n * n / 32, 32); });
     m = n;
     time("S5", [&] { column_sums(x.p, to.p, n, n); });
   }

@@ -265,6 +265,13 @@ TEST_CASE_FIXTURE(Fixture, "means that do not fit") {
     CHECK(wrong(annotate(m, lookup(m, numbers, int_literal(m, i64, 0)), AttrKey::Tile, "true")) == "");
     CHECK(wrong(annotate(m, lookup(m, numbers, int_literal(m, i64, 0)), AttrKey::Tile, "8")) ==
           "look-ups of scalars by tiles say `true`");
+    const Expr* places = broadcast(m, int_literal(m, i64, 0), 8);
+    const auto strided = [&](const char* by) {
+        return wrong(annotate(m, lookup_lanes(m, numbers, places), AttrKey::Apart, by));
+    };
+    CHECK(strided("-4") == "");
+    CHECK(strided("5") == "lanes are looked up at places that lie no more than 4 apart");
+    CHECK(strided("0") == strided("5"));
 
     const Type* state[] = {i32};
     const Symbol* s = m.symbol("s", m.types.structure(state));

@@ -10,6 +10,7 @@ namespace weld {
 static constexpr int kMostSteps = 12;
 static constexpr std::int64_t kMostKnown = 8;  // of names: they are put in, and factors grow
 static constexpr std::int64_t kMostFactor = std::int64_t(1) << 40;
+static constexpr std::int64_t kMostElements = std::int64_t(1) << 50;  // that fit into any memory
 
 /// Sums of these are far from wrapping.
 static bool has_small_factors(const Count& n) {
@@ -141,13 +142,20 @@ std::optional<Bounds::Counter> Bounds::find_counter(const Expr* name) {
         else if (name->op != Op::Var || loop.data().size() > 1) return {};
         const Iter it = loop.data()[datum]->as<Iter>();
         if (!it || !it.shape().range || it.shape().kind != IterKind::Scalar) return {};
-        const Literal start = it.start()->as<Literal>(), stride = it.stride()->as<Literal>();
-        if (!start || !stride || stride.as_int() < 1 || start.as_int() < 0 || start.as_int() > kMostFactor)
-            return {};
-        found = Counter{start.as_int(), counted(it.end()) - Count(1)};
+        const Literal stride = it.stride()->as<Literal>();
+        const std::optional<Count> start = facts_.count(it.start());
+        if (!start || !stride || stride.as_int() < 1 || !may_begin_at(*start)) return {};
+        found = Counter{*start, counted(it.end()) - Count(1)};
     }
     if (found) note_ranges(loop, 1);
     return found;
+}
+
+/// A range that begins there has no numbers below it: arithmetic has not wrapped.
+bool Bounds::may_begin_at(const Count& start) {
+    if (const auto known = start.known()) return -kMostFactor <= *known && *known <= kMostFactor;
+    const Expr* negated = (Count(-1) * start).name();
+    return negated ? least(negated).has_value() : is_integer(start);
 }
 
 /// Names in `to` of which conditions say that they are not negative, and below what is not known before a
@@ -157,12 +165,13 @@ bool Bounds::find_bounded(const Count& to) {
     for (const Count::Product& p : to.sum())
         for (const Expr* name : p.of) {
             const std::optional<std::int64_t> from = conditions_.least(Count(name), place_, depth_);
-            if (!is_path(name) || !(from >= 0) || counter(name)) continue;
+            if (!is_path(name) || !(from >= 0)) continue;
+            if (const Counter* c = counter(name); c && not_negative(c->least)) continue;
             conditions_.any_order(place_, depth_, [&](Op op, const Count& a, const Count& b) {
                 if (!(a == Count(name)) || b.known() || !is_integer(b)) return false;
                 const std::int64_t least = std::min(*from, kMostKnown);
                 note_least(b, least + (op == Op::Lt));
-                found.try_emplace(name, Counter{least, b - Count(op == Op::Lt)});
+                found.try_emplace(name, Counter{Count(least), b - Count(op == Op::Lt)});
                 return true;
             });
         }
@@ -189,7 +198,8 @@ bool Bounds::is_quotient(const Expr* name) {
 
 /// A name is at least that.
 std::optional<std::int64_t> Bounds::least(const Expr* name) {
-    if (const Counter* c = counter(name)) return std::min(c->least, kMostKnown);
+    const Counter* c = counter(name);
+    if (c && not_negative(c->least)) return std::min(c->least.known().value_or(0), kMostKnown);
     std::optional<std::int64_t> best;
     if (name->op == Op::Len || is_quotient(name) || facts_.is_promised_not_negative(name)) best = 0;
     if (const auto at = least_.find(name); at != least_.end()) best = at->second;
@@ -197,7 +207,7 @@ std::optional<std::int64_t> Bounds::least(const Expr* name) {
         if (const auto known = conditions_.least(Count(name), place_, depth_))
             best = std::max(best.value_or(INT64_MIN), std::min(*known, kMostKnown));
     if (!(best >= 0)) {
-        if (!small_ || !is_path(name)) return {};
+        if (!small_ || !is_path(name) || c) return {};
         small(name).may_be_negative = true;
         best = 0;
     }
@@ -214,8 +224,9 @@ SmallName& Bounds::small(const Expr* name) {
 std::optional<std::int64_t> Bounds::most(const Expr* name, std::size_t degree) {
     if (!is_path(name) && name->op != Op::Len) return {};
     if (const auto known = conditions_.most(Count(name), place_, depth_)) return known;
+    if (name->op == Op::Len) return kMostElements;
     if (!small_) return {};
-    const std::int64_t most = std::int64_t(1) << (62 / degree);
+    const std::int64_t most = degree == 1 ? kMostFactor : std::int64_t(1) << (62 / degree);
     SmallName& s = small(name);
     s.most = std::min(s.most.value_or(most), most);
     return s.most;
@@ -223,8 +234,16 @@ std::optional<std::int64_t> Bounds::most(const Expr* name, std::size_t degree) {
 
 // ---- sums
 
-/// Each name at its least: if then no factor is negative, the sum is not.
 bool Bounds::not_negative(const Count& n) {
+    if (!small_) return is_sum_of_no_negatives(n);
+    const std::vector<SmallName> before = *small_;
+    if (is_sum_of_no_negatives(n)) return true;
+    *small_ = before;
+    return false;
+}
+
+/// Each name at its least: if then no factor is negative, the sum is not.
+bool Bounds::is_sum_of_no_negatives(const Count& n) {
     std::vector<const Expr*> names;
     for (const Count::Product& p : n.sum())
         for (const Expr* name : p.of)
@@ -245,7 +264,9 @@ const Expr* Bounds::next_counter(const Count& n) {
         for (const Expr* name : p.of)
             if (counter(name) && std::ranges::find(all, name) == all.end()) all.push_back(name);
     for (const Expr* c : all)
-        if (std::ranges::none_of(all, [&](const Expr* other) { return has(counter(other)->most, c); }))
+        if (std::ranges::none_of(all, [&](const Expr* other) {
+                return has(counter(other)->most, c) || has(counter(other)->least, c);
+            }))
             return c;
     return all.empty() ? nullptr : all[0];
 }
@@ -281,7 +302,7 @@ std::optional<Count> Bounds::extreme(Count n, bool largest) {
         const Counter& c = *counter(name);
         // `most` has wrapped if what is subtracted from is: then there are no rounds, unless it is far below
         if (!ends_somewhere(c.most)) return {};
-        const std::optional<Count> now = with(n, name, grows == largest ? c.most : Count(c.least));
+        const std::optional<Count> now = with(n, name, grows == largest ? c.most : c.least);
         if (!now) return {};
         n = *now;
     }
@@ -382,6 +403,25 @@ bool Bounds::follows_from_order(const Count& n) {
     });
 }
 
+/// Demands that it is not negative, as an order of what arithmetic gives as it is.
+bool Bounds::demand_not_negative(const Count& n) {
+    if (!orders_ || n.known()) return false;
+    const std::vector<SmallName> before = *small_;
+    if (not_negative(Count(-1) * n)) return *small_ = before, false;  // it is in vain
+    Count less, more;
+    std::int64_t number = 0;
+    for (const Count::Product& p : n.sum()) {
+        if (p.of.empty()) number = p.factor;
+        else (p.factor < 0 ? less : more) = (p.factor < 0 ? less - one(p) : more + one(p));
+    }
+    if (number > 0 && !(less == Count())) more = more + Count(number);
+    else less = less - Count(number);
+    if (!is_integer(less) || !is_integer(more)) return *small_ = before, false;
+    const Needs::Order order{less, more};
+    if (!std::ranges::count(*orders_, order)) orders_->push_back(order);
+    return true;
+}
+
 bool Bounds::is_less(const Count& a, const Count& b, bool or_equal) {
     for (const Count* c : {&a, &b})
         if (!has_small_factors(*c) || !is_integer(*c)) return false;
@@ -399,16 +439,32 @@ bool Bounds::lie_inside(const Count& from, const Count& to, const Count& n) {
 bool Bounds::are_inside(const Count& from, const Count& to, const Count& n) {
     for (const Count* c : {&from, &to, &n})
         if (!has_small_factors(*c)) return false;
+    const auto holds = [&](const std::optional<Count>& sum) {
+        return sum && (not_negative(*sum) || follows_from_order(*sum) || demand_not_negative(*sum));
+    };
     const std::optional<Count> lowest = extreme(from, false), highest = extreme(to, true);
-    if (!lowest || !highest || !not_negative(*lowest)) return false;
-    const std::optional<Count> between = extreme(to - from, false);
-    if (!between || !not_negative(*between)) return false;
+    if (!highest || !holds(lowest) || !holds(extreme(to - from, false))) return false;
     if (!n.is_exact() && !cannot_wrap(n)) return false;
     std::optional<Count> left = n - *highest;
     if (not_negative(*left)) return true;
     left = without_divisions(*left);
     if (left && !not_negative(*left)) left = with_equations(*left);
-    return left && (not_negative(*left) || follows_from_order(*left));
+    return holds(left);
+}
+
+bool Bounds::walks_inside(Facts& facts, const Expr* vec, const Expr* from, For loop, Needs& needs) {
+    const std::optional<Count> start = facts.count(from), rounds = facts.iterations(loop.node);
+    const std::optional<Count> n = facts.length(vec);
+    if (!start || !rounds || !n) return false;
+    Needs more = needs;
+    const Conditions::Depth innermost = 1;  // the nest stays where it is
+    Bounds bounds(facts, facts.conditions_, facts.place_of(loop.index_param()), innermost);
+    bounds.small_ = &more.small;
+    bounds.orders_ = &more.orders;
+    bounds.begin(loop);
+    if (!bounds.lie_inside(*start, *start + *rounds, *n)) return false;
+    needs = std::move(more);
+    return true;
 }
 
 }  // namespace weld

@@ -9,7 +9,7 @@
 // is found by putting in the ends of the counters, and a sum without negative factors is not negative.
 //
 // `assert(len(m) == r * c)` says less: the product may wrap. It counts where `r` and `c` are known to be
-// small.
+// small. What is missing can be asked for by passes, before a loop.
 #pragma once
 
 #include <map>
@@ -21,8 +21,23 @@
 
 namespace weld {
 
+/// What is not known and has to hold: whoever demands it sees to that, by asking.
+struct Needs {
+    /// `less <= more`, where arithmetic gives both as they are.
+    struct Order {
+        Count less, more;
+        friend bool operator==(const Order&, const Order&) = default;
+    };
+    std::vector<SmallName> small;
+    std::vector<Order> orders;
+};
+
 class Bounds {
   public:
+    /// The same as Facts says, but for what it takes that names are small and numbers in order: `needs` gets
+    /// it, and the caller then sees to that.
+    static bool walks_inside(Facts& facts, const Expr* vec, const Expr* from, For loop, Needs& needs);
+
     /// Relies on what is known of depth 0, and of `depth` or more, around `place`.
     Bounds(Facts& facts, Conditions& conditions, Conditions::Place place, Conditions::Depth depth)
         : facts_(facts), conditions_(conditions), place_(place), depth_(depth) {}
@@ -41,7 +56,7 @@ class Bounds {
   private:
     bool are_inside(const Count& from, const Count& to, const Count& n);
     struct Counter {
-        std::int64_t least;
+        Count least;
         Count most;
     };
     const Counter* counter(const Expr* name);
@@ -58,11 +73,14 @@ class Bounds {
     std::optional<std::int64_t> most(const Expr* name, std::size_t degree);
     SmallName& small(const Expr* name);
     bool is_integer(const Count& n);
+    bool may_begin_at(const Count& start);
     bool is_beside_name(const Count& n);
     bool follows_from_order(const Count& n);
     std::optional<Count> extreme(Count n, bool largest);
     const Expr* next_counter(const Count& n);
     bool not_negative(const Count& n);
+    bool is_sum_of_no_negatives(const Count& n);
+    bool demand_not_negative(const Count& n);
     std::optional<Count> without_divisions(Count n);
     std::optional<Count> with_equations(Count n);
     bool cannot_wrap(const Count& n);
@@ -72,6 +90,7 @@ class Bounds {
     Conditions::Place place_;
     Conditions::Depth depth_;
     std::vector<SmallName>* small_ = nullptr;
+    std::vector<Needs::Order>* orders_ = nullptr;
     std::map<const Expr*, std::optional<Counter>> counters_;
     std::map<const Expr*, std::int64_t> least_;
     std::map<const Expr*, std::int64_t> least_if_positive_;  // because of sums, which might wrap otherwise

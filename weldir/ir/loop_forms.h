@@ -1,11 +1,15 @@
 // Loops of a certain form, by which annotations say that they go on.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "weldir/ir/expr.h"
 
 namespace weld {
+
+/// Lanes whose places lie no farther apart are looked up by reading all that lies between (`apart`).
+constexpr std::int64_t kFarthestLane = 4;
 
 /// The end of the body of a loop: `if` with the loop's builder, as it came, on one side. Rounds in which
 /// something is done may be found before any of it is (`selection`).

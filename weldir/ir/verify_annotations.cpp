@@ -1,5 +1,6 @@
 // The rules of annotations: which stand on which nodes, and what must hold for code generation to obey them.
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 
@@ -73,6 +74,11 @@ void annotations(Demands& d, const Expr* e) {
                 d.that(e->op == Op::Result && info(e->arg(0)->type).probes, "dictionaries are listed");
                 break;
             case AttrKey::Apart:
+                if (e->op == Op::LookupLanes) {
+                    d.that(a.number != 0 && std::abs(a.number) <= kFarthestLane,
+                           "lanes are looked up at places that lie no more than {} apart", kFarthestLane);
+                    break;
+                }
                 d.that(e->annotation(AttrKey::Accumulators) && a.number >= 1,
                        "what is read apart from so many rounds on has accumulators");
                 break;

@@ -4,6 +4,7 @@
 #include "weldir/ir/loop_forms.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/facts.h"
@@ -26,7 +27,10 @@ std::int64_t picoseconds(const Expr* e) {
         case Op::Lookup:
         case Op::OptLookup:
         case Op::KeyExists: return sum + (e->arg(0)->type->is_dict() ? 15'000 : 1'000);
-        case Op::LookupLanes: return sum + 1'000 * e->type->lanes;
+        case Op::LookupLanes: {
+            const Annotation* apart = e->annotation(AttrKey::Apart);
+            return sum + 1'000 * (apart ? std::abs(apart->number) : e->type->lanes);
+        }
         case Op::OptLanes: return sum + 10'000;
         case Op::Merge: return sum + (info(e->type).probes ? 10'000 : 500);
         case Op::Literal:

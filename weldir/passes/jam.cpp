@@ -77,17 +77,19 @@ class Jammer {
                (!nest.choice || is_cheap(facts_, nest.choice.cond()));
     }
 
-    /// Its elements can be found by an index, and what comes before the inner loop is cheap.
+    /// Its elements can be found by an index, and what comes before the inner loop is straight code.
     bool fits_around(For outer) {
         const auto is_found = [&](const Expr* d) {
             const Iter it = d->as<Iter>();
-            return it ? it.shape().range && may_be_cut(facts_, d)
-                      : is_path(d) && d->type->elem()->is_scalar();
+            return d->type->elem()->is_scalar() && (!it || it.shape().bounded) && may_be_cut(facts_, d);
         };
         if (!std::ranges::all_of(outer.data(), is_found) || outer.node->says(AttrKey::Vectorize, false))
             return false;
         const Block b = outer.body().body()->as<Block>();
-        return !b || std::ranges::all_of(b.values(), [&](const Expr* v) { return is_cheap(facts_, v); });
+        return !b || std::ranges::all_of(b.values(), [&](const Expr* v) {
+            const Traits& t = facts_.traits(v);
+            return !t.fails_here && !t.calls && !t.ordered && !t.builds && !t.heavy;
+        });
     }
 
     bool fits_inside(For inner) {

@@ -219,20 +219,6 @@ bool LaneBody::is_at_index(const Expr* merge) {
     return value->op == Op::MakeStruct && is_index(value->arg(0));
 }
 
-/// A look-up in a vector that is the same for all lanes.
-bool LaneBody::is_gather(const Expr* e) const {
-    return e->op == Op::Lookup && is_row(e->arg(0)->type) && is_path(e->arg(0)) && !varies(e->arg(0)) &&
-           varies(e->arg(1));
-}
-
-/// Lanes that do not look up must not fail.
-void LaneBody::scan_gather(const Expr* e, bool certain) {
-    ok_ &= certain;
-    count_width(e->type);
-    count_width(e->arg(1)->type);
-    scan(e->arg(1), certain);
-}
-
 bool LaneBody::is_worth_it(const Expr* branch) {
     return !branch->says(AttrKey::Predicate, false) && facts_.traits(branch->arg(1)).size <= kMostAlways &&
            facts_.traits(branch->arg(2)).size <= kMostAlways;
@@ -301,10 +287,7 @@ const Expr* LaneBody::value(const Expr* e, Lets& lets) {
         case Op::GetField: return field(value(e->arg(0), lets), e->attr.index);
         case Op::If: return branch(e, lets);
         case Op::Lookup:
-            if (is_gather(e)) {
-                const Expr* all = lookup_lanes(m_, uniform(e->arg(0)), wide(e->arg(1), lets), e->loc);
-                return e->says(AttrKey::Tile, true) ? annotate(m_, all, AttrKey::Tile, "true") : all;
-            }
+            if (is_gather(e)) return gathered(e, lets);
             if (const std::optional<Window> w = window(e->arg(0)))
                 return window_lanes(*w, value(e->arg(1), lets), lets);
             return mapped(e, lets);

@@ -120,6 +120,9 @@ class LaneBody {
     bool is_index(const Expr* e);
     bool is_at_index(const Expr* merge);
     bool is_gather(const Expr* e) const;
+    const Expr* gathered(const Expr* e, Lets& lets);
+    std::optional<std::int64_t> lane_stride(const Expr* place);
+    std::optional<std::int64_t> step_of_counter(const Expr* name) const;
     void scan_gather(const Expr* e, bool certain);
     bool is_worth_it(const Expr* branch);
     bool may_be_lanes(const Expr* e);

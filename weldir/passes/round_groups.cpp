@@ -16,7 +16,8 @@ const Expr* named(Module& m, const Expr* e, std::string_view name, Lets& lets) {
 const Expr* element_at(Module& m, const Expr* datum, const Expr* at) {
     const Iter it = datum->as<Iter>();
     if (!it) return lookup(m, datum, at, datum->loc);
-    return is_int(it.start(), 0) ? at : scalar_op(m, Op::Add, {it.start(), at});
+    const Expr* place = is_int(it.start(), 0) ? at : scalar_op(m, Op::Add, {it.start(), at});
+    return it.shape().range ? place : lookup(m, it.data(), place, datum->loc);
 }
 
 const Expr* in_round(Module& m, const Expr* e, const SymbolMap& names) {

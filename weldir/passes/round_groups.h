@@ -13,8 +13,8 @@ namespace weld {
 /// The value of `e`, bound to a name unless it is one or a constant.
 const Expr* named(Module& m, const Expr* e, std::string_view name, Lets& lets);
 
-/// What a loop over `datum` finds in round `at`: of a range a number, of a vector a look-up. An iterator over
-/// a vector has no such expression.
+/// What a loop over `datum` finds in round `at`: of a range a number, of a vector, or a part of one with
+/// bounds, a look-up.
 const Expr* element_at(Module& m, const Expr* datum, const Expr* at);
 
 /// A copy of `e` in which names are what they are in a round; fields of structs that are written out are

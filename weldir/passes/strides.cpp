@@ -34,7 +34,7 @@
 // The condition says that no lookup fails: then nobody can tell the order. The index has to be the counters
 // of loops over rows times what stays the same (by the name of it), plus the outer counter, plus what stays the
 // same; other lookups in the inner loops read at some of the counters in this way, or can't fail.
-// Loops with calls of kernels that are not pure stay.
+// Loops with calls of kernels that are not pure stay, and those that say `@(vectorize:false)`.
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
@@ -66,6 +66,7 @@ class Interchanger {
     const Expr* interchanged(const Expr* e) {
         const For outer = e->as<For>();
         if (!outer || facts_.traits(e).size > kMostNodes || facts_.traits(e).calls) return nullptr;
+        if (outer.node->says(AttrKey::Vectorize, false)) return nullptr;
         if (!std::ranges::all_of(outer.data(), [&](const Expr* d) { return is_repeatable(d); }))
             return nullptr;
         if (const For inner = plain_last_loop(outer)) return by_tiles(outer, inner);
@@ -435,12 +436,28 @@ class Interchanger {
                 (moves ? in_row : lets).emplace_back(b.symbol(i), b.value(i));
             }
         }
+        if (inner.size() == 1) end = with_row_lookups_before(end, by_column, lets);
         const Expr* now = inner.size() == 1 ? row_of(outer, end->as<Merge>(), d, in_row)
                                             : with_row_inside(outer, inner.subspan(1), var(m_, d),
                                                               std::move(in_row), std::move(by_column));
         const Symbol* params[] = {d, f.index_param(), x};
         return loop(m_, from_zero(f.data()), builder,
                     lambda(m_, params, block(m_, lets, now), f.body().node->loc), f.node->loc);
+    }
+
+    /// What is looked up in any case, and is the same for all columns, is so once for a row. It cannot fail.
+    const Expr* with_row_lookups_before(const Expr* e, const std::unordered_set<const Symbol*>& by_column,
+                                        Lets& lets) {
+        if (e->op == Op::Lookup) {
+            const std::vector<const Symbol*> read = free_symbols(e);
+            if (std::ranges::any_of(read, [&](const Symbol* s) { return by_column.contains(s); })) return e;
+            const Symbol* name = m_.symbol("t", e->type);
+            lets.emplace_back(name, e);
+            return var(m_, name);
+        }
+        return map_args(m_, e, [&](const Expr* a, std::size_t i) {
+            return is_lazy_arg(e, i) ? a : with_row_lookups_before(a, by_column, lets);
+        });
     }
 
     /// The loop over columns, which merges for each what `one` merges for it, after `lets`.

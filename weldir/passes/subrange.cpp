@@ -12,7 +12,7 @@ bool may_be_cut(Facts& facts, const Expr* datum) {
     if (it.shape().kind != IterKind::Scalar || it.shape().nd) return false;
     if (!it.shape().bounded) return is_path(it.data());
     if (!is_int(it.stride(), 1) || (it.data() && !is_path(it.data()))) return false;
-    return counts_from_zero(datum) || !facts.traits(datum).fails;
+    return counts_from_zero(datum) || !facts.traits(datum).fails_here;
 }
 
 bool holds_table(const Type* t) {

@@ -9,7 +9,7 @@
 
 namespace weld {
 
-/// A part of it can be walked, and it cannot fail but by being no range at all.
+/// A part of it can be walked where it stands, and it cannot fail but by being no range at all.
 bool may_be_cut(Facts& facts, const Expr* datum);
 /// A builder in `t` is a table, which loops open and close.
 bool holds_table(const Type* t);
