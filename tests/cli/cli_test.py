@@ -231,6 +231,14 @@ class CliTest(Case):
         for _ in range(2):
             self.assertEqual(self.result("--cache", cache, "-e", depth, "[200000]"), "[200000]")
 
+    def test_many_functions_that_are_called_once(self):
+        row = "".join(f"def fun{i}(x: i64): i64 = {i}L + fun{i + 1}(x + 1L);\n" for i in range(1000))
+        ring = "".join(f"def fun{i}(x: i64): i64 = if(x == 0L, {i}L, fun{(i + 1) % 1000}(x - 1L));\n" for i in range(1000))
+        deep = "".join(f"def fun{i}(x: i64): i64 = if(x == 0L, {i}L, 1L + fun{(i + 1) % 300}(x - 1L));\n" for i in range(300))
+        self.assertEqual(self.result("-e", row + "def fun1000(x: i64): i64 = x;\n|x: i64| fun0(x)", "5"), "500505")
+        self.assertEqual(self.result("-e", ring + "|x: i64| fun0(x)", "10000123"), "123")
+        self.assertEqual(self.result("-e", deep + "|v: vec[i64]| map(v, |x| fun0(x))", "[0, 1, 299, 300000]"), "[0, 2, 598, 300000]")
+
     def test_what_only_passes_may_say_is_nothing_that_programs_say(self):
         # a wrong size, and tiles of a loop that has none
         text = ("|x: vec[i64]| result(@(tile:8) for(x, @(size:given) appender[i64](3L), |b, i, e|"

@@ -38,6 +38,18 @@ def chain(n):
         for i in range(n)) + f"|x: i64| fun{n}(x)"
 
 
+def row(n):
+    """Each calls the next one, once."""
+    return "".join(f"def fun{i}(x: i64): i64 = {i}L + fun{i + 1}(x * 2L);\n" for i in range(n)) + (
+        f"def fun{n}(x: i64): i64 = x;\n|x: i64| fun0(x)")
+
+
+def ring(n):
+    """Each calls the next one, once, and the last one the first."""
+    return "".join(f"def fun{i}(x: i64): i64 = if(x == 0L, {i}L, fun{(i + 1) % n}(x - 1L));\n" for i in range(n)) + (
+        "|x: i64| fun0(x)")
+
+
 def arguments(n):
     """Calls from outside and a tail call."""
     params = ", ".join(f"a{i}: i64" for i in range(n))
@@ -72,6 +84,8 @@ PROGRAMS = {
     "loops": (loops, 40, ["[1, 2]"]),
     "functions": (functions, 80, ["3"]),
     "functions in a chain": (chain, 100, ["100000"]),
+    "functions in a row": (row, 400, ["3"]),
+    "functions in a ring": (ring, 400, ["3"]),
     "arguments": (arguments, 1_000, ["3"]),
     "iterates": (iterates, 40, ["3"]),
 }

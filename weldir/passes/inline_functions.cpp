@@ -7,7 +7,9 @@
 //
 // Arguments are bound first, so they are evaluated once and always, as for a call. Functions that call
 // themselves, directly or through others, stay; what nobody calls any more goes. Callees are done before
-// callers, so a chain of small functions collapses at once; a body that has grown is no longer small.
+// callers, so a chain of small functions collapses at once; a body that has grown is no longer small. In a
+// long chain of functions that are called once, a call remains every so many levels: else what stands at the
+// end of the chain would be copied as often as the chain is long.
 //
 // A small function that calls itself and then goes on takes its own body in, a few levels of it: one call
 // does the work of several.
@@ -26,6 +28,7 @@ namespace {
 constexpr std::size_t kSmall = 60;         // nodes that are copied to every call
 constexpr std::size_t kLargest = 100000;   // nodes that a body may grow to
 constexpr std::size_t kMostTakenIn = 150;  // nodes of a body with copies of itself
+constexpr int kMostLevels = 64;            // of calls that a body that is not small comes from
 
 class FunctionInliner {
   public:
@@ -37,7 +40,8 @@ class FunctionInliner {
         for (const Function* f : m_.functions)
             if (f->lambda) count_calls(f->lambda);
         for (Function* f : m_.functions) finish(f);
-        if (m_.main) m_.main = inlined(m_.main);
+        int levels = 0;
+        if (m_.main) m_.main = inlined(m_.main, levels);
         drop_uncalled();
         return changed_;
     }
@@ -49,6 +53,7 @@ class FunctionInliner {
         State state = State::New;
         bool recursive = false;
         std::size_t size = 0;
+        int levels = 0;  ///< of calls that its body comes from
     };
 
     void count_calls(const Expr* lambda) {
@@ -68,19 +73,22 @@ class FunctionInliner {
             if (Call call = e->as<Call>()) callees.push_back(const_cast<Function*>(&call.function()));
         });
         for (Function* callee : callees) finish(callee);
-        f->lambda = inlined(f->lambda);
+        f->lambda = inlined(f->lambda, info.levels);
         f->lambda = taken_in(*f);
         info.size = size_of_tree(f->lambda);
         info.state = State::Done;
     }
 
-    const Expr* inlined(const Expr* lambda) {
+    const Expr* inlined(const Expr* lambda, int& levels) {
         std::size_t grown = 0;
         const Expr* now = rewrite(m_, lambda, [&](const Expr* e) -> const Expr* {
             Call call = e->as<Call>();
             if (!call || !is_wanted(&call.function())) return nullptr;
-            grown += infos_[&call.function()].size;
-            return grown > kLargest ? nullptr : body_of(call, call.function().lambda);
+            const Info& callee = infos_[&call.function()];
+            grown += callee.size;
+            if (grown > kLargest) return nullptr;
+            levels = std::max(levels, callee.levels + 1);
+            return body_of(call, call.function().lambda);
         });
         changed_ |= now != lambda;
         return in_normal_form(m_, lambda, now);
@@ -111,7 +119,8 @@ class FunctionInliner {
 
     bool is_wanted(const Function* f) {
         const Info& info = infos_[f];
-        return info.state == State::Done && !info.recursive && (info.calls == 1 || info.size <= kSmall);
+        if (info.state != State::Done || info.recursive) return false;
+        return info.size <= kSmall || (info.calls == 1 && info.levels < kMostLevels);
     }
 
     const Expr* body_of(Call call, const Expr* lambda) {
