@@ -73,9 +73,7 @@ class Simplifier {
         if (from && llvm::isInstructionTriviallyDead(from)) from->eraseFromParent();
     }
 
-    bool is_legal(const llvm::Type* type) const {
-        return target_.isTypeLegal(target_.getValueType(layout_, const_cast<llvm::Type*>(type)));
-    }
+    bool is_legal(llvm::Type* type) const { return target_.isTypeLegal(target_.getValueType(layout_, type)); }
 
     llvm::AllocaInst* room_for(llvm::Type* type) {
         auto* room = new llvm::AllocaInst(type, 0, "", f_.getEntryBlock().begin());

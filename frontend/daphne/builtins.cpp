@@ -1,3 +1,4 @@
+// The rows of builtins.def, each with the functions of its rule and its lowering.
 #include "frontend/daphne/builtins.h"
 
 #include <algorithm>

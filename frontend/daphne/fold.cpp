@@ -1,3 +1,4 @@
+// Constants as other types, and operations on them, with the bits that the run would give.
 #include "frontend/daphne/fold.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// What DAPHNE calls the kernels of built-in functions and operators, and whether a name is such.
 #include "frontend/daphne/hints.h"
 
 #include <algorithm>

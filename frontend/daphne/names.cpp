@@ -1,3 +1,4 @@
+// Scopes as maps, and the log by which changes are taken back.
 #include "frontend/daphne/names.h"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// Relational operations, which no script can call: how nodes are made of them, and the Weld text of each.
 #include "frontend/daphne/relations.h"
 
 #include <algorithm>

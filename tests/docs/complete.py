@@ -45,7 +45,8 @@ def anchors(page):
 
 
 def broken_links():
-    pages = [ROOT / 'README.md', *sorted((ROOT / 'docs').rglob('*.md')), *sorted((ROOT / 'weldir').rglob('*.md'))]
+    folders = 'codegen', 'docs', 'examples', 'frontend', 'runtime', 'weldir'
+    pages = [ROOT / 'README.md', *(page for folder in folders for page in sorted((ROOT / folder).rglob('*.md')))]
     for page in pages:
         prose = re.sub(r'^```.*?^```|`[^`\n]+`', '', page.read_text(encoding='utf-8'), flags=re.M | re.S)
         for target in re.findall(r'\]\(([^)\s]+)\)', prose):

@@ -1,3 +1,4 @@
+// The proof: counters are replaced by their ends, one at a time, until the sum that is left shows its sign.
 #include "weldir/ir/bounds.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Putting the body of a consumer in the place of the merges of its producer.
 #include "weldir/passes/splice.h"
 
 #include <algorithm>
