@@ -81,6 +81,9 @@ class Unit {
     std::string new_name(const std::string& begin);  ///< of a function or of data
     /// Those of a value of type `t` outside of loops.
     void leaf_types(const Type* t, std::vector<llvm::Type*>* all) const;
+    void mark(llvm::Function* f);  ///< it may be compiled the quick way at first
+    /// A WeldLoop for weld_rt_function of a WeldFunctionFn.
+    llvm::Constant* call_record(llvm::Function* f);
     llvm::Function* seen(llvm::Function* f);               ///< `f` as code of this unit refers to it
     llvm::Function* function_of(const weld::Function& f);  // functions.cpp
     bool is_param(const Symbol* s) const { return loops.params_.contains(s); }  ///< of a module function
@@ -94,8 +97,8 @@ class Unit {
 
     /// Outlined loop bodies by For node, so that a loop which is emitted in place twice has one of them.
     std::unordered_map<const Expr*, llvm::Function*> loop_functions;
-    /// Those that no other loop calls, by WeldLoop::number: they may be compiled the quick way at first.
-    std::vector<llvm::Function*> marked_loops;
+    /// By WeldLoop::number.
+    std::vector<llvm::Function*> marked;
 
   private:
     void emit_functions();

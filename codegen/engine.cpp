@@ -165,7 +165,7 @@ class Generator {
         codegen::Unit loop_unit(module_, constants, options_, *loops.module);
         codegen::Unit(module_, constants, options_, *once.module, &loop_unit).emit_program();
 
-        codegen::keep_only(*loops.module, hand_out(*once.module, *loops.module, loop_unit.marked_loops));
+        codegen::keep_only(*loops.module, hand_out(*once.module, *loops.module, loop_unit.marked));
         if (!once.optimize(options_, why) || !loops.optimize(options_, why)) return false;
         optimized_ = now_ms();
         codegen::Heap::outside([&] {

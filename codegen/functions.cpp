@@ -15,6 +15,9 @@
 //             weld_rt_region_exit                       what the result does not reach is freed
 //             return {0, result}
 //
+// A function that begins as quick code (`@(function:later)`) calls, through weld_rt_function, one with the code
+// and its parameters and result in memory.
+//
 // A function that may be deep in calls looks whether its frame is below the end of the stack; then
 // weld_rt_deeper calls it once more elsewhere. A tail call of the function itself is a jump to its beginning;
 // one of another function on the cycle of calls is a jump there. What a function has allocated is collected
@@ -129,6 +132,18 @@ Leaves args_of(Emitter& e, const Signature& s, const weld::Function& f) {
     return all;
 }
 
+/// The code of a function of this signature that has somebody else compute its result: with its arguments
+/// in memory, and room for the result.
+template <class Compute>
+void by_memory(Emitter& e, const Signature& s, const weld::Function& f, const Compute& compute) {
+    const Type *params = params_of(e.unit, f), *type = f.type->result();
+    llvm::Value* args = s.params_in_memory ? e.fn->getArg(1) : e.spill(params, args_of(e, s, f));
+    llvm::Value* room = s.result_in_memory ? e.fn->getArg(unsigned(e.fn->arg_size()) - 1)
+                                           : e.slot(size_of(type), align_of(type));
+    compute(args, room);
+    give_back(e, s, type, e.load(type, room));
+}
+
 }  // namespace
 
 // ---- calls
@@ -199,10 +214,10 @@ namespace {
 
 class FunctionEmitter {
   public:
-    FunctionEmitter(Unit& home, const weld::Function& f, llvm::Function* to)
+    FunctionEmitter(Unit& home, const weld::Function& f, llvm::Function* to, const Signature& signature)
         : f_(f),
           lambda_(f.lambda->as<Lambda>()),
-          signature_(signature_of(home, f)),
+          signature_(signature),
           e_(home, to, to->getArg(0)),
           region_(may_allocate(lambda_.body())) {
         e_.loop_depth = f.summary.repeated ? 1 : 0;
@@ -264,13 +279,9 @@ class FunctionEmitter {
         f->addFnAttr(llvm::Attribute::Cold);
         f->addFnAttr(llvm::Attribute::NoInline);
         Emitter d(u, f, f->getArg(0));
-        const Type *params = params_of(u, f_), *type = f_.type->result();
-        llvm::Value* args =
-            signature_.params_in_memory ? f->getArg(1) : d.spill(params, args_of(d, signature_, f_));
-        llvm::Value* room = signature_.result_in_memory ? f->getArg(unsigned(f->arg_size()) - 1)
-                                                        : d.slot(size_of(type), align_of(type));
-        d.call_checked("weld_rt_deeper", {d.task, through_memory(), args, room, d.at(lambda_.node->loc)});
-        give_back(d, signature_, type, d.load(type, room));
+        by_memory(d, signature_, f_, [&](llvm::Value* args, llvm::Value* room) {
+            d.call_checked("weld_rt_deeper", {d.task, through_memory(), args, room, d.at(lambda_.node->loc)});
+        });
         return f;
     }
 
@@ -377,6 +388,19 @@ class FunctionEmitter {
     std::vector<llvm::PHINode*> params_;  ///< of `begin_`, if there are jumps to it
 };
 
+/// `to` calls the function by way of the runtime, which knows the best code that there is.
+void emit_by_runtime(Unit& loops, const weld::Function& f, llvm::Function* to) {
+    llvm::Function* body = loops.function("body_", {loops.ptr, loops.ptr, loops.ptr});
+    loops.mark(body);
+    const Signature s = {.type = body->getFunctionType(), .params_in_memory = true, .result_in_memory = true};
+    FunctionEmitter(loops, f, body, s).emit();
+    Unit& once = *loops.once;
+    Emitter e(once, to, to->getArg(0));
+    by_memory(e, signature_of(once, f), f, [&](llvm::Value* args, llvm::Value* room) {
+        e.call_checked("weld_rt_function", {e.task, once.call_record(once.seen(body)), args, room});
+    });
+}
+
 }  // namespace
 
 llvm::Function* Unit::function_of(const weld::Function& f) {
@@ -384,7 +408,7 @@ llvm::Function* Unit::function_of(const weld::Function& f) {
     llvm::Function*& known = functions_[&f];
     if (known) return seen(known);
     const Signature signature = signature_of(*this, f);
-    Unit& home = is_optimised(f.lambda->as<Lambda>()) ? *this : *once;
+    Unit& home = optimised(f.lambda->as<Lambda>()) == Optimised::AtOnce ? *this : *once;
     for (const Symbol* p : f.lambda->as<Lambda>().params()) params_.insert(p);
     known = home.function("function_", signature.type);
     if (f.summary.mutual) known->setCallingConv(llvm::CallingConv::Tail);
@@ -396,7 +420,9 @@ void Unit::emit_functions() {
     while (!pending_.empty()) {
         const auto [f, home] = pending_.back();
         pending_.pop_back();
-        FunctionEmitter(*home, *f, functions_[f]).emit();
+        llvm::Function* to = functions_[f];
+        if (optimised(f->lambda->as<Lambda>()) == Optimised::Later) emit_by_runtime(*this, *f, to);
+        else FunctionEmitter(*home, *f, to, signature_of(*home, *f)).emit();
     }
 }
 

@@ -1,11 +1,18 @@
 // `iterate`: rounds on one state, or on lanes of it that end apart.
 //
+// Rounds that begin as quick code (`@(optimize:later)`) are calls of a function, with the state in memory:
+//
+//     {state, again} = {init, true}
+//     while (again)  weld_rt_function(task, {round_7, number}, captures, &{state, again})
+//
 // Lanes that have ended keep their state under a mask until the last one ends, but for what nobody reads
 // (`@(unread:…)`). Where few are left for some rounds (`@(few:…, patience:…)`), these lanes go on one by
 // one, by the function for one of them (`one_lane`).
 #include <algorithm>
 
+#include "codegen/captures.h"
 #include "codegen/phis.h"
+#include "weldir/ir/layout.h"
 #include "weldir/ir/traits.h"
 
 namespace weld::codegen {
@@ -40,18 +47,58 @@ class RoundState {
 
 }  // namespace
 
-/// The state after the last round. `region`: what rounds leave behind is collected.
-static Leaves emit_one(Emitter& e, Lambda body, const Leaves& init, bool region, Loc loc) {
-    RoundState rounds(e, init);
-    e.names[body.param(0)] = rounds.state();
+/// The state after a round, and whether there is another one. `region`: what it leaves behind is collected.
+static std::pair<Leaves, llvm::Value*> emit_round(Emitter& e, Lambda body, const Leaves& state, bool region,
+                                                  Loc loc) {
+    e.names[body.param(0)] = state;
     e.stop_check(loc);
     ++e.loop_depth;
     Leaves next = e.emit(body.body());
     --e.loop_depth;
     llvm::Value* again = next.pop_back_val();
     if (region) e.collect_check(body.param(0)->type, [&] { return next; });
+    return {next, again};
+}
+
+/// The state after the last round.
+static Leaves emit_one(Emitter& e, Lambda body, const Leaves& init, bool region, Loc loc) {
+    RoundState rounds(e, init);
+    const auto [next, again] = emit_round(e, body, rounds.state(), region, loc);
     rounds.end(again, next);
     return next;
+}
+
+/// `round` as a WeldFunctionFn `(task, captures, {state, again}) -> status`.
+static llvm::Function* round_function(Emitter& caller, Lambda round, bool region, Loc loc,
+                                      const std::vector<const Symbol*>& symbols, const Leaves& captured) {
+    Unit& unit = caller.unit.loops;
+    llvm::Function* f = unit.function("round_", {unit.ptr, unit.ptr, unit.ptr});
+    unit.mark(f);
+    Emitter e(unit, f, f->getArg(0));
+    e.loop_depth = caller.loop_depth;
+    bind_names(e, caller, symbols, unpack(e, f->getArg(1), captured));
+    const Leaves state = e.load(round.param(0)->type, f->getArg(2));
+    auto [next, again] = emit_round(e, round, state, region, loc);
+    next.push_back(again);
+    e.store(round.body()->type, next, f->getArg(2));
+    e.ir.CreateRet(e.c32(0));
+    return caller.unit.seen(f);
+}
+
+static Leaves emit_by_calls(Emitter& e, Iterate it, const Leaves& init, bool region) {
+    const Lambda round = it.body();
+    const Type* type = round.body()->type;
+    const std::vector<const Symbol*> symbols = captures(e.unit, round.node);
+    const Leaves captured = leaves_of(e, symbols);
+    llvm::Value *args = pack(e, captured), *room = e.slot(size_of(type), align_of(type));
+    llvm::Constant* record =
+        e.unit.call_record(round_function(e, round, region, it.node->loc, symbols, captured));
+    e.store(it.node->type, init, room);
+    RoundState rounds(e, {});
+    e.call_checked("weld_rt_function", {e.task, record, args, room});
+    const Leaves again = e.load(type->args[1], e.address(room, offsets_of(type->args)[1]));
+    rounds.end(again[0], {});
+    return e.load(it.node->type, room);
 }
 
 /// The simd types and scalar types of which a state and one lane of it consist.
@@ -158,8 +205,12 @@ Leaves Emitter::emit_iterate(Iterate it) {
     const Leaves init = emit(it.init());
     const bool region = may_allocate(it.body().body());
     if (region) call("weld_rt_region_enter", {task});
-    const Leaves last = it.lanes() ? emit_lanes(*this, it, init, region)
-                                   : emit_one(*this, it.body(), init, region, it.node->loc);
+    const auto emitted = [&] {
+        if (it.lanes()) return emit_lanes(*this, it, init, region);
+        if (it.node->annotation(AttrKey::Optimize)) return emit_by_calls(*this, it, init, region);
+        return emit_one(*this, it.body(), init, region, it.node->loc);
+    };
+    const Leaves last = emitted();
     if (region) call("weld_rt_region_exit", {task});
     return last;
 }

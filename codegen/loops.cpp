@@ -92,10 +92,7 @@ static llvm::Function* loop_function(Emitter& caller, const LoopPlan& plan,
         return caller.unit.seen(at->second);
     llvm::Function* fn = unit.function("loop_", {unit.ptr, unit.ptr, unit.ptr, unit.i64, unit.i64});
     unit.loop_functions[plan.f.node] = fn;
-    if (when && !large) {
-        mark_loop(fn, unit.marked_loops.size());
-        unit.marked_loops.push_back(fn);
-    }
+    if (when && !large) unit.mark(fn);
     Emitter e(unit, fn, fn->getArg(0));
     e.loop_depth = caller.loop_depth;
     const Leaves values = unpack(e, fn->getArg(1), captured);

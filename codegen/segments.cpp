@@ -17,9 +17,12 @@ static constexpr std::int64_t kMostInLoop = 256 << 10;
 
 static bool is_marked(const Expr* e) { return e->annotation(AttrKey::Segment); }
 
-bool is_optimised(Lambda function) {
+Optimised optimised(Lambda function) {
     const Expr* body = function.body();
-    return (body->op == Op::Block ? body->as<Block>().result() : body)->annotation(AttrKey::Function);
+    const Annotation* says =
+        (body->op == Op::Block ? body->as<Block>().result() : body)->annotation(AttrKey::Function);
+    if (!says) return Optimised::Never;
+    return says->text == "later" ? Optimised::Later : Optimised::AtOnce;
 }
 
 namespace {

@@ -1,11 +1,14 @@
-// What functions are optimised.
+// When functions are optimised.
 #pragma once
+
+#include <cstdint>
 
 #include "weldir/ir/expr.h"
 
 namespace weld::codegen {
 
-/// The program or a function is optimised, as the result of its body says; else it is compiled the quick way.
-bool is_optimised(Lambda function);
+enum class Optimised : std::uint8_t { Never, Later, AtOnce };
+/// As the result of the body of the program or a function says.
+Optimised optimised(Lambda function);
 
 }  // namespace weld::codegen

@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "codegen/builders/code.h"
+#include "codegen/code_module.h"
 #include "codegen/emit.h"
 #include "codegen/segments.h"
 #include "weldir/ir/builder.h"
@@ -154,6 +155,27 @@ llvm::Function* Unit::function(const std::string& name, llvm::FunctionType* type
     return f;
 }
 
+void Unit::mark(llvm::Function* f) {
+    mark_loop(f, marked.size());
+    marked.push_back(f);
+}
+
+llvm::Constant* Unit::call_record(llvm::Function* f) {
+    namespace loop = fields::Loop;
+    llvm::Constant* null = llvm::ConstantPointerNull::get(ptr);
+    const auto number = [](llvm::IntegerType* type, std::int64_t n) {
+        return llvm::ConstantInt::getSigned(type, n);
+    };
+    return global(record(loop::kAll, {{loop::body, f},
+                                      {loop::state, null},
+                                      {loop::cost, number(i64, 1)},
+                                      {loop::multiple, number(i64, 1)},
+                                      {loop::parallel, number(i32, 0)},
+                                      {loop::loc, number(i32, 0)},
+                                      {loop::appends, null},
+                                      {loop::number, number(i64, loop_number(*f))}}));
+}
+
 std::string Unit::new_name(const std::string& begin) { return begin + std::to_string(loops.next_name_++); }
 
 llvm::Function* Unit::seen(llvm::Function* f) {
@@ -167,7 +189,7 @@ llvm::Function* Unit::seen(llvm::Function* f) {
 // The parameters are (task, arguments*, result*): `arguments` is one C struct of the parameters.
 void Unit::emit_program() {
     const Lambda main = m.main->as<Lambda>();
-    Unit& home = is_optimised(main) ? loops : *this;
+    Unit& home = optimised(main) == Optimised::AtOnce ? loops : *this;
     auto* f = llvm::Function::Create(llvm::FunctionType::get(i32, {ptr, ptr, ptr}, false),
                                      llvm::Function::ExternalLinkage, std::string(kMainFunction), home.out);
     f->setDoesNotThrow();

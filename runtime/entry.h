@@ -29,6 +29,7 @@ void weld_rt_region_enter(WeldTask* task) noexcept;
 void weld_rt_region_exit(WeldTask* task) noexcept;
 void weld_rt_collect(WeldTask* task, const void* value, const WeldType* type);
 
+std::int32_t weld_rt_function(WeldTask* task, const WeldLoop* function, const void* args, void* result);
 std::int32_t weld_rt_loop(WeldTask* task, const WeldLoop* loop, const void* captures, void* state,
                           std::int64_t n);
 std::int64_t weld_rt_nd_rounds(WeldTask* task, const WeldVec* shape, const WeldVec* strides,

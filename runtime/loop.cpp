@@ -54,6 +54,7 @@ std::int32_t set_aside(Task* task, const WeldLoop* loop, char* state, std::int64
 
 constexpr std::int64_t kWorthOptimising = 300'000'000;  // ps
 constexpr std::int64_t kWorthWaiting = 1'000'000'000;   // for the optimised code before anything is done
+constexpr std::int64_t kCallWork = 100'000;             // of a function, but for its loops
 constexpr int kWait = 2, kMostWaits = 500;              // ms, and how often
 
 /// The best code that there is now.
@@ -401,5 +402,12 @@ std::int32_t weld_rt_loop(WeldTask* t, const WeldLoop* loop, const void* capture
     if (task->run->tiers) consider_optimised(task, loop, work);
     if (work < kSerialWork || n == 1) return run_at_once(task, loop, captures, bytes, n);
     return run_in_chunks(task, loop, captures, bytes, n);
+}
+
+std::int32_t weld_rt_function(WeldTask* t, const WeldLoop* function, const void* args, void* result) {
+    Task* task = task_of(t);
+    if (task->run->tiers) consider_optimised(task, function, kCallWork);
+    const auto code = reinterpret_cast<WeldFunctionFn>(reinterpret_cast<void*>(body_of(task, function)));
+    return code(t, args, result);
 }
 }

@@ -143,7 +143,8 @@ typedef int32_t (*WeldLoopFn)(WeldTask* task, const void* captures, void* state,
 // `a` compared to `b`: writes <0, 0 or >0. Returns a status.
 typedef int32_t (*WeldCompareFn)(WeldTask* task, const void* captures, const void* a, const void* b, int32_t* order);
 
-// How a loop may be cut. Chunks depend on `n` and this alone, never on threads.
+// How a loop may be cut. Chunks depend on `n` and this alone, never on threads. For weld_rt_function, `body` is a
+// WeldFunctionFn, and there is no more than that and `number`.
 typedef struct WeldLoop {
     WeldLoopFn body;
     const WeldType* state;   // a builder, or a struct of builders

@@ -49,10 +49,14 @@ void annotations(Demands& d, const Expr* e) {
                 break;
             case AttrKey::Short: on_loop(0, std::numeric_limits<std::int64_t>::max()); break;
             case AttrKey::Optimize:
-                d.that(e->op == Op::For && (a.text == "false" || a.text == "later"),
+                d.that((e->op == Op::For && (a.text == "false" || a.text == "later")) ||
+                           (e->op == Op::Iterate && a.text == "later" && !e->as<Iterate>().lanes()),
                        "a loop is optimised at once, `later`, or not at all");
                 break;
-            case AttrKey::Function: d.that(a.text == "optimized", "a function is `optimized`"); break;
+            case AttrKey::Function:
+                d.that(a.text == "optimized" || a.text == "later",
+                       "a function is `optimized` at once or `later`");
+                break;
             case AttrKey::Segment:
                 d.that(a.text == "quick" || a.text == "optimized", "a segment is `quick` or `optimized`");
                 break;

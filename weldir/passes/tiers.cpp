@@ -6,8 +6,12 @@
 //
 // To optimise a loop takes LLVM milliseconds, and most have too little to do to bring them back. So where
 // more is optimised than PassOptions says, each loop begins as quick code, and those that turn out to have
-// much to do are optimised then. A loop inside of another one, in a sort, or in a function that runs often,
-// goes with what is around it.
+// much to do are optimised then. A loop inside of another one, in a sort, or in a function that runs in a loop,
+// goes with what is around it. So do rounds of an iterate and functions that run often, where they do little
+// but call loops: they are optimised once they were called often.
+//
+//     iterate(x, |s| … for(…) …)        ->   @(optimize:later) iterate(x, |s| … @(optimize:later) for(…) …)
+//     def f(n: i64): i64 = … f(n / 2L)  ->   def f(n: i64): i64 = … @(function:later) …
 //
 // What is optimised is estimated in LLVM instructions: a few for each node, more for merges and look-ups in
 // tables, times how often codegen writes it. A body is there in the function of its loop and, if that may be
@@ -16,6 +20,9 @@
 //
 // Runs last: `segments` says what straight-line code is optimised, `weigh` what loops may be short.
 #include <algorithm>
+#include <iterator>
+#include <unordered_set>
+#include <vector>
 
 #include "weldir/ir/build.h"
 #include "weldir/ir/builder.h"
@@ -139,31 +146,129 @@ class Estimate {
     std::int64_t sum_ = 0;
 };
 
-/// `e` with its loops marked, but for those inside of others.
-const Expr* later(Module& m, const Expr* e) {
-    if (!e->binds) return e;
-    const For loop = e->as<For>();
-    const bool repeats = loop || e->op == Op::Sort;
-    const Expr* now = map_args(
-        m, e, [&](const Expr* a, std::size_t) { return repeats && a->op == Op::Lambda ? a : later(m, a); });
-    if (!loop || does_nothing(loop) || e->annotation(AttrKey::Tail) || e->annotation(AttrKey::Optimize))
-        return now;
-    return annotate(m, now, AttrKey::Optimize, "later");
+/// Rounds that are neither those of a loop over elements nor optimised later run in `e`.
+bool runs_rounds(const Expr* e) {
+    if (!e->binds) return false;
+    if (e->op == Op::Sort || (e->op == Op::Iterate && !e->annotation(AttrKey::Optimize))) return true;
+    return std::ranges::any_of(e->args(),
+                               [](const Expr* a) { return a->op != Op::Lambda && runs_rounds(a); });
 }
+
+/// A loop over elements is called from `e`.
+bool calls_loop(const Expr* e) {
+    if (!e->binds) return false;
+    if (e->op == Op::For) return !does_nothing(e->as<For>());
+    return std::ranges::any_of(e->args(), calls_loop);
+}
+
+/// Between one call of a loop and the next there is little to be optimised in `e`.
+bool mostly_calls_loops(const Expr* e) { return calls_loop(e) && !runs_rounds(e); }
+
+/// The functions that run in loops over elements, and in sorts.
+class InLoops {
+  public:
+    explicit InLoops(const Module& m) {
+        if (m.main) look(m.main, false);
+        for (const Function* f : m.functions)
+            if (f->lambda) look(f->lambda, false);
+    }
+    bool contains(const Function* f) const { return all_.contains(f); }
+
+  private:
+    void look(const Expr* e, bool inside) {
+        if (const Call call = e->as<Call>(); call && inside && all_.insert(&call.function()).second)
+            if (const Expr* lambda = call.function().lambda) look(lambda, true);
+        const bool repeats = e->op == Op::For || e->op == Op::Sort;
+        for (const Expr* a : e->args()) look(a, inside || (repeats && a->op == Op::Lambda));
+    }
+    std::unordered_set<const Function*> all_;
+};
+
+class Marker {
+  public:
+    explicit Marker(Module& m) : m_(m), in_loops_(m) {}
+
+    /// Code that runs once.
+    const Expr* program(const Expr* lambda) const {
+        const Expr* body = later(lambda->arg(0));
+        if (!runs_rounds(body))
+            body = with_result(body, [&](const Expr* e) { return without(e, AttrKey::Function); });
+        return with_args(m_, lambda, {{body}});
+    }
+
+    /// A function that runs often.
+    const Expr* function(const Function* f) const {
+        const Expr* body = f->lambda->arg(0);
+        if (f->summary.mutual || in_loops_.contains(f) || jumps(body)) return f->lambda;
+        const Expr* now = later(body);
+        if (!mostly_calls_loops(now)) return f->lambda;
+        now = with_result(now, [&](const Expr* e) {
+            return e->annotation(AttrKey::Function) ? annotate(m_, e, AttrKey::Function, "later") : e;
+        });
+        return with_args(m_, f->lambda, {{now}});
+    }
+
+  private:
+    /// `e` with its loops marked, but for those inside of others.
+    const Expr* later(const Expr* e) const {
+        if (!e->binds) return e;
+        const bool repeats = e->op == Op::For || e->op == Op::Sort;
+        const Expr* now = map_args(
+            m_, e, [&](const Expr* a, std::size_t) { return repeats && a->op == Op::Lambda ? a : later(a); });
+        if (now->op == Op::Block)
+            now = map_args(m_, now, [&](const Expr* a, std::size_t) { return now_quick(a); });
+        const bool waits = e->op == Op::For ? !does_nothing(e->as<For>()) && !e->annotation(AttrKey::Tail)
+                                            : e->op == Op::Iterate && is_worth_calling(now->as<Iterate>());
+        return waits && !e->annotation(AttrKey::Optimize) ? annotate(m_, now, AttrKey::Optimize, "later")
+                                                          : now;
+    }
+
+    static bool is_worth_calling(Iterate it) { return !it.lanes() && mostly_calls_loops(it.body().body()); }
+
+    /// A segment that was optimised for rounds that are now optimised later.
+    const Expr* now_quick(const Expr* part) const {
+        const Annotation* segment = part->annotation(AttrKey::Segment);
+        return segment && segment->text == "optimized" && !runs_rounds(part)
+                   ? annotate(m_, part, AttrKey::Segment, "quick")
+                   : part;
+    }
+
+    static bool jumps(const Expr* e) {
+        return e->annotation(AttrKey::TailCall) || std::ranges::any_of(e->args(), jumps);
+    }
+
+    const Expr* without(const Expr* e, AttrKey key) const {
+        std::vector<Annotation> others;
+        std::ranges::remove_copy_if(e->annotations, std::back_inserter(others),
+                                    [&](const Annotation& a) { return a.key == key; });
+        return others.size() < e->annotations.size() ? with_annotations(m_, e, others) : e;
+    }
+
+    template <class F>
+    const Expr* with_result(const Expr* body, const F& change) const {
+        if (body->op != Op::Block) return change(body);
+        std::vector<const Expr*> args(body->args().begin(), body->args().end());
+        args.back() = change(args.back());
+        return with_args(m_, body, args);
+    }
+
+    Module& m_;
+    const InLoops in_loops_;
+};
 
 }  // namespace
 
 bool tiers(Module& m, const PassOptions& options) {
     if (Estimate(m).instructions() <= options.most_optimised) return false;
+    const Marker marker(m);
     bool changed = false;
-    const auto look_at = [&](const Expr** root) {
-        const Expr* now = with_args(m, *root, {{later(m, (*root)->arg(0))}});
+    const auto put = [&](const Expr** root, const Expr* now) {
         changed |= now != *root;
         *root = now;
     };
-    if (m.main) look_at(&m.main);
+    if (m.main) put(&m.main, marker.program(m.main));
     for (Function* f : m.functions)
-        if (f->lambda && !f->summary.repeated) look_at(&f->lambda);
+        if (f->lambda) put(&f->lambda, f->summary.repeated ? marker.function(f) : marker.program(f->lambda));
     return changed;
 }
 
