@@ -22,6 +22,22 @@
 //         for(rangeiter(k, c - k, 1L), e, |g, o, x| merge(g, {o, lookup(m, i * c + x + j)}))))
 // in which neighbours lie side by side.
 //
+// Where a loop around the columns makes a few of these vectors, `products`, from the same long rows, all of
+// them are made at once, while a row is in the cache:
+//     for(rangeiter(0L, n, 1L), B, |b, p, i|
+//       for(rangeiter(0L, c, 1L), b, |d, o, j|
+//         let s = result(for(rangeiter(0L, r, 1L), merger[f64,+], |g, q, l|
+//           merge(g, lookup(m, l * c + i) * lookup(m, l * c + j))));
+//         merge(d, f(s))))
+// becomes, if n * c is small and r * c is not,
+//     let products = result(for(rangeiter(0L, r, 1L), vecmerger[f64,+](start), |d, q, l|
+//       for(rangeiter(0L, n, 1L), d, |e, p, i|
+//         let t = lookup(m, l * c + i);
+//         for(rangeiter(0L, c, 1L), e, |g, o, j| merge(g, {p * c + o, t * lookup(m, l * c + j)})))));
+//     for(rangeiter(0L, n, 1L), B, |b, p, i|
+//       for(zip(rangeiter(0L, c, 1L), iter(products, p * c, p * c + c, 1L)), b, |d, o, z|
+//         let s = z.$1; merge(d, f(s))))
+//
 // A vector of the elements by columns, which is the matrix transposed, goes on by tiles:
 //     for(rangeiter(0L, c, 1L), appender[f64], |b, o, j|
 //       for(rangeiter(0L, r, 1L), b, |d, n, i| merge(d, lookup(m, i * c + j))))
@@ -36,6 +52,7 @@
 // same; other lookups in the inner loops read at some of the counters in this way, or can't fail.
 // Loops with calls of kernels that are not pure stay, and those that say `@(vectorize:false)`.
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -57,6 +74,9 @@ using matrix_loops::kLeastColumns, matrix_loops::kLeastRows, matrix_loops::kMost
 constexpr std::string_view kTile =
     "16";  // so many lines of the nearest cache may be of rows that lie a power of two apart
 
+constexpr std::int64_t kMostSums = 16384;        // that stay in the second-level cache beside some rows
+constexpr std::int64_t kLeastElements = 262144;  // that don't
+
 bool is_var(const Expr* e, const Symbol* s) { return e->op == Op::Var && e->attr.symbol == s; }
 
 class Interchanger {
@@ -70,7 +90,10 @@ class Interchanger {
         if (!std::ranges::all_of(outer.data(), [&](const Expr* d) { return is_repeatable(d); }))
             return nullptr;
         if (const For inner = plain_last_loop(outer)) return by_tiles(outer, inner);
-        return by_rows(outer);
+        if (const Expr* now = all_at_once(outer)) return now;
+        const Expr* now = by_rows(outer);
+        if (now) went_by_rows_[now] = e;
+        return now;
     }
 
   private:
@@ -365,6 +388,119 @@ class Interchanger {
         return guarded(holds, with_vectors(outer, all), outer);
     }
 
+    // ---- all vectors of sums at once
+
+    /// The loop that `outer` ends with, before it went by rows.
+    For loop_by_rows_in(For outer) {
+        const Expr* end = outer.body().body();
+        if (const Block b = end->as<Block>()) end = b.result();
+        const auto at = went_by_rows_.find(end);
+        return at == went_by_rows_.end() ? For{} : For{{at->second}};
+    }
+
+    /// `outer` has a loop over columns inside, which makes one sum in each round, and goes over the same
+    /// always.
+    const Expr* all_at_once(For outer) {
+        const For columns = loop_by_rows_in(outer);
+        if (!columns || !is_var(columns.builder(), outer.builder_param())) return nullptr;
+        if (outer.builder()->op != Op::NewBuilder && outer.builder()->op != Op::Var) return nullptr;
+        const Block b = columns.body().body()->as<Block>(), around = outer.body().body()->as<Block>();
+        const auto is_plain = [&](const Expr* v) {
+            return !v->type->holds_builder && !facts_.traits(v).heavy && facts_.traits(v).free_to_repeat();
+        };
+        if (!std::ranges::all_of(around ? around.values() : Args(), is_plain)) return nullptr;
+        std::optional<Sums> sum;
+        for (std::size_t i = 0; i < b.size(); ++i) {
+            const Loops loops = sum_in(columns, b.value(i));
+            if (loops.empty()) continue;
+            if (sum || loops.size() > 1) return nullptr;
+            sum = Sums{b.symbol(i), loops};
+        }
+        const BoundNames inside(outer.node);
+        const auto varies = [&](const Expr* d) { return inside.are_read_by(d); };
+        if (!sum || std::ranges::any_of(columns.data(), varies) ||
+            std::ranges::any_of(sum->inner[0].data(), varies))
+            return nullptr;
+        Nest nest{columns, {sum->inner[0], outer}};
+        if (!find_condition(nest, 1)) return nullptr;
+        const Expr *n = trip_count(m_, outer.data()[0]), *c = trip_count(m_, columns.data()[0]),
+                   *r = trip_count(m_, sum->inner[0].data()[0]);
+        if (same(n, r)) return nullptr;  // not few sums of many rows
+        demand(nest, product(n, c), i64(kMostSums));
+        demand(nest, i64(kLeastElements), product(r, c));
+        return nest.possible ? guarded(nest.holds, from_rows(outer, columns, *sum), outer) : nullptr;
+    }
+
+    const Expr* from_rows(For outer, For columns, const Sums& sum) {
+        const Expr *n = trip_count(m_, outer.data()[0]), *c = trip_count(m_, columns.data()[0]);
+        const For rows = sum.inner[0];
+        const Type *builder = rows.builder()->type, *number = builder->elem();
+        Lets lets;
+        const Expr* places = range_iter(m_, IterKind::Scalar, i64(0), product(n, c), i64(1));
+        const Expr* start = all_equal(
+            {&places, 1}, literal(m_, number, identity_bits(builder->op, number->scalar)), outer.node->loc);
+        const Symbol* start_name = m_.symbol("start", start->type);
+        lets.emplace_back(start_name, start);
+        const Type* elem[] = {number};
+        const Type* type = m_.types.builder(BuilderKind::VecMerger, elem, builder->op);
+        const Expr* begin = new_builder(m_, type, var(m_, start_name));
+        const Expr* all = result(m_, fresh(m_, products_of_rows(outer, columns, rows, begin, c)));
+        const Symbol* products = m_.symbol("products", all->type);
+        lets.emplace_back(products, all);
+
+        const Symbol* first = m_.symbol("first", m_.types.i64());
+        const Expr* bounds[] = {var(m_, first), scalar_op(m_, Op::Add, {var(m_, first), c}), i64(1)};
+        std::vector<const Expr*> data = from_zero(columns.data());
+        data.push_back(iter(m_, IterKind::Scalar, var(m_, products), bounds));
+        Lets inside;
+        if (const Block around = outer.body().body()->as<Block>())
+            for (std::size_t i = 0; i < around.size(); ++i)
+                inside.emplace_back(around.symbol(i), around.value(i));
+        inside.emplace_back(first, product(var(m_, outer.index_param()), c));
+        const Expr* body = block(m_, inside, over_sums(columns, {sum}, data));
+        const Lambda was = outer.body();
+        std::vector<const Expr*> args(outer.node->args().begin(), outer.node->args().end());
+        args[1] = lambda(m_, was.params(), body, was.node->loc);
+        return block(m_, lets, with_args(m_, outer.node, args), outer.node->loc);
+    }
+
+    /// The loops over rows, over the rounds of `outer`, and over columns.
+    const Expr* products_of_rows(For outer, For columns, For rows, const Expr* begin, const Expr* c) {
+        const Symbol *d = m_.symbol("d", begin->type), *e = m_.symbol("e", begin->type);
+        const Symbol* p = outer.index_param();
+        const Symbol *x = m_.symbol(rows.elem_param()->name, rows.elem_param()->type),
+                     *y = m_.symbol(outer.elem_param()->name, outer.elem_param()->type);
+        std::unordered_set<const Symbol*> by_round = {outer.index_param(), outer.elem_param()},
+                                          by_column = {columns.index_param(), columns.elem_param()};
+        Lets in_row, in_round, in_column;
+        in_row.emplace_back(rows.elem_param(), elem_of(rows.data(), var(m_, rows.index_param()), var(m_, x)));
+        in_round.emplace_back(outer.elem_param(), elem_of(outer.data(), var(m_, p), var(m_, y)));
+        const auto read = [&](const Expr* v, const std::unordered_set<const Symbol*>& names) {
+            return std::ranges::any_of(free_symbols(v), [&](const Symbol* s) { return names.contains(s); });
+        };
+        const auto place = [&](Block b) {
+            for (std::size_t i = 0; b && i < b.size(); ++i) {
+                const bool of_column = read(b.value(i), by_column), of_round = read(b.value(i), by_round);
+                (of_column ? in_column : of_round ? in_round : in_row).emplace_back(b.symbol(i), b.value(i));
+                if (of_column) by_column.insert(b.symbol(i));
+                else if (of_round) by_round.insert(b.symbol(i));
+            }
+        };
+        place(outer.body().body()->as<Block>());
+        const Expr* end = rows.body().body();
+        place(end->as<Block>());
+        if (const Block b = end->as<Block>()) end = b.result();
+        end = with_row_lookups_before(end, by_column, in_round);
+        const Symbol* first = m_.symbol("first", m_.types.i64());
+        in_round.emplace_back(first, product(var(m_, p), c));
+        const Expr* inner = row_of(columns, end->as<Merge>(), e, in_column, var(m_, first));
+        const Expr* middle = loop(m_, from_zero(outer.data()), var(m_, d),
+                                  lambda(m_, {e, p, y}, block(m_, in_round, inner)), outer.node->loc);
+        return loop(m_, from_zero(rows.data()), begin,
+                    lambda(m_, {d, rows.index_param(), x}, block(m_, in_row, middle), rows.body().node->loc),
+                    rows.node->loc);
+    }
+
     static bool is_shifted(const Expr* datum) { return counts_by_one(datum) && !counts_from_zero(datum); }
 
     /// The data of a loop with ranges that begin at 0, and so cannot fail and can be cut.
@@ -406,7 +542,7 @@ class Interchanger {
         const Type* elem[] = {number};
         const Symbol* start = m_.symbol("start", m_.types.vec(number));
         const Expr* least = literal(m_, number, identity_bits(builder->op, number->scalar));
-        lets.emplace_back(start, all_equal(outer, least));
+        lets.emplace_back(start, all_equal(outer.data(), least, outer.node->loc));
 
         const Type* type = m_.types.builder(BuilderKind::VecMerger, elem, builder->op);
         const Expr* begin = new_builder(m_, type, var(m_, start));
@@ -461,12 +597,15 @@ class Interchanger {
     }
 
     /// The loop over columns, which merges for each what `one` merges for it, after `lets`.
-    const Expr* row_of(For outer, Merge one, const Symbol* builder, const Lets& lets) {
+    /// They go to the places from `first` on (null: 0).
+    const Expr* row_of(For outer, Merge one, const Symbol* builder, const Lets& lets,
+                       const Expr* first = nullptr) {
         const Symbol* g = m_.symbol("g", builder->type);
         const Symbol* o = m_.symbol(outer.index_param()->name, m_.types.i64());
         const Symbol* x = m_.symbol(outer.elem_param()->name, outer.elem_param()->type);
+        const Expr* place = first ? scalar_op(m_, Op::Add, {first, var(m_, o)}) : var(m_, o);
         const Expr* sum =
-            merge(m_, var(m_, g), make_struct(m_, {var(m_, o), one.value()}), nullptr, one.node->loc);
+            merge(m_, var(m_, g), make_struct(m_, {place, one.value()}), nullptr, one.node->loc);
         const Expr* body = substitute(m_, block(m_, lets, sum),
                                       {{outer.index_param(), var(m_, o)},
                                        {outer.elem_param(), elem_of(outer.data(), var(m_, o), var(m_, x))}});
@@ -474,14 +613,17 @@ class Interchanger {
                     one.node->loc);
     }
 
-    /// A vector of one number for each round of `outer`.
-    const Expr* all_equal(For outer, const Expr* number) {
+    /// A vector of one number for each round of a loop over `data`.
+    const Expr* all_equal(Args data, const Expr* number, Loc loc) {
         const Type* elem[] = {number->type};
         const Type* type = m_.types.builder(BuilderKind::Appender, elem);
         const Symbol *b = m_.symbol("b", type), *o = m_.symbol("o", m_.types.i64());
-        const Symbol* x = m_.symbol("x", outer.elem_param()->type);
+        const std::vector<const Expr*> rounds = from_zero(data);
+        std::vector<const Type*> types;
+        for (const Expr* d : rounds) types.push_back(d->type->elem());
+        const Symbol* x = m_.symbol("x", types.size() == 1 ? types[0] : m_.types.structure(types));
         const Expr* f = lambda(m_, {b, o, x}, merge(m_, var(m_, b), number));
-        return result(m_, loop(m_, from_zero(outer.data()), new_builder(m_, type), f, outer.node->loc));
+        return result(m_, loop(m_, rounds, new_builder(m_, type), f, loc));
     }
 
     /// `outer` with the vectors among its data.
@@ -512,6 +654,7 @@ class Interchanger {
 
     Module& m_;
     Facts facts_;
+    std::unordered_map<const Expr*, const Expr*> went_by_rows_;  ///< the loops that they were
 };
 
 }  // namespace
