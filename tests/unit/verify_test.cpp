@@ -282,3 +282,45 @@ TEST_CASE_FIXTURE(Fixture, "means that do not fit") {
     CHECK(wrong(annotate(m, rounds, AttrKey::Unread, std::vector<std::int64_t>{0})) ==
           "lanes of an `iterate` that have ended go on with fields of its state, where that is safe");
 }
+
+TEST_CASE_FIXTURE(Fixture, "tail calls are the last thing that a function does") {
+    Function* f = m.function("f", m.types.function(std::span(&i32, 1), i32));
+    const auto tail = [&](std::int64_t n) {
+        const Expr* arg = num(n);
+        return annotate(m, call(m, f, std::span(&arg, 1)), AttrKey::TailCall, "true");
+    };
+    const auto wrong_in = [&](auto&& body) {
+        const Symbol *x = m.symbol("x", i32), *y = m.symbol("y", i32);
+        f->lambda = lambda(m, {x}, body(x, y));
+        return wrong(num(1));
+    };
+    const Expr* holds = literal(m, m.types.boolean(), 1);
+    CHECK(wrong_in([&](auto*, auto* y) { return let(m, y, num(1), if_(m, holds, tail(1), var(m, y))); }) ==
+          "");
+    CHECK(wrong_in([&](auto* x, auto*) { return scalar_op(m, Op::Add, {var(m, x), tail(1)}); }) ==
+          "a tail call is not the last thing that its function does");
+    CHECK(wrong_in([&](auto*, auto* y) { return let(m, y, tail(1), scalar_op(m, Op::Neg, {var(m, y)})); }) ==
+          "a tail call is not the last thing that its function does");
+    CHECK(wrong_in([&](auto*, auto*) { return annotate(m, num(1), AttrKey::TailCall, "true"); }) ==
+          "calls of functions take the place of their callers");
+    f->lambda = lambda(m, {m.symbol("z", i32)}, num(1));
+    CHECK(wrong(tail(1)) == "a tail call is not the last thing that its function does");
+}
+
+TEST_CASE_FIXTURE(Fixture, "rows that are put side by side are read by loops and look-ups alone") {
+    const Type* row = m.types.vec(i32);
+    const Expr *one = vec(), *zero = int_literal(m, i64, 0);
+    const auto rows = [&] { return opt_lanes(m, make_vec(m, row, std::span(&one, 1)), zero, 4); };
+    const auto read = [&](auto&& body) {
+        const Symbol* group = m.symbol("group", rows()->type);
+        return wrong(let(m, group, rows(), body(var(m, group))));
+    };
+    CHECK(read([&](const Expr* g) {
+              return make_struct(
+                  m, {get_field(m, g, 0), len(m, get_field(m, g, 1)), lookup(m, get_field(m, g, 1), zero)});
+          }) == "");
+    CHECK(read([&](const Expr* g) { return g; }) == "rows side by side are read by loops and look-ups alone");
+    CHECK(read([&](const Expr* g) { return make_struct(m, {get_field(m, g, 1)}); }) ==
+          "rows side by side are read by loops and look-ups alone");
+    CHECK(wrong(rows()) == "rows side by side have no name");
+}

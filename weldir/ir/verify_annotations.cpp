@@ -123,6 +123,10 @@ void annotations(Demands& d, const Expr* e) {
                        "safe");
                 break;
             }
+            case AttrKey::TailCall:
+                d.that(e->op == Op::Call && a.text == "true",
+                       "calls of functions take the place of their callers");
+                break;
             case AttrKey::Far:
                 d.that(e->annotation(AttrKey::Prefetch) && e->op != Op::For && a.number >= 0,
                        "what is far is prefetched, by a key");

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "weldir/ir/walk.h"
+
 namespace weld {
 
 void Verifier::find_summaries() {
@@ -37,7 +39,11 @@ Origins Verifier::function(const Expr* lambda, Origin* first, Origin* end) {
     const Lambda l = lambda->as<Lambda>();
     check(lambda);
     if (!error_.empty()) return {};
-    if (depth_ == 0) root_ = l;
+    if (depth_ == 0) {
+        root_ = l;
+        last_calls_.clear();
+        if (lambda != m_.main) visit_last(l.body(), [&](const Expr* e) { last_calls_.insert(e); });
+    }
     ++depth_;
     if (first) *first = next_origin_;
     for (const Symbol* p : l.params()) bind(p, new_origins(p->type), lambda);
