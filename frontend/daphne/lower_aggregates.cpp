@@ -25,20 +25,21 @@ static std::string place_of_extreme(std::string_view op, std::string_view data, 
         data, extreme(op, t), count, t.starts_with('f') ? fmt::format(" && {0} == {0}", first) : "");
 }
 
+std::string total(std::string_view data, std::string_view t, std::string_view cell) {
+    return fmt::format("result(for({}, merger[{},+], |o, k, a| merge(o, {})))", data, t, cell);
+}
+
 std::string folded(std::string_view kind, std::string_view data, std::string_view first,
-                   std::string_view count, std::string_view t) {
-    const std::string sum = fmt::format("result(for({}, merger[{},+], |o, k, a| merge(o, a)))", data, t);
+                   std::string_view count, std::string_view t, const Sum& sum_of) {
+    const std::string sum = sum_of(data, t, "a");
     if (kind == "sum") return sum;
     if (kind == "min" || kind == "max")
         return fmt::format("result(for({}, {}, |o, k, a| merge(o, a)))", data, extreme(kind, t));
     if (kind == "count") return std::string(count);
     if (kind == "mean") return fmt::format("({} / {}({}))", sum, t, count);
     if (kind == "var" || kind == "stddev")
-        return fmt::format(
-            "(let middle = {4} / {1}({2}); "
-            "{3}(result(for({0}, merger[{1},+], |o, k, a| merge(o, (a - middle) * (a - middle)))) / "
-            "{1}({2})))",
-            data, t, count, kind == "var" ? "" : "sqrt", sum);
+        return fmt::format("(let middle = {0} / {1}({2}); {3}({4} / {1}({2})))", sum, t, count,
+                           kind == "var" ? "" : "sqrt", sum_of(data, t, "(a - middle) * (a - middle)"));
     return place_of_extreme(kind == "idxmin" ? "min" : "max", data, first, count, t);
 }
 
@@ -89,6 +90,42 @@ static void aggregate_groups(Lowering& l, const GraphNode& n) {
     l.define(n.results[0], lets + cells + "{cells, g, m}", args, n.loc);
 }
 
+/// Of so few cells sums have the bits of DAPHNE's. More are added on lanes, and by several threads.
+constexpr std::int64_t kFewCells = 128;
+
+static bool has_few_cells(const Value* x) {
+    return is_float(x->type.value) && x->rows.known() && x->columns.known() && x->rows.number <= kFewCells &&
+           x->columns.number <= kFewCells && x->rows.number * x->columns.number <= kFewCells;
+}
+
+/// Before `for(`: one cell after the other.
+constexpr std::string_view kInOrder = "@(vectorize:false, parallel:false) ";
+
+static std::string total_in_order(std::string_view data, std::string_view t, std::string_view cell) {
+    return fmt::format("result({}for({}, merger[{},+], |o, k, a| merge(o, {})))", kInOrder, data, t, cell);
+}
+
+/// Four sums, of every fourth cell, of `count` in `data`; then what is left, one after the other.
+static std::string total_by_fours(std::string_view data, std::string_view t, std::string_view cell,
+                                  std::int64_t count) {
+    if (count < 4) return total_in_order(data, t, cell);
+    const std::int64_t rounds = count / 4;
+    const auto cell_at = [&](const std::string& at) {
+        return fmt::format("(let a = lookup(all, {}); {})", at, cell);
+    };
+    std::string sums, merges, rest;
+    for (int i = 0; i < 4; ++i) {
+        const char* comma = i ? ", " : "";
+        sums += fmt::format("{}merger[{},+]", comma, t);
+        merges += fmt::format("{}merge(o.${}, {})", comma, i, cell_at(fmt::format("r * 4L + {}L", i)));
+    }
+    for (std::int64_t i = rounds * 4; i < count; ++i) rest += " + " + cell_at(fmt::format("{}L", i));
+    return fmt::format(
+        "(let all = {}; let four = {}for(rangeiter(0L, {}L, 1L), {{{}}}, |o, r, _| {{{}}}); "
+        "((result(four.$0) + result(four.$1)) + (result(four.$2) + result(four.$3))){})",
+        data, kInOrder, rounds, sums, merges, rest);
+}
+
 void lower_aggregate(Lowering& l, const GraphNode& n) {
     const Value *x = n.args[0], *out = n.results[0];
     const std::string_view kind = n.builtin->code, t = cell(x);
@@ -96,18 +133,34 @@ void lower_aggregate(Lowering& l, const GraphNode& n) {
     if (x->type.is_sparse) return lower_sparse_aggregate(l, n);
     const std::string rows = Lowering::rows("x", x), columns = Lowering::columns("x", x);
     const std::vector<Named> args = {{"x", x}};
-    if (out->type.is_scalar())
-        return l.define(out, folded(kind, "x.$0", "lookup(x.$0, 0L)", rows + " * " + columns, t), args,
-                        n.loc);
+    const bool few = has_few_cells(x);
+    if (out->type.is_scalar()) {
+        const Sum by_fours = [&](std::string_view data, std::string_view type, std::string_view of) {
+            return total_by_fours(data, type, of, x->rows.number * x->columns.number);
+        };
+        return l.define(
+            out, folded(kind, "x.$0", "lookup(x.$0, 0L)", rows + " * " + columns, t, few ? by_fours : total),
+            args, n.loc);
+    }
     const std::string lets = fmt::format("let n = {}; let m = {}; ", rows, columns);
     if (n.args[1]->constant->integer == 0)
         return l.define(
             out,
             fmt::format(
                 "{}{{result(for(rangeiter(0L, n, 1L), appender, |out, r, _| merge(out, {}))), n, 1L}}", lets,
-                folded(kind, "iter(x.$0, r * m, r * m + m, 1L)", "lookup(x.$0, r * m)", "m", t)),
+                folded(kind, "iter(x.$0, r * m, r * m + m, 1L)", "lookup(x.$0, r * m)", "m", t,
+                       few ? total_in_order : total)),
             args, n.loc);
     if (kind == "count") return l.define(out, lets + "{filled(m, n), 1L, m}", args, n.loc);
+    if (few)
+        return l.define(
+            out,
+            fmt::format(
+                "{}let y = transposed(x.$0, n, m); {{result(for(rangeiter(0L, m, 1L), appender, |out, c, _| "
+                "merge(out, {}))), 1L, m}}",
+                lets,
+                folded(kind, "iter(y, c * n, c * n + n, 1L)", "lookup(y, c * n)", "n", t, total_in_order)),
+            args, n.loc);
     const Bins bins{"m", "k % m", "n"};
     if (!kind.starts_with("idx"))
         return l.define(out, lets + into_bins(kind, t, bins) + "{cells, 1L, m}", args, n.loc);
