@@ -120,8 +120,10 @@ class Choice {
             visit(graph_.main);
         } while (changed_);
         for (GraphFunction& f : graph_.functions)
-            if (!visited_.contains(&f)) begin(f.body, false);  // nobody calls it
+            if (!is_called(f)) begin(f.body, false);
     }
+    /// Others have no sparse matrices, and may be broken off where something had to be known.
+    bool is_called(const GraphFunction& f) const { return visited_.contains(&f); }
 
   private:
     static void begin(Value* v, bool sparse) {
@@ -204,9 +206,10 @@ class Choice {
 class Conversion {
   public:
     explicit Conversion(Graph& graph) : graph_(graph) {}
-    void run() {
+    void run(const Choice& choice) {
         convert(graph_.main, {}, {});
-        for (GraphFunction& f : graph_.functions) convert(f.body, {}, {});
+        for (GraphFunction& f : graph_.functions)
+            if (choice.is_called(f)) convert(f.body, {}, {});
     }
 
   private:
@@ -283,8 +286,9 @@ class Conversion {
 void represent(Graph& graph) {
     const auto is_sparse = [](const Value* v) { return v->type.is_sparse; };
     if (graph.sparsity_threshold <= 0 && std::ranges::none_of(graph.main.params, is_sparse)) return;
-    Choice(graph).run();
-    Conversion(graph).run();
+    Choice choice(graph);
+    choice.run();
+    Conversion(graph).run(choice);
 }
 
 }  // namespace weld::daphne
