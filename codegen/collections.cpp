@@ -31,7 +31,7 @@ static Leaves find_value(Emitter& e, const Expr* node, const Expr* dict, const E
                          const std::function<Leaves()>& absent) {
     const Type* type = dict->type;
     llvm::Value* table = e.emit1(dict);
-    const Leaves k = e.emit(key);
+    const Leaves k = canonical_key(e, type->key(), e.emit(key));
     if (e.loop_depth > 0 && is_sought_inline(type->key()))
         return find_entry(
             e, node, opened(e, never_null(e, table)), type->key(), type->value(), k,

@@ -106,7 +106,7 @@ void Prefetches::emit(Emitter& e, llvm::Value* i, llvm::Value* last, const Leave
             for (const auto& [symbol, value] : site.lets) e.names[symbol] = e.emit(value);
             Leaves key = e.emit(site.key);
             key.resize(std::size_t(e.num_leaves(site.key_type)));
-            return key;
+            return site.in_vector ? key : canonical_key(e, site.key_type, key);
         };
         const auto fetch_element = [&]() -> Leaves {
             llvm::Value* index = key_at(after(site.rounds))[0];

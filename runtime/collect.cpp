@@ -127,6 +127,7 @@ void Tracer::dict(const WeldType* t, const WeldDict* d) {
     mark(d->index);
     if (d->capacity) mark(d->entries);
     if (d->num_fields) mark(d->fields);
+    if (d->places) mark(d->places);
     own_type(d->key);
     if (d->partitions) partitions(partitions_of(d));
     const bool keys_point = key->holds_pointer, values_point = value->holds_pointer;

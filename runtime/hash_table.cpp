@@ -9,6 +9,7 @@
 #include "runtime/order.h"
 #include "runtime/parallel.h"
 #include "runtime/partitions.h"
+#include "runtime/places.h"
 
 namespace weld::runtime {
 
@@ -65,6 +66,16 @@ static const WeldType* copy_type(Task* task, const WeldType* type, std::int32_t 
     return copy;
 }
 
+/// Notes the first vector of integers in a key.
+static void find_string(WeldDict* d, const WeldType* t, std::int64_t at) {
+    if (d->string_at >= 0) return;
+    if (t->kind == kWeldStruct)
+        for (std::uint32_t i = 0; i < t->num_args; ++i) find_string(d, t->args[i], at + t->offsets[i]);
+    if (t->kind != kWeldVec || !bytes_decide(t->args[0])) return;
+    d->string_at = at;
+    d->string_elem = t->args[0]->size;
+}
+
 WeldDict* new_table(Task* task, const WeldType* key, std::int64_t value_size, std::int64_t value_align,
                     std::int32_t loc) {
     WeldDict* d = allocate_array<WeldDict>(task, 1, loc);
@@ -77,8 +88,11 @@ WeldDict* new_table(Task* task, const WeldType* key, std::int64_t value_size, st
     d->key_align = key->align;
     d->value_size = value_size;
     d->kind = key_kind(key);
-    d->stride = d->pair_size + (d->kind == KeyKind::Bytes ? round_up(kHeadBytes, align) : 0);
-    if (reads_type(d->kind) && !(d->key = copy_type(task, key, loc))) return nullptr;
+    d->string_at = -1;
+    find_string(d, key, 0);
+    d->stride = d->pair_size + (d->string_at >= 0 ? round_up(kHeadBytes, align) : 0);
+    const bool keeps_type = reads_type(d->kind) || !bytes_decide(key);
+    if (keeps_type && !(d->key = copy_type(task, key, loc))) return nullptr;
     std::uint64_t* index = new_index(task, kFewestBits, loc);
     if (!index) return nullptr;
     set_index(d, index, kFewestBits);
@@ -93,6 +107,8 @@ WeldDict* new_range(Task* task, const WeldDict* model, int skip, std::int32_t lo
     d->entries = nullptr;
     d->partitions = nullptr;
     d->count = d->capacity = 0;
+    d->num_key_fields = 0;
+    d->places = nullptr;
     d->skip = skip;
     set_index(d, index, kFewestBits);
     return d;
@@ -118,6 +134,7 @@ static void release_type(Task* task, const WeldType* t) {
 void release_range(Task* task, WeldDict* range) {
     release(task, range->entries);
     release(task, range->index);
+    drop_places(task, range);
     release(task, range);
 }
 
@@ -170,8 +187,13 @@ std::int64_t add_entry(Task* task, WeldDict* d, const Sought& s, std::int32_t lo
     note_entry(d, s.tag, d->count);
     char* const entry = d->entry(d->count);
     std::memcpy(entry, s.key, std::size_t(d->key_size));
-    if (d->kind == KeyKind::Bytes) std::memcpy(entry + d->pair_size, &s.head, sizeof s.head);
-    return d->count++;
+    if (d->string_at >= 0) {
+        const WeldVec v = load<WeldVec>(entry + d->string_at);
+        const Head head = d->kind == KeyKind::Bytes ? s.head : head_of(v.data, v.len * d->string_elem);
+        std::memcpy(entry + d->pair_size, &head, sizeof head);
+    }
+    const std::int64_t number = d->count++;
+    return d->num_key_fields && add_place(task, d, loc) ? -1 : number;
 }
 
 // ---- merging values ---------------------------------------------------------------------------------------
@@ -218,6 +240,7 @@ std::int32_t join_ranges(
     std::uint64_t* index =
         entries ? allocate_array<std::uint64_t>(task, std::int64_t(1) << index_bits, loc) : nullptr;
     if (!index) return kFailed;
+    drop_places(task, d);
     d->entries = entries;
     d->count = d->capacity = total;
     set_index(d, index, index_bits);
@@ -261,7 +284,8 @@ extern "C" {
 const void* weld_rt_dict_find(WeldTask*, const WeldDict* d, const void* key) noexcept {
     if (!d || !d->count) return nullptr;
     return with_key_kind(d->kind, [&](auto kind) -> const void* {
-        const std::int64_t number = find_entry<kind()>(d, sought<kind()>(d, key));
+        KeyRoom room;
+        const std::int64_t number = find_entry<kind()>(d, sought<kind()>(d, canonical_key(d, key, &room)));
         return number < 0 ? nullptr : d->entry(number) + d->value_at;
     });
 }

@@ -3,8 +3,8 @@
 // Entries {key, value} lie one after the other in the order of insertion. An index with open addressing says
 // where: each slot holds 32 bits of the hash (the tag, whose upper bits are also the place in the index) and
 // the number of the entry. So growing never hashes again, and a probe looks at a key only when the tag fits.
-// Of keys that are strings the first bytes, the head, lie behind {key, value}: a probe looks at strings only
-// when they begin alike and are longer than that.
+// Of keys with strings the first bytes of the first string, the head, lie behind {key, value}: a probe looks
+// at strings only when they begin alike and are longer than that.
 //
 //     dictmerger[vec[u8],i64,+]:    key           value  head
 //                                 { ptr, len }    i64    16 bytes      40 bytes in all
@@ -33,11 +33,13 @@ struct Partitions;
 }  // namespace weld::runtime
 
 struct WeldDict : WeldTable {
-    std::int64_t count;      ///< entries
-    std::int64_t capacity;   ///< entries there is room for
-    std::int64_t most;       ///< entries the index is long enough for
-    std::int64_t stride;     ///< of entries
-    std::int64_t pair_size;  ///< of {key, value}; in tables of kind Bytes the head of the key follows
+    std::int64_t count;        ///< entries
+    std::int64_t capacity;     ///< entries there is room for
+    std::int64_t most;         ///< entries the index is long enough for
+    std::int64_t stride;       ///< of entries
+    std::int64_t pair_size;    ///< of {key, value}; the head of the key's string follows
+    std::int64_t string_at;    ///< the first vector of integers in the key; -1: there is none
+    std::int64_t string_elem;  ///< bytes of its elements
     std::int64_t value_at;
     std::int64_t key_size;
     std::int64_t key_align;
@@ -47,7 +49,11 @@ struct WeldDict : WeldTable {
     weld::runtime::KeyKind kind;
     std::int32_t num_fields;
     const weld::runtime::ScalarField* fields;  ///< of values that can be merged
-    const WeldType* key;                       ///< the table's own copy, for kinds Bytes and Any
+    const WeldType*
+        key;  ///< the table's own copy, for kinds Bytes and Any and if not all bytes are canonical
+    std::int32_t num_key_fields;  ///< of which places are made (places.h); 0: there are none
+    weld::runtime::ScalarField key_fields[kWeldMostKeyFields];
+    std::int64_t next_places;  ///< so many entries are there when they are made anew
 
     char* entry(std::int64_t i) const { return entries + i * stride; }
 };
@@ -86,10 +92,28 @@ struct Sought {
     Head head;  ///< of kind Bytes
 };
 
+/// A key from elsewhere as the table has it, in `room` if need be.
+struct KeyRoom {
+    alignas(16) char bytes[16];
+};
+inline const void* canonical_key(const WeldDict* d, const void* key, KeyRoom* room) {
+    if (!d->key || reads_type(d->kind)) return key;
+    std::memcpy(room->bytes, key, std::size_t(d->key_size));
+    make_canonical(d->key, room->bytes);
+    return room->bytes;
+}
+
 inline std::int64_t bytes_of(const WeldDict* d, const WeldVec& string) {
     return string.len * d->key->args[0]->size;
 }
 
+/// With the tag that `key` is known to have.
+template <KeyKind K>
+Sought sought(const WeldDict* d, const void* key, std::uint32_t tag) {
+    if constexpr (K != KeyKind::Bytes) return {key, tag, {}};
+    const WeldVec v = load<WeldVec>(key);
+    return {key, tag, head_of(v.data, bytes_of(d, v))};
+}
 template <KeyKind K>
 Sought sought(const WeldDict* d, const void* key) {
     if constexpr (K != KeyKind::Bytes) return {key, tag_of(hash_key<K>(d->key, key)), {}};

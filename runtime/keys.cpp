@@ -3,19 +3,50 @@
 
 namespace weld::runtime {
 
+/// Scalars, and structs of them.
+static bool is_flat(const WeldType* t) {
+    return !any_part(t, [](const WeldType* p) { return !is_scalar(p) && p->kind != kWeldStruct; });
+}
+
 KeyKind key_kind(const WeldType* key) {
-    if (key->kind == kWeldF32) return KeyKind::F32;
-    if (key->kind == kWeldF64) return KeyKind::F64;
     if (key->kind == kWeldVec && bytes_decide(key->args[0])) return KeyKind::Bytes;
-    if (!key->plain || (key->kind != kWeldBool && !bytes_decide(key))) return KeyKind::Any;
+    if (!is_flat(key)) return KeyKind::Any;
     switch (key->size) {
         case 1: return KeyKind::Plain1;
         case 2: return KeyKind::Plain2;
         case 4: return KeyKind::Plain4;
         case 8: return KeyKind::Plain8;
+        case 12: return KeyKind::Plain12;
         case 16: return KeyKind::Plain16;
         default: return KeyKind::Any;
     }
+}
+
+void make_canonical(const WeldType* t, char* at) {
+    const auto set = [=](auto x) { std::memcpy(at, &x, sizeof x); };
+    switch (t->kind) {
+        case kWeldBool: return set(std::uint8_t(*at != 0));
+        case kWeldF32: return set(key_bits(load<float>(at)));
+        case kWeldF64: return set(key_bits(load<double>(at)));
+        case kWeldStruct: break;
+        default: return;
+    }
+    for (std::uint32_t i = 0; i < t->num_args; ++i) make_canonical(t->args[i], at + t->offsets[i]);
+    each_padding(t, 0, [=](std::int64_t offset) { at[offset] = 0; });
+}
+
+void each_padding(const WeldType* t, std::int64_t offset, const std::function<void(std::int64_t)>& f) {
+    if (t->kind != kWeldStruct) return;
+    std::int64_t end = 0;  // of the field before
+    const auto gap = [&](std::int64_t next) {
+        for (; end < next; ++end) f(offset + end);
+    };
+    for (std::uint32_t i = 0; i < t->num_args; ++i) {
+        gap(t->offsets[i]);
+        each_padding(t->args[i], offset + t->offsets[i], f);
+        end += t->args[i]->size;
+    }
+    gap(t->size);
 }
 
 /// The bits that decide about a scalar.

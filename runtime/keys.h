@@ -1,11 +1,12 @@
-// Keys of dictionaries: equality and hash. Floats: 0.0 and -0.0 are one key, all NaNs are one key. Vectors
-// count by content. The usual kinds of key have functions of their own, chosen once per table.
+// Keys of dictionaries: equality and hash. Floats: 0.0 and -0.0 are one key, 0.0 in tables, and all NaNs are
+// one. Vectors count by content. The usual kinds of key have functions of their own, chosen once per table.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <type_traits>
 
@@ -19,10 +20,9 @@ enum class KeyKind : std::uint8_t {
     Plain2,
     Plain4,
     Plain8,
-    Plain16,  // equal values have equal bytes
-    F32,
-    F64,
-    Bytes,  // a vector of plain elements
+    Plain12,
+    Plain16,  // scalars and structs of them, as canonical_key makes them: equal keys have equal bytes
+    Bytes,    // a vector of plain elements
     Any
 };
 
@@ -32,6 +32,11 @@ inline bool bytes_decide(const WeldType* t) {
 }
 
 KeyKind key_kind(const WeldType* key);
+/// Makes the key at `at` one as tables have it: 0.0 for both zeros, one NaN, 1 for true, zeros for padding;
+/// what is inside of vectors stays as it is. Emitted code makes such keys by itself.
+void make_canonical(const WeldType* key, char* at);
+/// Calls f(offset) for the bytes of a key that are padding.
+void each_padding(const WeldType* key, std::int64_t offset, const std::function<void(std::int64_t)>& f);
 /// Hash and equality of such keys need their type: they may point at more than their own bytes.
 constexpr bool reads_type(KeyKind k) { return k == KeyKind::Bytes || k == KeyKind::Any; }
 
@@ -133,12 +138,13 @@ std::uint64_t hash_key(const WeldType* t, const void* key) {
     if constexpr (K == KeyKind::Plain2) return hash_word(load<std::uint16_t>(key));
     if constexpr (K == KeyKind::Plain4) return hash_word(load<std::uint32_t>(key));
     if constexpr (K == KeyKind::Plain8) return hash_word(load<std::uint64_t>(key));
+    if constexpr (K == KeyKind::Plain12)
+        return hash_step(hash_word(load<std::uint64_t>(key)),
+                         load<std::uint32_t>(static_cast<const char*>(key) + 8));
     if constexpr (K == KeyKind::Plain16) {
         const char* words = static_cast<const char*>(key);
         return hash_step(hash_word(load<std::uint64_t>(words)), load<std::uint64_t>(words + 8));
     }
-    if constexpr (K == KeyKind::F32) return hash_word(key_bits(load<float>(key)));
-    if constexpr (K == KeyKind::F64) return hash_word(key_bits(load<double>(key)));
     if constexpr (K == KeyKind::Bytes) {
         const WeldVec v = load<WeldVec>(key);
         return hash_bytes(v.data, v.len * t->args[0]->size);
@@ -152,9 +158,8 @@ bool equal_keys(const WeldType* t, const void* a, const void* b) {
     if constexpr (K == KeyKind::Plain2) return load<std::uint16_t>(a) == load<std::uint16_t>(b);
     if constexpr (K == KeyKind::Plain4) return load<std::uint32_t>(a) == load<std::uint32_t>(b);
     if constexpr (K == KeyKind::Plain8) return load<std::uint64_t>(a) == load<std::uint64_t>(b);
+    if constexpr (K == KeyKind::Plain12) return std::memcmp(a, b, 12) == 0;
     if constexpr (K == KeyKind::Plain16) return std::memcmp(a, b, 16) == 0;
-    if constexpr (K == KeyKind::F32) return key_bits(load<float>(a)) == key_bits(load<float>(b));
-    if constexpr (K == KeyKind::F64) return key_bits(load<double>(a)) == key_bits(load<double>(b));
     return equal_any(t, a, b);
 }
 
@@ -167,9 +172,8 @@ decltype(auto) with_key_kind(KeyKind kind, const F& f) {
         case Plain2: return f(std::integral_constant<KeyKind, Plain2>());
         case Plain4: return f(std::integral_constant<KeyKind, Plain4>());
         case Plain8: return f(std::integral_constant<KeyKind, Plain8>());
+        case Plain12: return f(std::integral_constant<KeyKind, Plain12>());
         case Plain16: return f(std::integral_constant<KeyKind, Plain16>());
-        case F32: return f(std::integral_constant<KeyKind, F32>());
-        case F64: return f(std::integral_constant<KeyKind, F64>());
         case Bytes: return f(std::integral_constant<KeyKind, Bytes>());
         case Any: break;
     }

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <utility>
 #include <vector>
@@ -190,9 +189,7 @@ std::int32_t with_rows(const WeldDict* d, std::int64_t partition, const F& f) {
 template <KeyKind K>
 void set_free_of_first(char* key) {
     for (int i = 1;; ++i) {
-        if constexpr (K == KeyKind::F32) std::memcpy(key, std::array{float(i)}.data(), sizeof(float));
-        else if constexpr (K == KeyKind::F64) std::memcpy(key, std::array{double(i)}.data(), sizeof(double));
-        else *key = char(i);
+        *key = char(i);
         if (hash_key<K>(nullptr, key) >> (64 - kPartitionBits)) return;
     }
 }

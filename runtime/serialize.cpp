@@ -290,6 +290,7 @@ std::int32_t Reader::vec(const WeldType* elem, char* out) {
 /// Reads one entry to `pair` and puts it into the dictionary.
 std::int32_t Reader::entry(const WeldType* t, WeldDict* d, char* pair) {
     if (read(t->args[0], pair) || read(t->args[1], pair + d->value_at)) return kFailed;
+    make_canonical(t->args[0], pair);
     return with_key_kind(d->kind, [&](auto kind) -> std::int32_t {
         bool added;
         const std::int64_t number = find_or_add<kind()>(task_, d, sought<kind()>(d, pair), &added, loc_);

@@ -106,6 +106,7 @@ WeldDict* Merger::run() {
     WeldDict* whole = status ? nullptr : allocate_array<WeldDict>(task_, 1, loc_);
     if (!whole) return nullptr;
     *whole = *merge_.parts[0];
+    whole->places = nullptr;
     if (join_tables(task_, whole, ranges_, bits_, loc_)) return nullptr;
     return whole;
 }

@@ -3,8 +3,10 @@
 
 #include <llvm/IR/MDBuilder.h>
 
+#include "codegen/builders/tables.h"
 #include "codegen/lanes.h"
 #include "codegen/packing.h"
+#include "weldir/ir/builder.h"
 
 namespace weld::codegen {
 
@@ -59,9 +61,19 @@ static Leaves state_like(Emitter& e, const Leaves& s, const Leaves& array) {
     return is_closed(s) ? closed_array(e, array) : array;
 }
 
-Leaves append_if(Emitter& e, Merge g, llvm::Value* counts, const Leaves& s, const Leaves& v) {
+/// What is kept of a merge of `v`, or of lanes of it: keys are as tables have them.
+static Leaves kept(Emitter& e, const Type* t, const Leaves& v) {
+    if (!info(t).keyed) return v;
+    const auto value = v.begin() + e.num_leaves(t->key());
+    Leaves all = canonical_key(e, t->key(), Leaves(v.begin(), value));
+    all.append(value, v.end());
+    return all;
+}
+
+Leaves append_if(Emitter& e, Merge g, llvm::Value* counts, const Leaves& s, const Leaves& value) {
     const Type* t = g.node->type;
     const Type* elem = kept_merges(t);
+    const Leaves v = kept(e, t, value);
     Leaves array = grown(e, t, array_in(e, s), 1, g.node->loc);
     e.store(elem, v, e.element(array[0], elem, array[1]));
     array[1] = e.ir.CreateAdd(array[1], e.ir.CreateZExt(counts, e.unit.i64), "", true, true);
@@ -100,7 +112,8 @@ static Leaves with_lanes(Emitter& e, const Type* t, Leaves s, const Leaves& v, s
 
 std::optional<Leaves> append_lanes(Emitter& e, Merge g, const Leaves& s, const Leaves& v, std::uint32_t n,
                                    llvm::Value* mask) {
-    return state_like(e, s, with_lanes(e, g.node->type, array_in(e, s), v, n, mask, g.node->loc));
+    const Type* t = g.node->type;
+    return state_like(e, s, with_lanes(e, t, array_in(e, s), kept(e, t, v), n, mask, g.node->loc));
 }
 
 }  // namespace weld::codegen

@@ -27,7 +27,7 @@ static Leaves reform(Emitter& e, const Type* t, const Leaves& s, Lanes from, Lan
 /// The runtime does what is rare: keys that are new, and keys of unusual types.
 static Leaves merge(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {
     const Type* t = g.node->type;
-    const Leaves key(v.begin(), v.begin() + e.num_leaves(t->key()));
+    const Leaves key = canonical_key(e, t->key(), Leaves(v.begin(), v.begin() + e.num_leaves(t->key())));
     const Leaves value(v.begin() + std::ptrdiff_t(key.size()), v.end());
     const auto call = [&] {
         e.call_checked("weld_rt_dict_merge",
@@ -50,9 +50,13 @@ static Leaves merge(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {
         return stays_open ? opened(e, s[0]) : open;
     };
     const auto direct = [&] { return find_entry(e, g.node, open, t->key(), t->value(), key, add_to, add); };
-    const Leaves after = is_partitioned(t->key())
-                             ? merge_or_wait(e, open, t->key(), t->value(), key, value, g.node->loc, direct)
-                             : direct();
+    const auto search = [&] {
+        return is_partitioned(t->key())
+                   ? merge_or_wait(e, open, t->key(), t->value(), key, value, g.node->loc, direct)
+                   : direct();
+    };
+    const Leaves after =
+        has_places(t->key()) ? find_placed(e, open, t->key(), t->value(), key, add_to, search) : search();
     return stays_open ? after : s;
 }
 

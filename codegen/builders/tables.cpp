@@ -14,8 +14,8 @@
 //         {         0, 0 }  free: absent       2: { 17, 2.5 }
 //         ...
 //
-// A key is compared only where the tag fits. Behind {key, value} an entry has the head of a key that is a
-// vector of integers: its first bytes. Elements are looked at only where length and head are equal, and
+// A key is compared only where the tag fits. Behind {key, value} an entry has the head of the first vector of
+// integers in its key: its first bytes. Elements are looked at only where all else in the entry is equal, and
 // there are more. The blocks that find_entry emits:
 //
 //     probe ---- same tag ----> tag_fits ---- same key ----> found ---+
@@ -27,6 +27,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
+#include <utility>
 
 #include <llvm/IR/MDBuilder.h>
 
@@ -35,11 +37,63 @@
 
 namespace weld::codegen {
 
+/// A part of a key that is a vector of integers.
+struct StringPart {
+    const Type* type;
+    std::size_t leaf;
+    std::int64_t at;
+};
+
+/// Calls f(part) for those of a key that consists of scalars and such vectors.
+static void each_string(const Type* key, const std::function<void(const StringPart&)>& f) {
+    std::size_t leaf = 0;
+    const std::function<void(const Type*, std::int64_t)> visit = [&](const Type* t, std::int64_t at) {
+        if (t->is_struct()) {
+            const std::vector<std::int64_t> offsets = offsets_of(t->args);
+            for (std::size_t i = 0; i < t->args.size(); ++i) visit(t->args[i], at + offsets[i]);
+            return;
+        }
+        if (t->is_vec()) f({t, leaf, at});
+        leaf += t->is_vec() ? 2 : 1;
+    };
+    visit(key, 0);
+}
+
+/// The part of a key whose head is in the entries.
+static std::optional<StringPart> first_string(const Type* key) {
+    std::optional<StringPart> first;
+    if (is_sought_inline(key))
+        each_string(key, [&](const StringPart& part) {
+            if (!first) first = part;
+        });
+    return first;
+}
+
 EntryLayout entry_layout(const Type* key, const Type* value) {
     const Type* const fields[] = {key, value};
     const std::int64_t pair = size_of(fields), align = std::max(align_of(key), align_of(value));
     return {offsets_of(fields)[1], pair,
-            pair + (is_bytes_key(key) ? round_up(std::int64_t(kWeldHeadBytes), align) : 0)};
+            pair + (first_string(key) ? round_up(std::int64_t(kWeldHeadBytes), align) : 0)};
+}
+
+Leaves canonical_key(Emitter& e, const Type* t, const Leaves& key) {
+    auto& ir = e.ir;
+    Leaves all = key;
+    std::size_t leaf = 0;
+    const std::function<void(const Type*)> visit = [&](const Type* part) {
+        if (part->is_struct()) {
+            for (const Type* f : part->args) visit(f);
+            return;
+        }
+        if (part->is_scalar() && is_float(part->scalar)) {
+            llvm::Value*& x = all[leaf];
+            x = ir.CreateFAdd(x, llvm::ConstantFP::get(x->getType(), 0.0));  // -0.0 becomes 0.0
+            x = ir.CreateSelect(ir.CreateFCmpUNO(x, x), llvm::ConstantFP::getQNaN(x->getType()), x);
+        }
+        leaf += std::size_t(e.num_leaves(part));
+    };
+    visit(t);
+    return all;
 }
 
 namespace {
@@ -48,12 +102,14 @@ class KeyCode {
   public:
     explicit KeyCode(Emitter& emitter) : e(emitter), ir(emitter.ir) {}
 
-    /// Two words, of a key that is a vector of integers; nothing of others.
+    /// Two words, of the first string of a key; nothing of keys without strings.
     Leaves head(const Type* t, const Leaves& key);
     llvm::Value* hash(const Type* t, const Leaves& key, const Leaves& head);
     /// i1: the key at `at` in memory, whose head is `head_at` bytes behind, is `key`.
     llvm::Value* equal(const Type* t, llvm::Value* at, std::int64_t head_at, const Leaves& key,
                        const Leaves& head);
+    /// Writes all bytes of a key that consists of scalars.
+    void store(const Type* t, const Leaves& key, llvm::Value* to);
     llvm::Value* num_bytes(const Type* vec, llvm::Value* len);
     /// i1: the head is all of so many bytes.
     llvm::Value* has_head_alone(llvm::Value* bytes);
@@ -63,6 +119,8 @@ class KeyCode {
     llvm::Value* step(llvm::Value* h, llvm::Value* x);
     llvm::Value* scalar_bits(Scalar s, llvm::Value* x);
     llvm::Value* word(const Type* t, const Leaves& key, std::int64_t from, std::int64_t bytes);
+    void each_word(const Type* t, const Leaves& key,
+                   const std::function<void(std::int64_t, llvm::Value*)>& f);
     Leaves heads_of(const Leaves& strings, llvm::Value* bytes);
     Leaves last_words(llvm::Value* data, llvm::Value* bytes);
     llvm::Value* has_few_words(llvm::Value* bytes);
@@ -70,9 +128,7 @@ class KeyCode {
     llvm::Value* mix(const Leaves& words, llvm::Value* before);
     llvm::Value* hash_bytes(llvm::Value* data, llvm::Value* bytes, const Leaves& head);
     llvm::Value* equal_bytes(llvm::Value* a, llvm::Value* b, llvm::Value* bytes);
-    llvm::Value* equal_string(const Type* t, llvm::Value* at, llvm::Value* head_at, const Leaves& key,
-                              const Leaves& head);
-    llvm::Value* equal_parts(const Type* t, const Leaves& a, const Leaves& b, std::size_t& leaf);
+    llvm::Value* equal_rest(llvm::Value* a, llvm::Value* b, llvm::Value* bytes);
 
     Emitter& e;
     llvm::IRBuilder<>& ir;
@@ -84,35 +140,50 @@ llvm::Value* KeyCode::step(llvm::Value* h, llvm::Value* x) {
     return ir.CreateMul(ir.CreateAdd(rotated, x), c(kWeldHashFactor));
 }
 
-/// The bits by which scalars are the same key, as an i64: zeros of both signs have the same, and all NaNs.
+/// The bits of a scalar of a key, as an i64.
 llvm::Value* KeyCode::scalar_bits(Scalar s, llvm::Value* x) {
-    if (is_float(s)) {
-        llvm::Type* bits = llvm::IntegerType::get(e.unit.ctx, s == Scalar::F64 ? 64 : 32);
-        llvm::Value* own = ir.CreateBitCast(x, bits);
-        llvm::Constant* nan =
-            llvm::ConstantInt::get(bits, s == Scalar::F64 ? 0x7ff8000000000000u : 0x7fc00000u);
-        own = ir.CreateSelect(ir.CreateFCmpUNO(x, x), nan, own);
-        x = ir.CreateSelect(ir.CreateFCmpOEQ(x, llvm::Constant::getNullValue(x->getType())),
-                            llvm::Constant::getNullValue(bits), own);
-    }
+    if (is_float(s)) x = ir.CreateBitCast(x, llvm::IntegerType::get(e.unit.ctx, unsigned(8 * size_of(s))));
     return ir.CreateZExt(x, e.unit.i64);
 }
 
-/// `bytes` bytes of a key that consists of scalars without padding, from byte `from`.
+/// Calls f(scalar, offset) for the scalars of a key that consists of them.
+static void each_scalar(const Type* t, std::int64_t offset,
+                        const std::function<void(Scalar, std::int64_t)>& f) {
+    if (!t->is_struct()) return f(t->scalar, offset);
+    const std::vector<std::int64_t> offsets = offsets_of(t->args);
+    for (std::size_t i = 0; i < t->args.size(); ++i) each_scalar(t->args[i], offset + offsets[i], f);
+}
+
+/// `bytes` bytes of a key that consists of scalars, from byte `from`; padding is zero.
 llvm::Value* KeyCode::word(const Type* t, const Leaves& key, std::int64_t from, std::int64_t bytes) {
     llvm::Value* all = nullptr;
     std::size_t leaf = 0;
-    std::int64_t at = 0;
-    for_each_scalar(t, [&](Scalar s) {
+    each_scalar(t, 0, [&](Scalar s, std::int64_t at) {
         llvm::Value* part = key[leaf++];
         const std::int64_t shift = at - from;
-        at += size_of(s);
         if (shift < 0 || shift >= bytes) return;
         part = scalar_bits(s, part);
         if (shift) part = ir.CreateShl(part, std::uint64_t(8 * shift));
         all = all ? ir.CreateOr(all, part) : part;
     });
     return all;
+}
+
+/// Calls f(offset, word) for the words of a key that consists of scalars.
+void KeyCode::each_word(const Type* t, const Leaves& key,
+                        const std::function<void(std::int64_t, llvm::Value*)>& f) {
+    for (std::int64_t at = 0; at < size_of(t); at += 8) {
+        const std::int64_t bytes = std::min<std::int64_t>(8, size_of(t) - at);
+        auto* type = llvm::IntegerType::get(e.unit.ctx, unsigned(8 * bytes));
+        f(at, ir.CreateTrunc(word(t, key, at, bytes), type));
+    }
+}
+
+void KeyCode::store(const Type* t, const Leaves& key, llvm::Value* to) {
+    const auto align = llvm::Align(std::uint64_t(align_of(t)));
+    each_word(t, key, [&](std::int64_t at, llvm::Value* word) {
+        ir.CreateAlignedStore(word, e.address(to, at), align);
+    });
 }
 
 llvm::Value* KeyCode::num_bytes(const Type* vec, llvm::Value* len) {
@@ -161,7 +232,8 @@ Leaves KeyCode::heads_of(const Leaves& strings, llvm::Value* bytes) {
 }
 
 Leaves KeyCode::head(const Type* t, const Leaves& key) {
-    return is_bytes_key(t) ? heads_of({key[0]}, num_bytes(t, key[1])) : Leaves{};
+    const std::optional<StringPart> s = first_string(t);
+    return s ? heads_of({key[s->leaf]}, num_bytes(s->type, key[s->leaf + 1])) : Leaves{};
 }
 
 /// Two words of a string, and what comes before them, as a hash.
@@ -211,31 +283,21 @@ llvm::Value* KeyCode::equal_bytes(llvm::Value* a, llvm::Value* b, llvm::Value* b
     return e.emit_if(has_head_alone(bytes), here, there)[0];
 }
 
-/// i1: the string at `at` is `key`. Reads neither of them if their lengths or heads tell.
-llvm::Value* KeyCode::equal_string(const Type* t, llvm::Value* at, llvm::Value* head_at, const Leaves& key,
-                                   const Leaves& head) {
-    const Leaves theirs = e.load(t, at);
-    llvm::Value* differ = ir.CreateXor(theirs[1], key[1]);
-    for (std::int64_t k = 0; k < 2; ++k) {
-        llvm::Value* word = ir.CreateAlignedLoad(e.unit.i64, e.address(head_at, 8 * k), llvm::Align(8));
-        differ = ir.CreateOr(differ, ir.CreateXor(word, head[std::size_t(k)]));
-    }
-    llvm::Value* bytes = num_bytes(t, key[1]);
+/// i1: strings with the same head are equal. Reads neither of them if the head is all.
+llvm::Value* KeyCode::equal_rest(llvm::Value* a, llvm::Value* b, llvm::Value* bytes) {
     const auto yes = [&]() -> Leaves { return {ir.getTrue()}; };
-    const auto no = [&]() -> Leaves { return {ir.getFalse()}; };
     const auto compare_last = [&]() -> Leaves {
-        const Leaves last = last_words(theirs[0], bytes);
-        return {equal_words(last, last_words(key[0], bytes))};
+        const Leaves last = last_words(a, bytes);
+        return {equal_words(last, last_words(b, bytes))};
     };
     const auto compare_rest = [&]() -> Leaves {
         const auto rest = [&](llvm::Value* string) { return e.address(string, kWeldHeadBytes); };
-        llvm::Value *a = rest(theirs[0]), *b = rest(key[0]);
+        llvm::Value *x = rest(a), *y = rest(b);
         llvm::Value* left = ir.CreateSub(bytes, e.c64(kWeldHeadBytes));
-        return {ir.CreateIsNotNull(e.call("weld_rt_equal_bytes", {a, b, left}))};
+        return {ir.CreateIsNotNull(e.call("weld_rt_equal_bytes", {x, y, left}))};
     };
     const auto compare = [&] { return e.emit_if(has_few_words(bytes), compare_last, compare_rest); };
-    const auto alike = [&] { return e.emit_if(has_head_alone(bytes), yes, compare); };
-    return e.emit_if(ir.CreateIsNull(differ), alike, no)[0];
+    return e.emit_if(has_head_alone(bytes), yes, compare)[0];
 }
 
 llvm::Value* KeyCode::hash(const Type* t, const Leaves& key, const Leaves& head) {
@@ -251,7 +313,8 @@ llvm::Value* KeyCode::hash(const Type* t, const Leaves& key, const Leaves& head)
             llvm::Value* data = key[leaf++];
             llvm::Value* len = key[leaf++];
             llvm::Value* bytes = num_bytes(part, len);
-            h = step(step(h, len), hash_bytes(data, bytes, heads_of({data}, bytes)));
+            const bool is_first = leaf - 2 == first_string(t)->leaf;
+            h = step(step(h, len), hash_bytes(data, bytes, is_first ? head : heads_of({data}, bytes)));
         } else {
             h = step(h, scalar_bits(part->scalar, key[leaf++]));
         }
@@ -260,38 +323,50 @@ llvm::Value* KeyCode::hash(const Type* t, const Leaves& key, const Leaves& head)
     return h;
 }
 
-llvm::Value* KeyCode::equal_parts(const Type* t, const Leaves& a, const Leaves& b, std::size_t& leaf) {
-    if (t->is_struct()) {
-        llvm::Value* all = ir.getTrue();
-        for (const Type* f : t->args) all = ir.CreateAnd(all, equal_parts(f, a, b, leaf));
-        return all;
-    }
-    const std::size_t k = leaf++;
-    if (!t->is_vec()) return ir.CreateICmpEQ(scalar_bits(t->scalar, a[k]), scalar_bits(t->scalar, b[k]));
-    ++leaf;
-    const auto compare = [&]() -> Leaves { return {equal_bytes(a[k], b[k], num_bytes(t, b[k + 1]))}; };
-    return e.emit_if(ir.CreateICmpEQ(a[k + 1], b[k + 1]), compare,
-                     [&]() -> Leaves { return {ir.getFalse()}; })[0];
-}
-
 llvm::Value* KeyCode::equal(const Type* t, llvm::Value* at, std::int64_t head_at, const Leaves& key,
                             const Leaves& head) {
-    if (is_bytes_key(t)) return equal_string(t, at, e.address(at, head_at), key, head);
-    if ((is_word_key(t) || is_two_word_key(t)) && !(t->is_scalar() && is_float(t->scalar))) {
+    if (is_partitioned(t)) {
         const auto align = llvm::Align(std::uint64_t(align_of(t)));
-        const std::int64_t size = std::min<std::int64_t>(8, size_of(t));
-        llvm::Type* part = llvm::IntegerType::get(e.unit.ctx, unsigned(8 * size));
-        llvm::Value* same = nullptr;
-        for (std::int64_t from = 0; from < size_of(t); from += size) {
-            llvm::Value* theirs = ir.CreateAlignedLoad(part, e.address(at, from), align);
-            llvm::Value* mine = ir.CreateTrunc(word(t, key, from, size), part);
-            llvm::Value* one = ir.CreateICmpEQ(theirs, mine);
-            same = same ? ir.CreateAnd(same, one) : one;
-        }
+        llvm::Value* same = ir.getTrue();
+        each_word(t, key, [&](std::int64_t offset, llvm::Value* mine) {
+            llvm::Value* theirs = ir.CreateAlignedLoad(mine->getType(), e.address(at, offset), align);
+            same = ir.CreateAnd(same, ir.CreateICmpEQ(theirs, mine));
+        });
         return same;
     }
+    // What is in the entry first: strings are looked at only where it is equal.
+    const Leaves theirs = e.load(t, at);
+    llvm::Value* differ = c(0);
+    const auto compare = [&](llvm::Value* a, llvm::Value* b) {
+        differ = ir.CreateOr(differ, ir.CreateXor(a, b));
+    };
+    std::vector<StringPart> strings;
+    each_string(t, [&](const StringPart& part) { strings.push_back(part); });
     std::size_t leaf = 0;
-    return equal_parts(t, e.load(t, at), key, leaf);
+    const std::function<void(const Type*)> compare_parts = [&](const Type* part) {
+        if (part->is_struct()) {
+            for (const Type* f : part->args) compare_parts(f);
+            return;
+        }
+        if (part->is_vec()) compare(theirs[leaf + 1], key[leaf + 1]);
+        else compare(scalar_bits(part->scalar, theirs[leaf]), scalar_bits(part->scalar, key[leaf]));
+        leaf += part->is_vec() ? 2 : 1;
+    };
+    compare_parts(t);
+    for (std::size_t k = 0; k < head.size(); ++k) {
+        llvm::Value* word = e.address(at, head_at + std::int64_t(8 * k));
+        compare(ir.CreateAlignedLoad(e.unit.i64, word, llvm::Align(8)), head[k]);
+    }
+    llvm::Value* alike = ir.CreateIsNull(differ);
+    for (const StringPart& s : strings) {
+        const bool has_head = &s == strings.data();
+        const auto look = [&]() -> Leaves {
+            llvm::Value *a = theirs[s.leaf], *b = key[s.leaf], *bytes = num_bytes(s.type, key[s.leaf + 1]);
+            return {has_head ? equal_rest(a, b, bytes) : equal_bytes(a, b, bytes)};
+        };
+        alike = e.emit_if(alike, look, [&]() -> Leaves { return {ir.getFalse()}; })[0];
+    }
+    return alike;
 }
 
 }  // namespace
@@ -372,15 +447,7 @@ void prefetch_tagged_entry(Emitter& e, llvm::Value* table, const Type* key_type,
     llvm::Value* entry = entry_in(e, table, key_type, value_type, slot);
     e.prefetch(entry);
     // The head may lie in the next line of the cache.
-    if (is_bytes_key(key_type)) e.prefetch(e.address(entry, entry_layout(key_type, value_type).size - 1));
-}
-
-/// Calls f(offset) for every vector in a key.
-static void each_string(const Type* t, std::int64_t offset, const std::function<void(std::int64_t)>& f) {
-    if (t->is_vec()) return f(offset);
-    if (!t->is_struct()) return;
-    const std::vector<std::int64_t> offsets = offsets_of(t->args);
-    for (std::size_t i = 0; i < t->args.size(); ++i) each_string(t->args[i], offset + offsets[i], f);
+    if (first_string(key_type)) e.prefetch(e.address(entry, entry_layout(key_type, value_type).size - 1));
 }
 
 void prefetch_tagged_strings(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
@@ -390,16 +457,17 @@ void prefetch_tagged_strings(Emitter& e, llvm::Value* table, const Type* key_typ
     llvm::Value* slot = ir.CreateLoad(e.unit.i64, first_slot(e, table, wanted));
     const auto fetch = [&]() -> Leaves {
         llvm::Value* entry = entry_in(e, table, key_type, value_type, slot);
-        if (is_bytes_key(key_type)) {
-            const Leaves string = e.load(key_type, entry);
-            KeyCode keys(e);
-            llvm::Value* rest = e.address(string[0], kWeldHeadBytes);
-            e.prefetch(
-                ir.CreateSelect(keys.has_head_alone(keys.num_bytes(key_type, string[1])), entry, rest));
-            return {};
-        }
-        each_string(key_type, 0,
-                    [&](std::int64_t at) { e.prefetch(ir.CreateLoad(e.unit.ptr, e.address(entry, at))); });
+        bool has_head = true;
+        each_string(key_type, [&](const StringPart& part) {
+            const Leaves string = e.load(part.type, e.address(entry, part.at));
+            llvm::Value* to = string[0];
+            if (std::exchange(has_head, false)) {
+                KeyCode keys(e);
+                llvm::Value* is_all = keys.has_head_alone(keys.num_bytes(part.type, string[1]));
+                to = ir.CreateSelect(is_all, entry, e.address(to, kWeldHeadBytes));
+            }
+            e.prefetch(to);
+        });
         return {};
     };
     // Only then the slot names an entry.
@@ -422,7 +490,7 @@ void prefetch_entry(Emitter& e, llvm::Value* table, const Type* key_type, const 
 
 Leaves opened(Emitter& e, llvm::Value* table) {
     return {table, e.load(fields::Table::index, table), e.load(fields::Table::entries, table),
-            e.load(fields::Table::shift, table)};
+            e.load(fields::Table::shift, table), e.load(fields::Table::places, table)};
 }
 
 Leaves find_entry(Emitter& e, const Expr* node, const Leaves& open, const Type* key_type,
@@ -481,6 +549,68 @@ Leaves find_entry(Emitter& e, const Expr* node, const Leaves& open, const Type* 
     return result;
 }
 
+// ---- places --------------------------------------------------------------------------------------------
+
+bool has_places(const Type* key) {
+    const std::function<bool(const Type*)> is_integral = [&](const Type* t) {
+        return t->is_struct() ? std::ranges::all_of(t->args, is_integral)
+                              : t->is_scalar() && !is_float(t->scalar);
+    };
+    if (!is_integral(key)) return false;
+    int scalars = 0;
+    for_each_scalar(key, [&](Scalar) { ++scalars; });
+    return scalars > 0 && scalars <= kWeldMostKeyFields;
+}
+
+Leaves find_placed(Emitter& e, const Leaves& open, const Type* key_type, const Type* value_type,
+                   const Leaves& key, const std::function<Leaves(llvm::Value*)>& found,
+                   const std::function<Leaves()>& otherwise) {
+    auto& ir = e.ir;
+    llvm::Value *entries = open[2], *places = open[4];
+    auto *at_place = e.block("at_place"), *here = e.block("placed"), *search = e.block("not_placed"),
+         *join = e.block("merged");
+    ir.CreateCondBr(ir.CreateIsNotNull(places), at_place, search);
+
+    ir.SetInsertPoint(at_place);
+    const auto word_at = [&](std::int64_t offset) {
+        return ir.CreateAlignedLoad(e.unit.i64, e.address(places, offset), llvm::Align(8));
+    };
+    llvm::Value* place = nullptr;
+    std::size_t leaf = 0;
+    for_each_scalar(key_type, [&](Scalar s) {
+        llvm::Value* x = key[leaf];
+        x = is_signed(s) ? ir.CreateSExt(x, e.unit.i64) : ir.CreateZExt(x, e.unit.i64);
+        if (place) x = ir.CreateShl(x, word_at(offsetof(WeldPlaces, shifts) + 8 * (std::int64_t(leaf) - 1)));
+        place = place ? ir.CreateAdd(place, x) : x;
+        ++leaf;
+    });
+    place = ir.CreateAnd(place, word_at(offsetof(WeldPlaces, mask)));
+    llvm::Value* slots = e.address(places, sizeof(WeldPlaces));
+    llvm::Value* distance =
+        ir.CreateAlignedLoad(e.unit.i32, ir.CreateGEP(e.unit.i32, slots, place), llvm::Align(4));
+    llvm::Value* entry = ir.CreateGEP(e.unit.i8, entries, ir.CreateZExt(distance, e.unit.i64));
+    const EntryLayout layout = entry_layout(key_type, value_type);
+    ir.CreateCondBr(KeyCode(e).equal(key_type, entry, layout.head_at, key, {}), here, search);
+
+    ir.SetInsertPoint(here);
+    Leaves result = found(entry);
+    here = ir.GetInsertBlock();
+    ir.CreateBr(join);
+    ir.SetInsertPoint(search);
+    const Leaves other = otherwise();
+    search = ir.GetInsertBlock();
+    ir.CreateBr(join);
+    ir.SetInsertPoint(join);
+    for (std::size_t k = 0; k < result.size(); ++k) {
+        if (result[k] == other[k]) continue;
+        llvm::PHINode* phi = ir.CreatePHI(result[k]->getType(), 2);
+        phi->addIncoming(result[k], here);
+        phi->addIncoming(other[k], search);
+        result[k] = phi;
+    }
+    return result;
+}
+
 Leaves merge_or_wait(Emitter& e, const Leaves& open, const Type* key_type, const Type* value_type,
                      const Leaves& key, const Leaves& value, Loc loc, const std::function<Leaves()>& direct) {
     auto& ir = e.ir;
@@ -493,7 +623,7 @@ Leaves merge_or_wait(Emitter& e, const Leaves& open, const Type* key_type, const
         llvm::Value* buffer = ir.CreateGEP(e.unit.i8, buffers, ir.CreateShl(number, buffer_shift));
         const EntryLayout layout = entry_layout(key_type, value_type);
         llvm::Value* row = e.load(fields::RowBuffer::next, buffer);
-        e.store(key_type, key, row);
+        KeyCode(e).store(key_type, key, row);
         e.store(value_type, value, e.address(row, layout.value_at));
         llvm::Value* next = e.address(row, layout.size);
         e.store(fields::RowBuffer::next, next, buffer);
@@ -521,7 +651,8 @@ llvm::Value* never_null(Emitter& e, llvm::Value* table) {
                                                     {fields::entries, nothing},
                                                     {fields::mask, e.c64(0)},
                                                     {fields::shift, e.c64(kWeldTagBits)},
-                                                    {fields::partitions, nothing}}),
+                                                    {fields::partitions, nothing},
+                                                    {fields::places, nothing}}),
                        "empty_table");
     }
     return e.ir.CreateSelect(e.ir.CreateIsNull(table), empty, table);

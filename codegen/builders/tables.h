@@ -7,7 +7,7 @@
 
 namespace weld::codegen {
 
-/// Entries of a table: {key, value}, and behind it the head of a key that is a vector of integers.
+/// Entries of a table: {key, value}, and behind it the head of the first vector of integers in the key.
 struct EntryLayout {
     std::int64_t value_at;
     std::int64_t head_at;
@@ -15,9 +15,12 @@ struct EntryLayout {
 };
 EntryLayout entry_layout(const Type* key, const Type* value);
 
-/// {table, index, entries, shift}: what looking for keys reads of a table (not null). These change when the
-/// runtime adds an entry.
-constexpr int kOpenLeaves = 4;
+/// A key as tables have it: 0.0 for both zeros and one NaN, except inside of vectors. All below want such.
+Leaves canonical_key(Emitter& e, const Type* t, const Leaves& key);
+
+/// {table, index, entries, shift, places}: what looking for keys reads of a table (not null). They change
+/// when the runtime adds an entry.
+constexpr int kOpenLeaves = 5;
 Leaves opened(Emitter& e, llvm::Value* table);
 
 /// Looks for the `key` of the look-up or merge `node` in a table (of `key_type` and `value_type`) and goes on in one of
@@ -26,6 +29,14 @@ Leaves find_entry(Emitter& e, const Expr* node, const Leaves& open, const Type* 
                   const Type* value_type, const Leaves& key,
                   const std::function<Leaves(llvm::Value* entry)>& found,
                   const std::function<Leaves()>& absent);
+
+/// Keys of such tables are a few integers or bools, which the runtime gives places (runtime/places.h).
+bool has_places(const Type* key);
+/// Goes on with the address of the entry at the place of the key, if it has that key; or looks for the key
+/// otherwise.
+Leaves find_placed(Emitter& e, const Leaves& open, const Type* key_type, const Type* value_type,
+                   const Leaves& key, const std::function<Leaves(llvm::Value* entry)>& found,
+                   const std::function<Leaves()>& otherwise);
 
 /// Merges by `direct`, which gives the open table after that, or appends {key, value} to the buffer of a
 /// partition if the table is cut.

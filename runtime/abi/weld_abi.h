@@ -39,15 +39,25 @@ enum { kWeldHashRotation = 32, kWeldTagBits = 32 };
 enum { kWeldFewestInWords = 4, kWeldHeadBytes = 16 };
 constexpr uint64_t kWeldMixCount = 0xe7037ed1a0b428dbu, kWeldMixBytes = 0x8ebc6af09c88c6e3u;
 
+// Keys that are a few integers (bools as 0 and 1) have places: (first + (second << its shift) + ...) & mask,
+// in 64 bits. Behind this struct stands an uint32_t for each place: how far behind the first entry an entry
+// lies, the one that has the key of that place if any has. Another key may have the same place.
+enum { kWeldMostKeyFields = 4 };
+typedef struct WeldPlaces {
+    uint64_t mask;
+    uint64_t shifts[kWeldMostKeyFields - 1];
+} WeldPlaces;
+
 // The beginning of a WeldDict, which emitted code reads to find keys.
 typedef struct WeldTable {
     uint64_t* index;  // slots: the tag in the upper kWeldTagBits, number of the entry + 1 below; 0: free
-    char* entries;    // {key, value}, as structs lie in memory; behind it, where keys are vectors of integers, their head
+    char* entries;    // {key, value}, as structs lie in memory; behind it the head of the first string
     uint64_t mask;    // slots - 1
     int64_t shift;    // the search for a key begins at slot tag >> shift
     struct WeldRowBuffer* partitions;  // of a dictmerger's large table, else null: there are no entries then, what is
                                        // merged is appended as a row {key, value} to the buffer that the
                                        // first kWeldPartitionBits of its tag name
+    const WeldPlaces* places;          // null: there are none
 } WeldTable;
 
 enum { kWeldPartitionBits = 8 };

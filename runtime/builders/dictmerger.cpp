@@ -1,6 +1,6 @@
 // dictmerger[K,V,op]: a table. Pieces are tables: one per worker where merging is exact, else one per chunk.
-// The first of equal keys stays, which matters for keys with floats (0.0 and -0.0 are one key): those are cut
-// by chunks, too. Large tables are cut into partitions (runtime/partitions.h).
+// The first of equal keys stays, which matters for floats in vectors in keys (0.0 and -0.0 are one): those
+// keys are cut by chunks, too. Large tables are cut into partitions (runtime/partitions.h).
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -12,13 +12,15 @@
 #include "runtime/hash_table.h"
 #include "runtime/merge.h"
 #include "runtime/partitions.h"
+#include "runtime/places.h"
 
 namespace weld::runtime {
 
 static bool seamless(const WeldType* type) { return merges_exactly(type->args[1], WeldMergeOp(type->op)); }
 
 static Cut cut(const WeldType* type, const void*, CutQuestion* question) {
-    if (seamless(type) && !holds_float(type->args[0])) return Cut::Worker;
+    const auto shows_order = [](const WeldType* t) { return t->kind == kWeldVec && holds_float(t); };
+    if (seamless(type) && !any_part(type->args[0], shows_order)) return Cut::Worker;
     question->chunks = table_chunks(*question, 400'000'000);
     return Cut::Chunk;
 }
@@ -65,8 +67,9 @@ const BuilderPieces kDictMergerPieces{.cut = cut,
 template <KeyKind K>
 static std::int32_t merge(Task* task, WeldDict* d, const void* key, const void* value, std::int32_t op,
                           std::int32_t loc) {
-    const Sought s = sought<K>(d, key);
-    if (d->partitions) return add_row(task, d, key, value, s.tag, loc);
+    KeyRoom room;
+    const Sought s = sought<K>(d, canonical_key(d, key, &room));
+    if (d->partitions) return add_row(task, d, s.key, value, s.tag, loc);
     std::int64_t number = find_entry<K>(d, s);
     if (number >= 0) {
         char* const into = d->entry(number) + d->value_at;
@@ -75,7 +78,7 @@ static std::int32_t merge(Task* task, WeldDict* d, const void* key, const void* 
         return kOk;
     }
     if (should_partition(task, d, op))
-        return partition(task, d, op, loc) ? kFailed : add_row(task, d, key, value, s.tag, loc);
+        return partition(task, d, op, loc) ? kFailed : add_row(task, d, s.key, value, s.tag, loc);
     number = add_entry(task, d, s, loc);
     if (number < 0) return kFailed;
     std::memcpy(d->entry(number) + d->value_at, value, std::size_t(d->value_size));
@@ -103,6 +106,7 @@ extern "C" {
 WeldDict* weld_rt_dict_new(WeldTask* t, const WeldType* key, const WeldType* value, std::int32_t loc) {
     Task* task = task_of(t);
     WeldDict* d = new_table(task, key, value->size, value->align, loc);
+    if (d) describe_places(d, key);
     return d && !describe_values(task, d, value, loc) ? d : nullptr;
 }
 

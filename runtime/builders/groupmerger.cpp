@@ -36,7 +36,8 @@ struct Rows {
 struct Share {
     Rows rows;
     WeldDict* keys = nullptr;  ///< key -> WeldVec: how many values, and later those that have been placed
-    std::uint32_t* numbers = nullptr;  ///< of each row's key
+    std::uint32_t* numbers = nullptr;     ///< of each row's key
+    const std::uint32_t* tags = nullptr;  ///< of each row's key; null: not known
 };
 
 class Grouping {
@@ -52,13 +53,26 @@ class Grouping {
     /// Null after recording the failure. The rows lose their meaning.
     WeldDict* run(const WeldType* key) {
         whole_ = new_table(task_, key, sizeof(WeldVec), alignof(WeldVec), loc_);
-        if (!whole_) return nullptr;
+        if (!whole_ || clear_padding(key)) return nullptr;
         const std::int32_t status =
             with_key_kind(whole_->kind, [&](auto kind) { return group_by<kind()>(); });
         return status ? nullptr : whole_;
     }
 
   private:
+    /// The keys of rows are canonical but for the bytes that no field has. Status.
+    std::int32_t clear_padding(const WeldType* key) {
+        if (reads_type(whole_->kind)) return kOk;
+        std::vector<std::int64_t> bytes;
+        each_padding(key, 0, [&](std::int64_t at) { bytes.push_back(at); });
+        if (bytes.empty()) return kOk;
+        return for_pieces(task_, rows_.count, kShareRows, loc_, [&](std::int64_t lo, std::int64_t hi) {
+            char* row = const_cast<char*>(rows_.data) + lo * stride_;
+            for (std::int64_t i = lo; i < hi; ++i, row += stride_)
+                for (const std::int64_t at : bytes) row[at] = 0;
+        });
+    }
+
     template <KeyKind K>
     std::int32_t group_by() {
         bool many = false;
@@ -70,6 +84,13 @@ class Grouping {
 
     WeldVec& vector_of(const WeldDict* keys, std::int64_t number) const {
         return *reinterpret_cast<WeldVec*>(keys->entry(number) + keys->value_at);
+    }
+
+    /// Strings of rows in the order of their hash lie anywhere, so all of them is asked for.
+    void ask_for_string(const char* row, bool whole) const {
+        const WeldVec v = load<WeldVec>(row);
+        __builtin_prefetch(v.data);
+        if (whole) __builtin_prefetch(static_cast<const char*>(v.data) + bytes_of(whole_, v));
     }
 
     /// Counts the values of each key; stops when there are more than `most`. Status.
@@ -84,10 +105,11 @@ class Grouping {
             const char* row = share->rows.data + lo * stride_;
             for (std::int64_t i = lo; i < hi; ++i, row += stride_) {
                 if constexpr (K == KeyKind::Bytes)
-                    __builtin_prefetch(load<WeldVec>(row + std::min(ahead, hi - 1 - i) * stride_).data);
+                    ask_for_string(row + std::min(ahead, hi - 1 - i) * stride_, share->tags);
+                const Sought s =
+                    share->tags ? sought<K>(share->keys, row, share->tags[i]) : sought<K>(share->keys, row);
                 bool added;
-                const std::int64_t number =
-                    find_or_add<K>(t, share->keys, sought<K>(share->keys, row), &added, loc_);
+                const std::int64_t number = find_or_add<K>(t, share->keys, s, &added, loc_);
                 if (number < 0) return kFailed;
                 WeldVec& values = vector_of(share->keys, number);
                 if (added) values = {nullptr, 0};
@@ -224,7 +246,8 @@ class Grouping {
         while (bits < kMostRangeBits && rows_.count * stride_ >> bits > kRangeBytes) ++bits;
         const std::int64_t ranges = std::int64_t(1) << bits;
         std::vector<std::int64_t> begins;
-        char* ordered = order_by_range<K>(bits, &begins);
+        std::uint32_t* tags = nullptr;
+        char* ordered = order_by_range<K>(bits, &begins, &tags);
         release(task_, const_cast<char*>(rows_.data));
         char* values = ordered ? allocate_values() : nullptr;
         if (!values) return kFailed;
@@ -234,6 +257,7 @@ class Grouping {
         const auto group_range = [&](Task* t, int, std::int64_t r) {
             const std::int64_t begin = begins[std::size_t(r)];
             Share share{{ordered + begin * stride_, begins[std::size_t(r) + 1] - begin}};
+            share.tags = tags ? tags + begin : nullptr;
             keys[std::size_t(r)] = share.keys = new_range(t, whole_, bits, loc_);
             // As many keys as another range has, since they spread evenly.
             if (!share.keys || reserve(t, share.keys, largest.load(), loc_)) return kFailed;
@@ -246,16 +270,20 @@ class Grouping {
         };
         if (run_parts(task_, ranges, true, loc_, group_range)) return kFailed;
         release(task_, ordered);
+        if (tags) release(task_, tags);
 
         release(task_, whole_->entries);
         release(task_, whole_->index);
         return join_tables(task_, whole_, keys, bits, loc_);
     }
 
-    /// The rows, those of a range after those of the one before; begins[r] is where range r begins. Null
-    /// after recording the failure.
+    /// The rows, those of a range after those of the one before; begins[r] is where range r begins. So are
+    /// tags of their keys, if hashing takes long. Null after recording the failure.
     template <KeyKind K>
-    char* order_by_range(int bits, std::vector<std::int64_t>* begins) {
+    char* order_by_range(int bits, std::vector<std::int64_t>* begins, std::uint32_t** ordered_tags) {
+        const auto new_tags = [&] { return allocate_array<std::uint32_t>(task_, rows_.count, loc_); };
+        std::uint32_t* tags = nullptr;
+        if (reads_type(K) && (!(tags = new_tags()) || !(*ordered_tags = new_tags()))) return nullptr;
         const std::size_t ranges = std::size_t(1) << bits;
         const std::vector<Share> shares = shares_of_workers();
         std::uint16_t* range_of = allocate_array<std::uint16_t>(task_, rows_.count, loc_);
@@ -270,8 +298,10 @@ class Grouping {
             std::int64_t* counts = next[std::size_t(s)].data();
             return in_strips(t, 0, rows.count, loc_, [&](std::int64_t lo, std::int64_t hi) {
                 for (std::int64_t i = lo; i < hi; ++i) {
-                    to[i] = std::uint16_t(hash_key<K>(whole_->key, rows.data + i * stride_) >> (64 - bits));
+                    const std::uint64_t hash = hash_key<K>(whole_->key, rows.data + i * stride_);
+                    to[i] = std::uint16_t(hash >> (64 - bits));
                     ++counts[to[i]];
+                    if (tags) tags[first(std::size_t(s)) + i] = tag_of(hash);
                 }
             });
         };
@@ -283,12 +313,25 @@ class Grouping {
         }
         begins->push_back(at);
         const auto scatter_share = [&](Task* t, int, std::int64_t s) {
-            return scatter(t, shares[std::size_t(s)].rows, range_of + first(std::size_t(s)), ordered,
-                           next[std::size_t(s)]);
+            const Rows& rows = shares[std::size_t(s)].rows;
+            const std::uint16_t* ranges_of_rows = range_of + first(std::size_t(s));
+            if (tags && scatter_tags(t, tags + first(std::size_t(s)), rows.count, ranges_of_rows,
+                                     *ordered_tags, next[std::size_t(s)]))
+                return kFailed;
+            return scatter(t, rows, ranges_of_rows, ordered, next[std::size_t(s)]);
         };
         if (run_parts(task_, std::int64_t(shares.size()), true, loc_, scatter_share)) return nullptr;
         release(task_, range_of);
+        if (tags) release(task_, tags);
         return ordered;
+    }
+
+    std::int32_t scatter_tags(Task* t, const std::uint32_t* tags, std::int64_t count,
+                              const std::uint16_t* range_of, std::uint32_t* ordered,
+                              std::vector<std::int64_t> next) const {
+        return in_strips<kStripOfNewPages>(t, 0, count, loc_, [&](std::int64_t lo, std::int64_t hi) {
+            for (std::int64_t i = lo; i < hi; ++i) ordered[next[range_of[i]]++] = tags[i];
+        });
     }
 
     /// Writes each row to the next place of its range, through a buffer for the line of the cache that this

@@ -151,7 +151,7 @@ bool merge_into(Builder& b, const Value& value, Slack& slack) {
             return true;
         }
         case BuilderKind::DictMerger: {
-            const Value& key = value.items()[0];
+            const Value key = as_key(t->key(), value.items()[0]);
             note_key(t->key(), key, slack);
             auto [at, is_new] =
                 b.dict.entries.try_emplace(key, value.items()[1]);  // the first is taken as it is
@@ -162,7 +162,7 @@ bool merge_into(Builder& b, const Value& value, Slack& slack) {
         }
         case BuilderKind::GroupMerger:
             note_key(t->key(), value.items()[0], slack);
-            b.groups[value.items()[0]].push_back(value.items()[1]);
+            b.groups[as_key(t->key(), value.items()[0])].push_back(value.items()[1]);
             return true;
     }
     return true;

@@ -113,7 +113,7 @@ class Reader {
             Value key = read(t->key());
             Value value = read(t->value());
             if (ok)
-                ok = d.entries.emplace(std::move(key), std::move(value))
+                ok = d.entries.emplace(as_key(t->key(), key), std::move(value))
                          .second;  // a key twice is no dictionary
         }
         return dict_value(std::move(d));

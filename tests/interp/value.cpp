@@ -99,6 +99,20 @@ std::uint64_t canonical(Scalar s, std::uint64_t bits) {
     return bits;
 }
 
+Value as_key(const Type* type, const Value& v) {
+    if (type->is_struct()) {
+        Values fields;
+        for (std::size_t i = 0; i < type->args.size(); ++i)
+            fields.push_back(as_key(type->args[i], v.items()[i]));
+        return list_value(std::move(fields));
+    }
+    if (!type->is_scalar() || !is_float(type->scalar)) return v;
+    const std::uint64_t sign = std::uint64_t(1) << (type->scalar == Scalar::F64 ? 63 : 31);
+    Value key = scalar_value(v.bits == sign ? 0 : canonical(type->scalar, v.bits));
+    key.slack = v.slack;
+    return key;
+}
+
 Value lane(const Type* type, const Value& v, std::size_t k) {
     if (type->is_simd()) return v.items()[k];
     Values fields;

@@ -69,6 +69,9 @@ Value zero(const Type* type);
 /// The one NaN that is printed and serialized; other bits as they are.
 std::uint64_t canonical(Scalar s, std::uint64_t bits);
 
+/// The key of a dictionary that `v` is: 0.0 for both zeros and one NaN, except inside of vectors.
+Value as_key(const Type* type, const Value& v);
+
 /// Lane `k` of a value in which every scalar is simd.
 Value lane(const Type* type, const Value& v, std::size_t k);
 

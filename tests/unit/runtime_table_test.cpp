@@ -180,6 +180,58 @@ TEST_CASE("keys in patterns do not pile up") {
     });
 }
 
+TEST_CASE("keys close together have places") {
+    Types types;
+    // Entries that are at their place.
+    const auto placed = [](const WeldDict* d, const std::function<std::uint64_t(const char*)>& number) {
+        std::int64_t count = 0;
+        if (!d->places) return count;
+        const auto* slots = reinterpret_cast<const std::uint32_t*>(d->places + 1);
+        for (std::int64_t i = 0; i < d->count; ++i)
+            count += slots[number(d->entry(i)) & d->places->mask] == std::uint32_t(i * d->stride);
+        return count;
+    };
+    const auto keys = [&](std::int64_t n, const std::function<std::int64_t(std::int64_t)>& key) {
+        std::int64_t count = 0;
+        with_task([&](WeldTask* t) {
+            const std::int64_t one = 1;
+            WeldDict* d = weld_rt_dict_new(t, types.i64(), types.i64(), 0);
+            for (std::int64_t i = 0; i < n; ++i) {
+                const std::int64_t k = key(i);
+                MUST(weld_rt_dict_merge(t, d, &k, &one, kWeldAdd, 0) == 0);
+            }
+            count = placed(d, [](const char* at) { return load<std::uint64_t>(at); });
+        });
+        return count;
+    };
+    CHECK(keys(100'000, [](std::int64_t i) { return i * 7919 % 1000 - 500; }) == 1000);
+    CHECK(keys(40'000, [](std::int64_t i) { return i; }) == 40'000);
+    CHECK(keys(40'000, [](std::int64_t i) { return INT64_MAX - i; }) == 40'000);
+    CHECK(keys(1001, [](std::int64_t i) { return i == 0 ? INT64_MIN : i == 7 ? 1 << 30 : i; }) >= 999);
+    CHECK(keys(10, [](std::int64_t i) { return i; }) == 0);
+    CHECK(keys(40'000, [](std::int64_t i) { return i * 65536; }) == 0);
+
+    with_task([&](WeldTask* t) {
+        struct Key {
+            std::uint8_t a;
+            std::int32_t b;
+        };
+        const WeldType* pair = types.tuple({types.scalar(kWeldU8), types.i32()});
+        WeldDict* d = weld_rt_dict_new(t, pair, types.i64(), 0);
+        const std::int64_t one = 1;
+        for (int i = 0; i < 20'000; ++i) {
+            const Key k{std::uint8_t(i % 10 + 100), i / 10 % 100 - 50};
+            MUST(weld_rt_dict_merge(t, d, &k, &one, kWeldAdd, 0) == 0);
+        }
+        CHECK(d->count == 1000);
+        const auto number = [&](const char* at) {
+            const Key k = load<Key>(at);
+            return k.a + (std::uint64_t(k.b) << d->places->shifts[0]);
+        };
+        CHECK(placed(d, number) == 1000);
+    });
+}
+
 TEST_CASE("zeros are one key and NaNs are one key, alone and inside") {
     Types types;
     const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -308,7 +360,24 @@ TEST_CASE("entries hold the first bytes of strings, and tovec does not show them
         std::int64_t all = 0;
         for (const Entry& e : copy_of<Entry>(out)) all += e.count;
         CHECK(all == 240);
-        CHECK(weld_rt_dict_new(t, types.tuple({types.str()}), types.i64(), 0)->stride == 24);
+        // Of structs the first string.
+        struct Key {
+            std::int32_t number;
+            WeldVec first, second;
+        };
+        const WeldType* both = types.tuple({types.i32(), types.str(), types.str()});
+        WeldDict* structs = weld_rt_dict_new(t, both, types.i64(), 0);
+        CHECK(structs->stride == structs->pair_size + 16);
+        const std::int64_t one = 1;
+        for (std::size_t i = 0; i < 40; ++i) {
+            const Key key{std::int32_t(i % 3), view(strings[i]), view(strings[i * 7 % 40])};
+            MUST(weld_rt_dict_merge(t, structs, &key, &one, kWeldAdd, 0) == 0);
+        }
+        for (std::int64_t i = 0; i < structs->count; ++i) {
+            const WeldVec first = load<Key>(structs->entry(i)).first;
+            CHECK(load<Head>(structs->entry(i) + structs->pair_size) == head_of(first.data, first.len));
+        }
+        CHECK(weld_rt_dict_new(t, types.tuple({types.vec(types.f64())}), types.i64(), 0)->stride == 24);
     });
 }
 

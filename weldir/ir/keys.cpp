@@ -16,14 +16,17 @@ static bool bytes_decide(const Type* t) { return is_plain(t) && !holds_bool(t); 
 
 bool is_bytes_key(const Type* t) { return t->is_vec() && bytes_decide(t->elem()); }
 
-bool is_word_key(const Type* t) {
-    if (t->is_simd()) return false;
-    if (t->is_scalar()) return true;
-    const std::int64_t size = size_of(t);
-    return bytes_decide(t) && (size == 1 || size == 2 || size == 4 || size == 8);
+static bool is_flat(const Type* t) {
+    return t->is_struct() ? std::ranges::all_of(t->args, is_flat) : t->is_scalar();
 }
 
-bool is_two_word_key(const Type* t) { return t->is_struct() && bytes_decide(t) && size_of(t) == 16; }
+bool is_word_key(const Type* t) {
+    if (!is_flat(t)) return false;
+    const std::int64_t size = size_of(t);
+    return size == 1 || size == 2 || size == 4 || size == 8;
+}
+
+bool is_two_word_key(const Type* t) { return is_flat(t) && (size_of(t) == 12 || size_of(t) == 16); }
 
 bool is_sought_inline(const Type* key) {
     if (key->is_struct()) return std::ranges::all_of(key->args, is_sought_inline);

@@ -6,9 +6,10 @@
 
 namespace weld {
 
-/// An integer of the key's bytes decides; floats by their bits as keys.
+/// Scalars and structs of them are keys by their bytes: tables have 0.0 in place of -0.0, one NaN, and zeros
+/// for padding. Those of 1, 2, 4 or 8 bytes:
 bool is_word_key(const Type* key);
-/// Two such integers.
+/// Those of 12 or 16 bytes.
 bool is_two_word_key(const Type* key);
 /// A vector whose bytes decide.
 bool is_bytes_key(const Type* key);

@@ -1,0 +1,25 @@
+// Places: where the entries of a table are, by the numbers in their keys. Where keys are few integers close
+// together, emitted code finds entries without hashing.
+//
+//     dictmerger[{i32,i32},i64,+], keys {a, b} with a in 100...103, b in 0...6:
+//
+//     place     (a + (b << 2)) & 31
+//     slots     0 1 2 3   4 5 6 7   8 ...        by place: an entry. If that has the key, it is found
+//
+// Places are an addition to the index, where keys are found whose place another one has. They are made anew
+// each time that there are twice as many keys; those that are added meanwhile are given theirs. They pay if few
+// keys have to do without. What changes the numbers of entries drops them.
+#pragma once
+
+#include "runtime/hash_table.h"
+
+namespace weld::runtime {
+
+/// Notes which integers keys of type `key` consist of, if they may have places.
+void describe_places(WeldDict* d, const WeldType* key);
+/// Gives the last entry, which has been added, its place, if that is free. Status.
+std::int32_t add_place(Task* task, WeldDict* d, std::int32_t loc);
+/// Entries get other numbers.
+void drop_places(Task* task, WeldDict* d);
+
+}  // namespace weld::runtime
