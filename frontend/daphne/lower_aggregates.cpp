@@ -92,6 +92,8 @@ static void aggregate_groups(Lowering& l, const GraphNode& n) {
 
 /// Of so few cells sums have the bits of DAPHNE's. More are added on lanes, and by several threads.
 constexpr std::int64_t kFewCells = 128;
+/// Loops into a vecmerger of fewer rounds add one after the other in any case, and take less time to compile.
+constexpr std::int64_t kRoundsInOrder = 64;
 
 static bool has_few_cells(const Value* x) {
     return is_float(x->type.value) && x->rows.known() && x->columns.known() && x->rows.number <= kFewCells &&
@@ -152,7 +154,7 @@ void lower_aggregate(Lowering& l, const GraphNode& n) {
                        few ? total_in_order : total)),
             args, n.loc);
     if (kind == "count") return l.define(out, lets + "{filled(m, n), 1L, m}", args, n.loc);
-    if (few)
+    if (few && x->rows.number * x->columns.number >= kRoundsInOrder)
         return l.define(
             out,
             fmt::format(
