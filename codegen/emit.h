@@ -123,7 +123,8 @@ struct Lanes {
     std::uint32_t groups = 0;  ///< dictmergers hold so many of them (codegen/builders/groups.h)
     std::uint32_t batch = 0;   ///< so many of these are compared at once
     bool tables = false;       ///< dictmergers are open tables (codegen/builders/tables.h)
-    bool arrays = false;  ///< groupmergers are open: {data, size, capacity} of the array, and its pointer
+    bool arrays = false;   ///< groupmergers are open: {data, size, capacity} of the array, and its pointer
+    bool numbers = false;  ///< accumulators of the least and the largest floats begin as infinities, not NaN
     friend bool operator==(const Lanes&, const Lanes&) = default;
 };
 
@@ -185,6 +186,8 @@ class Emitter {
     llvm::Value* emit_cast(llvm::Value* v, Scalar from, Scalar to);
     llvm::Value* math_call(Op op, Scalar s, llvm::Value* a, llvm::Value* b);
     llvm::Value* merge_op(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b);
+    /// The same where `number` is no NaN, which saves two instructions.
+    llvm::Value* merge_into_number(MergeOp op, Scalar s, llvm::Value* number, llvm::Value* b);
     llvm::Value* compare_values(Op op, const Type* t, const Leaves& a, const Leaves& b, Loc loc);
 
     Leaves emit_block(Block b);  // control.cpp

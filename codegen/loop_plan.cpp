@@ -7,6 +7,7 @@
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/merges.h"
+#include "weldir/ir/walk.h"
 
 namespace weld::codegen {
 
@@ -22,19 +23,39 @@ std::int64_t strip_of(const Expr* e) {
     return std::max<std::int64_t>(1, work / cost_of(e));
 }
 
+/// No least or largest float in the state is NaN when the loop begins, nor in what its body begins.
+static bool begins_with_numbers(const Expr* builder) {
+    if (builder->op == Op::MakeStruct) return std::ranges::all_of(builder->args(), begins_with_numbers);
+    const NewBuilder made = builder->as<NewBuilder>();
+    return made && !made.arg();
+}
+
+static bool holds_new_builder(const Expr* body) {
+    bool any = false;
+    visit(body, [&](const Expr* e) { any |= e->op == Op::NewBuilder; });
+    return any;
+}
+
 Lanes LoopPlan::form(Lanes outer) const {
     const Type* t = f.builder()->type;
     const bool arrays = outer.arrays || any_builder(t, [](const BuilderInfo& b) { return b.keeps_merges; });
     if (step == 1) {
         const bool tables = outer.tables || any_builder(t, [](const BuilderInfo& b) { return b.probes; });
-        return {outer.lanes, outer.accumulators, 0, 0, tables, arrays};
+        return {outer.lanes, outer.accumulators, 0, 0, tables, arrays, outer.numbers};
     }
     const auto number = [&](AttrKey key, std::int64_t otherwise) {
         return std::uint32_t(chosen(f.node, key, otherwise));
     };
     if (one_by_one)
-        return {std::uint32_t(step), 1, number(AttrKey::Groups, 0), number(AttrKey::Batch, 1), false, arrays};
-    return {std::uint32_t(step), number(AttrKey::Accumulators, 1), 0, 0, false, arrays};
+        return {std::uint32_t(step),
+                1,
+                number(AttrKey::Groups, 0),
+                number(AttrKey::Batch, 1),
+                false,
+                arrays,
+                false};
+    const bool numbers = begins_with_numbers(f.builder()) && !holds_new_builder(f.body().body());
+    return {std::uint32_t(step), number(AttrKey::Accumulators, 1), 0, 0, false, arrays, numbers};
 }
 
 static bool is_literal(const Expr* e, std::uint64_t bits) {

@@ -19,17 +19,33 @@ static llvm::Value* any_lane(llvm::IRBuilder<>& ir, llvm::Value* cond) {
     return cond->getType()->isVectorTy() ? ir.CreateOrReduce(cond) : cond;
 }
 
-// With one NaN the other operand; -0.0 is less than 0.0.
-static llvm::Value* float_min_max(Emitter& e, bool min, llvm::Value* a, llvm::Value* b) {
+// `a` if it comes before `b`, else `b`, too where one is NaN.
+static llvm::Value* first_of(Emitter& e, bool min, llvm::Value* a, llvm::Value* b) {
+    llvm::Value* first = min ? e.ir.CreateFCmpOLT(a, b) : e.ir.CreateFCmpOGT(a, b);
+    return e.ir.CreateSelect(first, a, b);
+}
+
+// `r`, which is one of the two: -0.0 is less than 0.0.
+static llvm::Value* with_zeros_in_order(Emitter& e, bool min, llvm::Value* a, llvm::Value* b,
+                                        llvm::Value* r) {
     auto& ir = e.ir;
-    llvm::Value* first = min ? ir.CreateFCmpOLT(a, b) : ir.CreateFCmpOGT(a, b);
-    llvm::Value* r = ir.CreateSelect(first, a, b);
-    r = ir.CreateSelect(ir.CreateFCmpUNO(b, b), a, r);
     const unsigned bits = a->getType()->getScalarSizeInBits();
     llvm::Type* ints = laned(llvm::IntegerType::get(e.unit.ctx, bits), a);
     llvm::Value *x = ir.CreateBitCast(a, ints), *y = ir.CreateBitCast(b, ints);
     llvm::Value* both = ir.CreateBitCast(min ? ir.CreateOr(x, y) : ir.CreateAnd(x, y), a->getType());
     return ir.CreateSelect(ir.CreateFCmpOEQ(a, b), both, r);
+}
+
+// With one NaN the other operand.
+static llvm::Value* float_min_max(Emitter& e, bool min, llvm::Value* a, llvm::Value* b) {
+    llvm::Value* r = e.ir.CreateSelect(e.ir.CreateFCmpUNO(b, b), a, first_of(e, min, a, b));
+    return with_zeros_in_order(e, min, a, b, r);
+}
+
+llvm::Value* Emitter::merge_into_number(MergeOp op, Scalar s, llvm::Value* number, llvm::Value* b) {
+    const bool min = op == MergeOp::Min;
+    if (!is_float(s) || (!min && op != MergeOp::Max)) return merge_op(op, s, number, b);
+    return with_zeros_in_order(*this, min, number, b, first_of(*this, min, b, number));
 }
 
 static llvm::Value* min_max(Emitter& e, bool min, Scalar s, llvm::Value* a, llvm::Value* b) {

@@ -18,6 +18,12 @@ static Leaves begin(Emitter& e, NewBuilder b, const Leaves& arg) {
     return start;
 }
 
+/// What an accumulator of lanes begins with.
+static llvm::Value* nothing(Emitter& e, MergeOp op, Scalar s, bool numbers) {
+    if (!numbers || !is_float(s) || (op != MergeOp::Min && op != MergeOp::Max)) return e.neutral(op, s);
+    return llvm::ConstantFP::getInfinity(e.unit.lower(s), op == MergeOp::Max);
+}
+
 /// All accumulators combined.
 static llvm::Value* joined(Emitter& e, MergeOp op, Scalar s, Leaves vectors) {
     for (std::size_t n = vectors.size(); n > 1; n /= 2)
@@ -29,7 +35,8 @@ static llvm::Value* joined(Emitter& e, MergeOp op, Scalar s, Leaves vectors) {
 static Leaves reform(Emitter& e, const Type* t, const Leaves& state, Lanes from, Lanes to, Loc) {
     std::vector<Scalar> scalars;
     for_each_scalar(t->elem(), [&](Scalar s) { scalars.push_back(s); });
-    const bool same_lanes = from.lanes == to.lanes && from.accumulators && to.accumulators;
+    const bool same_lanes =
+        from.lanes == to.lanes && from.accumulators && to.accumulators && (from.numbers || !to.numbers);
     Leaves out(state.begin(), state.begin() + scalars.size()), vectors;
     std::size_t at = scalars.size();
     for (std::size_t k = 0; k < scalars.size(); ++k, at += from.accumulators) {
@@ -42,7 +49,8 @@ static Leaves reform(Emitter& e, const Type* t, const Leaves& state, Lanes from,
             first = nullptr;
         }
         for (std::uint32_t a = 0; a < to.accumulators; ++a, first = nullptr)
-            vectors.push_back(first ? first : e.ir.CreateVectorSplat(to.lanes, e.neutral(t->op, scalars[k])));
+            vectors.push_back(
+                first ? first : e.ir.CreateVectorSplat(to.lanes, nothing(e, t->op, scalars[k], to.numbers)));
     }
     out.append(vectors);
     return out;
@@ -71,7 +79,8 @@ static std::optional<Leaves> merge_lanes(Emitter& e, Merge g, const Leaves& stat
         llvm::Value* x = v[k]->getType()->isVectorTy() ? v[k] : e.ir.CreateVectorSplat(n, v[k]);
         llvm::Value*& into = here ? s[scalars.size() + k * e.lanes.accumulators + e.accumulator] : s[k];
         if (here) {
-            llvm::Value* after = e.merge_op(t->op, scalars[k], into, x);
+            llvm::Value* after = e.lanes.numbers ? e.merge_into_number(t->op, scalars[k], into, x)
+                                                 : e.merge_op(t->op, scalars[k], into, x);
             into = mask ? e.ir.CreateSelect(mask, after, into) : after;
             continue;
         }
