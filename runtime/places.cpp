@@ -87,8 +87,9 @@ static std::int32_t make_places(Task* task, WeldDict* d, std::int32_t loc) {
     WeldPlaces how{};
     const int most =
         std::min(kMostPlaceBits, int(std::bit_width(std::uint64_t(d->count - 1))) + kPlaceBitsForEntry);
-    int bits = choose_shifts(d, &how, bits_of_all);
-    if (bits > most) bits = std::min(most, choose_shifts(d, &how, bits_of_most));
+    // One bit more: numbers that follow, in the last field, have places until there are twice as many.
+    int bits = choose_shifts(d, &how, bits_of_all) + 1;
+    if (bits > most) bits = std::min(most, choose_shifts(d, &how, bits_of_most) + 1);
     how.mask = (std::uint64_t(1) << bits) - 1;
     const std::int64_t bytes = std::int64_t(sizeof how + (sizeof(std::uint32_t) << bits));
     auto* places = static_cast<WeldPlaces*>(allocate_array(task, bytes, 1, loc));
@@ -117,8 +118,10 @@ void describe_places(WeldDict* d, const WeldType* key) {
 
 std::int32_t add_place(Task* task, WeldDict* d, std::int32_t loc) {
     if (d->count >= d->next_places) return make_places(task, d, loc);
-    if (d->places) fill_place(d, d->count - 1);
-    return kOk;
+    if (!d->places || fill_place(d, d->count - 1)) return kOk;
+    // Ranges may have grown. New places must not cost more than the keys that came since the last ones.
+    const bool may_pay = d->count >= d->next_places / 8 * 5;
+    return may_pay ? make_places(task, d, loc) : kOk;
 }
 
 void drop_places(Task* task, WeldDict* d) {
