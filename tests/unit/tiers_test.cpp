@@ -74,7 +74,7 @@ TEST_CASE("small programs have no quick loops") { CHECK(!compiled({}, 4000)->tie
 TEST_CASE("loops with little data stay as they are; one with much is optimised before it begins") {
     const auto quick = compiled({}), optimised = compiled({}, 4000);
     REQUIRE(quick->tiers());
-    CHECK(quick->tiers()->size == 5);
+    CHECK(quick->tiers()->size == 6);  // with the round
     CHECK(run(*quick, numbers(10)) == run(*optimised, numbers(10)));
     CHECK(num_optimised(*quick) == 0);
     CHECK(run(*quick, numbers(3'000'000)) == run(*optimised, numbers(3'000'000)));
@@ -90,6 +90,43 @@ TEST_CASE("a loop that has little to do, but often, is optimised in the end") {
         CHECK(run(*program, numbers(1000)) == first);
     CHECK(runs > 2);
     CHECK(num_optimised(*program) > 0);
+}
+
+/// Rounds, and calls of a function inside one another, that call one loop each.
+constexpr const char* kCalls =
+    "def deep(v: vec[i64], n: i64): i64 ="
+    "  (let s = result(for(v, merger[i64,+], |b, i, x| merge(b, x ^ n)));"
+    "   if(n < 1L, s, deep(v, n - 1L) * 3L + s));"
+    "|n: i64|"
+    "let v = iterate({[1L, 2L], 0L}, |s|"
+    "  {{result(for(s.$0, appender[i64], |b, i, x| merge(b, x * 3L + s.$1))), s.$1 + 1L}, s.$1 < n}).$0;"
+    "result(for(v, merger[i64,+], |b, i, x| merge(b, x))) + deep(v, n)";
+
+std::int64_t by_calls(std::int64_t n) {
+    std::uint64_t v[] = {1, 2}, all = 0;
+    for (std::int64_t k = 0; k <= n; ++k)
+        for (std::uint64_t& x : v) x = x * 3 + std::uint64_t(k);
+    for (std::int64_t k = 0; k <= n; ++k)
+        all = all * 3 + (v[0] ^ std::uint64_t(k)) + (v[1] ^ std::uint64_t(k));
+    return std::int64_t(all + v[0] + v[1]);
+}
+
+TEST_CASE("rounds and functions that were called often are optimised") {
+    CompileReport report;
+    const auto program = compile(kCalls, {.name = "calls", .most_optimised = 0}, &report);
+    REQUIRE_MESSAGE(program, report.diagnostics);
+    REQUIRE(program->tiers());
+    const auto is_right = [&](std::int64_t n) {
+        const RunOutcome outcome = program->run(&n, {.threads = 2});
+        REQUIRE(outcome.ok());
+        return *static_cast<const std::int64_t*>(outcome.value()) == by_calls(n);
+    };
+    CHECK(is_right(10));
+    CHECK(num_optimised(*program) == 0);
+    int runs = 0;
+    for (; num_optimised(*program) < 4 && runs < 10'000; ++runs) CHECK(is_right(5000));
+    CHECK(num_optimised(*program) >= 4);
+    CHECK(is_right(10));
 }
 
 TEST_CASE("a program may go while its loops are being optimised") {

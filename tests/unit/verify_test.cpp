@@ -242,7 +242,8 @@ TEST_CASE_FIXTURE(Fixture, "means that do not fit") {
     CHECK(wrong(result(m, late(start(), nullptr))) == "");
     CHECK(wrong(result(m, loop_over(start(), late))) == "a loop in a loop is optimised with it");
     CHECK(wrong(annotate(m, num(1), AttrKey::Function, "optimized")) == "");
-    CHECK(wrong(annotate(m, num(1), AttrKey::Function, "quick")) == "a function is `optimized`");
+    CHECK(wrong(annotate(m, num(1), AttrKey::Function, "quick")) ==
+          "a function is `optimized` at once or `later`");
     CHECK(wrong(scalar_op(m, Op::Neg, {annotate(m, num(1), AttrKey::Function, "optimized")})) ==
           "the result of a function's body says how the function is compiled");
 
