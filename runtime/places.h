@@ -7,7 +7,7 @@
 //     slots     0 1 2 3   4 5 6 7   8 ...        by place: an entry. If that has the key, it is found
 //
 // Places are an addition to the index, where keys are found whose place another one has. They are made anew
-// when there are twice as many keys, or a quarter more and one has no place; those that are added meanwhile are
+// when there are twice as many keys, or a quarter more and one has no place; those added meanwhile are
 // given theirs. They pay if few keys have to do without. What changes the numbers of entries drops them.
 #pragma once
 
