@@ -46,8 +46,12 @@ void Lowering::loop(const GraphNode& n) {
     const Expr* init = pack(before);
     const Symbol* state = m_.symbol("state", init->type, sizes_of(body.params));
     const std::size_t count = before.size();
-    auto condition = [&](const std::vector<const Expr*>& params) {
-        return get_field(m_, block_of(test, params, {test.results[0]}, n.loc), 0);
+    // Named, since it may have effects.
+    auto condition = [&](const std::vector<const Expr*>& params, Lets& lets) {
+        const Expr* made = block_of(test, params, {test.results[0]}, n.loc);
+        const Symbol* goes = m_.symbol("goes", made->type);
+        lets.emplace_back(goes, made);
+        return get_field(m_, var(m_, goes), 0);
     };
     auto round = [&](bool with_condition) {
         std::vector<const Value*> results = all_of(body.results);
@@ -65,11 +69,12 @@ void Lowering::loop(const GraphNode& n) {
     } else {
         const Expr* made = round(false);
         const Symbol* after = m_.symbol("after", made->type, sizes_of(body.results));
-        const Expr* again = condition(fields(m_, after, 0, count));
-        const Expr* pair = let(m_, after, made, make_struct(m_, {var(m_, after), again}));
+        Lets lets = {{after, made}};
+        const Expr* again = condition(fields(m_, after, 0, count), lets);
+        const Expr* pair = block(m_, lets, make_struct(m_, {var(m_, after), again}));
         const Symbol* first = m_.symbol("first", init->type);
         lets_->emplace_back(first, init);
-        const Expr* enters = condition(fields(m_, first, 0, count));
+        const Expr* enters = condition(fields(m_, first, 0, count), *lets_);
         const Expr* all = iterate(m_, var(m_, first), lambda(m_, {state}, pair), n.loc);
         rounds = if_(m_, enters, all, var(m_, first), n.loc);
     }
