@@ -48,7 +48,7 @@ std::string bitcode_of(const llvm::Module& module);
 /// Leaves the functions that are not `kept` declared only.
 void keep_only(llvm::Module& module, const FunctionSet& kept);
 
-/// Loops that may be compiled the quick way are marked with their number.
+/// What may be compiled the quick way at first is marked with its WeldLoop::number.
 void mark_loop(llvm::Function* f, std::size_t number);
 std::int64_t loop_number(const llvm::Function& f);  ///< -1 if it is not marked
 /// `roots` and the functions of their module that these refer to, but for other marked loops.

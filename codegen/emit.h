@@ -81,7 +81,7 @@ class Unit {
     std::string new_name(const std::string& begin);  ///< of a function or of data
     /// Those of a value of type `t` outside of loops.
     void leaf_types(const Type* t, std::vector<llvm::Type*>* all) const;
-    void mark(llvm::Function* f);  ///< it may be compiled the quick way at first
+    void mark(llvm::Function* f);  ///< puts it among `marked`
     /// A WeldLoop for weld_rt_function of a WeldFunctionFn.
     llvm::Constant* call_record(llvm::Function* f);
     llvm::Function* seen(llvm::Function* f);               ///< `f` as code of this unit refers to it
@@ -97,7 +97,7 @@ class Unit {
 
     /// Outlined loop bodies by For node, so that a loop which is emitted in place twice has one of them.
     std::unordered_map<const Expr*, llvm::Function*> loop_functions;
-    /// By WeldLoop::number.
+    /// Loops, rounds and functions that may be compiled the quick way at first, by WeldLoop::number.
     std::vector<llvm::Function*> marked;
 
   private:

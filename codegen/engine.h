@@ -55,7 +55,7 @@ struct CodeTimes {
     double emit_ms = 0;      ///< machine code and linking
 };
 
-/// Optimised code of some of QuickLoops.
+/// Optimised code of some of QuickLoops. It gives the same bits.
 struct OptimizedLoops {
     std::vector<std::int64_t> numbers;  ///< WeldLoop::number of each
     std::string object;                 ///< ELF, with their functions and what these call
@@ -95,7 +95,7 @@ struct CodeData {
     std::string_view bytes;
 };
 
-/// Loops whose machine code was made the quick way: it is slow, but was soon there, and gives the same bits.
+/// Loops, rounds of iterates and functions whose machine code was made the quick way: slow, but soon there.
 struct QuickLoops {
     std::string bitcode;                 ///< of LLVM, of all of them
     std::vector<std::string> functions;  ///< their names, by WeldLoop::number

@@ -49,8 +49,8 @@ struct WeldDict : WeldTable {
     weld::runtime::KeyKind kind;
     std::int32_t num_fields;
     const weld::runtime::ScalarField* fields;  ///< of values that can be merged
-    const WeldType*
-        key;  ///< the table's own copy, for kinds Bytes and Any and if not all bytes are canonical
+    /// The table's own copy; null if the bytes of every key are canonical.
+    const WeldType* key;
     std::int32_t num_key_fields;  ///< of which places are made (places.h); 0: there are none
     weld::runtime::ScalarField key_fields[kWeldMostKeyFields];
     std::int64_t next_places;  ///< so many entries are there when they are made anew

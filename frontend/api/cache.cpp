@@ -261,8 +261,9 @@ class Reader {
 
 // Optimised loops: records of the key's and the loops' stamps, numbers, the object, and a checksum of these.
 
-static std::string numbers_as_text(const std::vector<std::int64_t>& numbers) {
-    return fmt::format("{}", fmt::join(numbers, " "));
+/// Whose such a record is: loops with this stamp, of the program by this key.
+static std::string owner_of(const std::string& key, const std::string& stamp) {
+    return stamp_of_text(key) + ' ' + stamp;
 }
 
 /// Empty if they are none of `most` loops.
@@ -285,7 +286,7 @@ std::string stamp_of_loops(const QuickLoops& loops) { return stamp_of_text(loops
 /// What follows a record that is damaged is lost, so the file begins anew.
 static void read_optimized(const std::string& folder, const std::string& key, MachineCode* code) {
     const std::string bytes = contents_of(folder, name_of_loops(key));
-    const std::string stamp = stamp_of_loops(code->quick);
+    const std::string owner = owner_of(key, stamp_of_loops(code->quick));
     for (Reader in(bytes); !in.at_end();) {
         const std::string_view whose = in.text(), numbers = in.text(), object = in.text(), sum = in.text();
         if (!in.good() || sum != checksum_of({whose, numbers, object})) {
@@ -293,19 +294,18 @@ static void read_optimized(const std::string& folder, const std::string& key, Ma
             return;
         }
         const auto some = numbers_of(numbers, code->quick.functions.size());
-        if (whose == stamp_of_text(key) + ' ' + stamp && !some.empty())
-            code->optimized.push_back({some, std::string(object)});
+        if (whose == owner && !some.empty()) code->optimized.push_back({some, std::string(object)});
     }
 }
 
 void write_optimized(const std::string& folder, const std::string& key, const std::string& stamp,
                      const OptimizedLoops& loops) {
-    const std::string whose = stamp_of_text(key) + ' ' + stamp, numbers = numbers_as_text(loops.numbers);
+    const std::string owner = owner_of(key, stamp),
+                      numbers = fmt::format("{}", fmt::join(loops.numbers, " "));
+    const std::initializer_list<std::string_view> texts = {owner, numbers, loops.object};
     std::string record;
-    for (std::string_view text :
-         {std::string_view(whose), std::string_view(numbers), std::string_view(loops.object)})
-        append(record, text);
-    append(record, checksum_of({whose, numbers, loops.object}));
+    for (std::string_view text : texts) append(record, text);
+    append(record, checksum_of(texts));
     const Descriptor in(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     const std::string program = name_of_program(key);
     if (!is_safe_folder(in.get()) || ::faccessat(in.get(), program.c_str(), F_OK, 0) != 0) return;

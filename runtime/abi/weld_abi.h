@@ -167,7 +167,7 @@ typedef struct WeldLoop {
     int64_t number;          // in WeldTiers, if the run has one and this is not negative
 } WeldLoop;
 
-// Loops whose `body` was compiled the quick way, by number. Optimised code gives the same bits.
+// Loops, rounds and functions whose `body` was compiled the quick way, by number. Optimised code gives the same bits.
 typedef struct WeldTiers {
     int64_t size;                        // how many there are
     std::atomic<WeldLoopFn>* optimised;  // null: is not there
