@@ -131,9 +131,7 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
             llvm::Constant::getNullValue(llvm::FixedVectorType::get(unit.lower(elem->scalar), unsigned(n)));
         return emit_if(inside, found, [&]() -> Leaves { return {ir.getFalse(), none}; });
     }
-    llvm::Value* to = transposed_slot(most_bytes);
-    if (!to) return {ir.getFalse(), llvm::ConstantPointerNull::get(unit.ptr), c64(0)};
-    const Leaves none = {ir.getFalse(), to, c64(0)};
+    const Leaves none = {ir.getFalse(), llvm::ConstantPointerNull::get(unit.ptr), c64(0)};
     const auto look = [&]() -> Leaves {
         Leaves rows;
         llvm::Value *len = nullptr, *equal = ir.getTrue();
@@ -152,6 +150,7 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
         }
         llvm::Value* most = c64(most_bytes / size_of(l.found()->elem()));
         const auto found = [&]() -> Leaves {
+            llvm::Value* to = alloc(len, size_of(l.found()->elem()), l.node->loc);
             transpose(*this, unit.memory(elem->elem()->scalar), rows, len, to);
             return {ir.getTrue(), to, len};
         };

@@ -347,7 +347,7 @@ struct LookupLanes : View<Op::LookupLanes> {
 /// `optlookup[N](of, first)`: {whether the N elements from `first` on are there as lanes, those lanes}. Of
 /// scalars they are simd[T,N]. Of vectors of scalars they are a vec[simd[T,N]] that has the vectors side by
 /// side, and are there only if all N are equally long, and not too long to be transposed in the first-level
-/// cache; they last until the same node is evaluated again.
+/// cache.
 struct OptLanes : View<Op::OptLanes> {
     const Expr* of() const { return node->arg(0); }
     const Expr* first() const { return node->arg(1); }

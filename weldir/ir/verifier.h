@@ -120,9 +120,6 @@ class Verifier {
     bool is_freed(const Symbol* s) const { return s->id < scope_.size() && scope_[s->id] == Scope::Freed; }
     void read(const Symbol* s, const Expr* at);
 
-    /// `e` puts rows side by side.
-    static bool makes_rows(const Expr* e) { return e->op == Op::OptLanes && e->type->holds_pointer; }
-
     /// The argument of a `tovec` or a `len`.
     void lists(const Expr* dict, bool ordered);
     Origins variable(const Expr* e);
@@ -165,9 +162,6 @@ class Verifier {
     std::unordered_set<const Expr*> laid_over_;   // starts, by the loops that were walked
     std::unordered_set<const Symbol*> listed_;    // dictionaries that `tovec` and `len` alone read
     const Expr* may_list_ = nullptr;              // a Result that may be one
-    std::unordered_set<const Symbol*> rows_;      // what holds rows side by side
-    const Expr* may_make_rows_ = nullptr;         // an OptLanes that a name stands for
-    const Expr* may_read_rows_ = nullptr;         // a field that a loop or a look-up reads
     std::unordered_set<const Expr*> last_calls_;  // which a function ends with
     std::unordered_set<const Function*> effects_;
     std::vector<const Symbol*> reused_;                    // by starts in place, in the blocks that are open

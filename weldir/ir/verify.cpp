@@ -84,18 +84,9 @@ Origins Verifier::walk(const Expr* e, bool ordered) {
                 fail(e, "a dictionary that is only listed has another reader");
             arguments(e, ordered);
             return {};
-        case Op::OptLanes:
-            if (makes_rows(e) && may_make_rows_ != e) fail(e, "rows side by side have no name");
-            arguments(e, ordered);
-            return {};
-        case Op::Lookup:
-        case Op::LookupLanes:
-            may_read_rows_ = e->arg(0);
-            arguments(e, ordered);
-            return {};
         case Op::Len: {
             if (e->arg(0)->type->is_dict()) return lists(e->arg(0), ordered), Origins();
-            const Expr* of = may_read_rows_ = e->arg(0);  // the length of a vector is no part of its memory
+            const Expr* of = e->arg(0);  // the length of a vector is no part of its memory
             if (!is_path(of) || !of->type->is_vec() || !is_freed(base_of(of))) arguments(e, ordered);
             return {};
         }
@@ -133,7 +124,6 @@ Origins Verifier::make_struct(const Expr* e, bool ordered) { return arguments(e,
 Origins Verifier::variable(const Expr* e) {
     const Symbol* s = e->attr.symbol;
     if (listed_.contains(s)) fail(e, "a dictionary that is only listed has another reader");
-    if (rows_.contains(s)) fail(e, "rows side by side are read by loops and look-ups alone");
     read(s, e);
     return error_.empty() && s->type->holds_builder ? use(s, 0, leaves(s->type), e) : Origins();
 }
@@ -150,14 +140,11 @@ Origins Verifier::field(const Expr* e, bool ordered) {
     const std::size_t n = leaves(e->type);
     if (of->op == Op::Var) {
         check(of);
-        if (rows_.contains(of->attr.symbol) && e->type->holds_pointer && may_read_rows_ != e)
-            fail(e, "rows side by side are read by loops and look-ups alone");
         // numbers beside a vector are no part of its memory
         if (error_.empty() && (e->type->holds_pointer || !is_freed(of->attr.symbol)))
             read(of->attr.symbol, of);
         return n && error_.empty() ? use(of->attr.symbol, from, from + n, e) : Origins();
     }
-    if (may_read_rows_ == e) may_make_rows_ = of;
     Origins o = walk(of, ordered);
     if (o.size() != n) fail(e, "a builder is dropped");
     return o;
@@ -190,7 +177,6 @@ Origins Verifier::iterate(Iterate it, bool ordered) {
 
 Origins Verifier::loop(For f, bool ordered) {
     for (const Expr* d : f.data()) {
-        may_read_rows_ = d->op == Op::Iter ? d->arg(0) : d;
         if (d->op != Op::Iter) {
             walk(d, false);
             continue;

@@ -20,8 +20,6 @@
 //     argument; in loops only if they stand so themselves and are not marked parallel; never under Sort.
 // Memory
 //   - what an annotation frees, keeps or reuses is bound where it says so, and not read afterwards.
-//   - rows that `optlookup` puts side by side have a name, and are read by loops and look-ups alone: they are
-//     overwritten when it does so again.
 //   - a call that takes the place of its caller is the last thing that a function does.
 // Annotations are sorted by key, each key once; which stand on which nodes says verify_annotations.cpp.
 #pragma once

@@ -46,9 +46,8 @@ Origins Verifier::block(Block b, bool ordered) {
     const std::size_t reused = reused_.size();
     for (std::size_t i = 0; i < b.size() && error_.empty(); ++i) {
         keeps(b, i);
-        may_list_ = may_make_rows_ = b.value(i);
+        may_list_ = b.value(i);
         if (b.value(i)->annotation(AttrKey::Listed)) listed_.insert(b.symbol(i));
-        if (makes_rows(b.value(i))) rows_.insert(b.symbol(i));
         bind(b.symbol(i), walk(b.value(i), ordered), b.node);
         frees(b, i);
     }

@@ -104,7 +104,7 @@ void Lives::inside(const Expr* lambda) {
 
 void Lives::block(Block b) {
     std::unordered_map<const Symbol*, std::size_t> own;  // the numbers of its lets
-    for (std::size_t i = 0; level_ == 0 && i < b.size(); ++i) own[b.symbol(i)] = i;
+    for (std::size_t i = 0; i < b.size(); ++i) own[b.symbol(i)] = i;
     const auto ends = [&](const Symbol* s, std::size_t at) {
         if (auto let = own.find(s); let != own.end()) ends_.try_emplace(s, std::max(at, let->second + 1));
     };
@@ -122,7 +122,7 @@ void Lives::block(Block b) {
     for (std::size_t i = b.size(); i-- > 0;) {
         open_.erase(b.symbol(i));
         look_at(b.value(i), i);
-        if (level_ == 0 && (b.symbol(i)->type->is_vec() || b.symbol(i)->type->is_dict()))
+        if (b.symbol(i)->type->is_vec() || b.symbol(i)->type->is_dict())
             ends_.try_emplace(b.symbol(i), i + 1);  // nobody reads it
     }
 }

@@ -168,6 +168,12 @@ Reach Origins::look(const Expr* e) {
             body(e->arg(1)->as<Lambda>(), {{kOutside}, all_of(in), {}});
             return made(pointees(e->type, in));
         }
+        case Op::OptLanes: {  // {found, rows side by side}
+            for (const Expr* a : e->args()) of(a);
+            Reach both;
+            both.fields = {Reach(), made()};
+            return both;
+        }
         case Op::Serialize: of(e->arg(0)); return made();
         case Op::Kernel: {
             const BuiltinKernel* row = e->as<Kernel>().ref().builtin;
