@@ -47,9 +47,13 @@
 // so that lines of the cache are used up when they are there. Look-ups that go by rows and columns at once
 // are marked, `@(tile:true) lookup(m, i * c + j)`: on lanes they are read as they lie, and transposed.
 //
-// The condition says that no lookup fails: then nobody can tell the order. The index has to be the counters
-// of loops over rows times what stays the same (by the name of it), plus the outer counter, plus what stays the
-// same; other lookups in the inner loops read at some of the counters in this way, or can't fail.
+// The condition says that no lookup fails, if that is not known: then nobody can tell the order. The index
+// has to be the counters of loops over rows times what stays the same (by the name of it), plus the outer
+// counter, plus what stays the same; other lookups in the inner loops read at some of the counters in this
+// way, or can't fail. What a sum reads of its round, beside the counters, may be looked up too, and is so in
+// each row then:
+//     let y = lookup(mean, j);
+//     result(for(rangeiter(0L, r, 1L), merger[f64,+], |d, n, i| merge(d, lookup(m, i * c + j) - y)))
 // Loops with calls of kernels that are not pure stay, and those that say `@(vectorize:false)`.
 #include <algorithm>
 #include <unordered_map>
@@ -117,6 +121,7 @@ class Interchanger {
     struct Nest {
         For outer;
         Loops inner;
+        Lets before = {};  ///< what they read of the round of the columns
         const Expr* holds = nullptr;
         bool strides = false;
         std::unordered_set<const Expr*> across;  ///< look-ups that go by both counters
@@ -179,14 +184,18 @@ class Interchanger {
             });
         };
         bool ok = nest.possible;
-        visit(nest.inner.front().body().body(), [&](const Expr* e) {
+        const auto look = [&](const Expr* e) {
             if (!ok) return;
             const Traits t = facts_.own_traits(e);
-            if ((!t.fails && !t.ordered) || is_of_loop(e)) return;
+            const bool may_fail = t.fails || t.ordered;
             const Lookup at = e->as<Lookup>();
-            ok = at && is_path(at.of()) && at.of()->type->is_vec() && is_fixed(at.of()) &&
-                 demand_place(nest, at, columns, rows, is_fixed);
-        });
+            if ((!may_fail && !at) || is_of_loop(e)) return;
+            const std::optional<Place> place = at ? place_of(nest, at, is_fixed) : std::nullopt;
+            if (place) note_strides(nest, at, *place);
+            if (may_fail) ok = place && demand_inside(nest, at, columns, rows, *place);
+        };
+        for (const auto& [name, value] : nest.before) visit(value, look);
+        visit(nest.inner.front().body().body(), look);
         if (runs) nest.holds = nest.holds ? scalar_op(m_, Op::And, {runs, nest.holds}) : runs;
         return ok && nest.possible && nest.strides;
     }
@@ -215,55 +224,65 @@ class Interchanger {
         return all;
     }
 
+    /// Where a look-up reads: at `offset`, plus each loop's counter times its stride, where it has one.
+    struct Place {
+        std::vector<const Expr*> strides;  ///< of the inner loops, and of the columns, at the end
+        Count offset;
+    };
+
+    /// Of look-ups in vectors that stay the same, one by one along the columns.
     template <class IsFixed>
-    bool demand_place(Nest& nest, Lookup at, const Expr* columns, const std::vector<const Expr*>& rows,
-                      IsFixed is_fixed) {
+    std::optional<Place> place_of(const Nest& nest, Lookup at, IsFixed is_fixed) {
+        if (!is_path(at.of()) || !at.of()->type->is_vec() || !is_fixed(at.of())) return {};
         const std::optional<Count> written_key = facts_.count(at.key());
         const std::optional<Count> key = written_key ? by_indices(nest, *written_key) : std::nullopt;
-        if (!key) return false;
-        std::vector<const Expr*> strides(rows.size() + 1);  // of the columns, at the end
+        if (!key) return {};
+        Place place{std::vector<const Expr*>(nest.inner.size() + 1), {}};
         const auto counter_of = [&](const Expr* name) -> const Expr** {
-            for (std::size_t k = 0; k < rows.size(); ++k)
-                if (is_var(name, nest.inner[k].index_param())) return &strides[k];
-            return is_var(name, nest.outer.index_param()) ? &strides.back() : nullptr;
+            for (std::size_t k = 0; k < nest.inner.size(); ++k)
+                if (is_var(name, nest.inner[k].index_param())) return &place.strides[k];
+            return is_var(name, nest.outer.index_param()) ? &place.strides.back() : nullptr;
         };
-        Count offset;
         for (const Count::Product& p : key->sum()) {
             const Expr *others = nullptr, **stride = nullptr;
             for (const Expr* name : p.of) {
                 const Expr** counts = counter_of(name);
-                if (counts ? stride != nullptr : !is_fixed(name)) return false;
+                if (counts ? stride != nullptr : !is_fixed(name)) return {};
                 if (counts) stride = counts;
                 else others = others ? scalar_op(m_, Op::Mul, {others, name}) : name;
             }
             if (!stride) {
-                offset = offset + count_of(p);
+                place.offset = place.offset + count_of(p);
                 continue;
             }
-            if (*stride || (others && (p.factor != 1 || others->op == Op::Mul))) return false;
-            if (!others && p.factor < 0) return false;
+            if (*stride || (others && (p.factor != 1 || others->op == Op::Mul))) return {};
+            if (!others && p.factor < 0) return {};
             *stride = others ? others : i64(p.factor);
         }
-        const Expr* column_stride = strides.back();
-        if (column_stride && !is_int(column_stride, 1)) return false;
+        const Expr* by_column = place.strides.back();
+        return !by_column || is_int(by_column, 1) ? std::optional(std::move(place)) : std::nullopt;
+    }
+
+    static void note_strides(Nest& nest, Lookup at, const Place& place) {
+        const auto is_long = [](const Expr* stride) { return stride && !is_int(stride, 1); };
+        if (!place.strides.back() || std::ranges::none_of(place.strides, is_long)) return;
+        nest.strides = true;
+        if (at.node->type->is_scalar()) nest.across.insert(at.node);
+    }
+
+    /// All that is found lies in the vector.
+    bool demand_inside(Nest& nest, Lookup at, const Expr* columns, const std::vector<const Expr*>& rows,
+                       const Place& place) {
         const Expr* length = len(m_, at.of());
-        if (!(offset == Count())) {
-            const Expr* start = written(m_, offset);
+        if (!(place.offset == Count())) {
+            const Expr* start = written(m_, place.offset);
             demand(nest, i64(0), start);
             length = scalar_op(m_, Op::Sub, {length, start});
         }
-        return demand_reach(nest, at, columns, rows, strides, length);
-    }
-
-    /// All that is found from the first element on is among `length` elements.
-    bool demand_reach(Nest& nest, Lookup at, const Expr* columns, const std::vector<const Expr*>& rows,
-                      const std::vector<const Expr*>& strides, const Expr* length) {
-        const Expr* reach = strides.back() ? columns : i64(1);
-        bool goes_by_rows = false;
+        const Expr* reach = place.strides.back() ? columns : i64(1);
         for (std::size_t k = rows.size(); k-- > 0;) {
-            const Expr* stride = strides[k];
+            const Expr* stride = place.strides[k];
             if (!stride) continue;
-            goes_by_rows |= !is_int(stride, 1);
             if (!is_int(stride, 1) && !same(stride, columns)) {
                 demand(nest, i64(0), stride);
                 demand(nest, stride, i64(kMostRounds));
@@ -276,10 +295,6 @@ class Interchanger {
                 const Expr* before = scalar_op(m_, Op::Sub, {rows[k], i64(1)});
                 reach = scalar_op(m_, Op::Add, {is_int(stride, 1) ? before : product(before, stride), reach});
             }
-        }
-        if (strides.back() && goes_by_rows) {
-            nest.strides = true;
-            if (at.node->type->is_scalar()) nest.across.insert(at.node);
         }
         demand(nest, reach, length);
         return nest.possible;
@@ -344,33 +359,59 @@ class Interchanger {
 
     // ---- rows
 
+    /// A sum for each round of a loop over columns.
+    struct Sums {
+        const Symbol* name;
+        Loops inner;
+        Lets before;  ///< names of the round that it reads
+    };
+
     /// `result(for(..., merger, |d, n, i| merge(d, v)))` with `v` of one number, for each round of `outer`,
-    /// or with loops in that loop, of which the innermost one merges: these loops.
-    Loops sum_in(For outer, const Expr* value) {
+    /// or with loops in that loop, of which the innermost one merges.
+    std::optional<Sums> sum_in(For outer, const Symbol* name, const Expr* value) {
         const Result result = value->as<Result>();
         For inner = result ? result.builder()->as<For>() : For{};
         const NewBuilder made = inner ? inner.builder()->as<NewBuilder>() : NewBuilder{};
         if (!made || made.kind() != BuilderKind::Merger || made.arg() ||
             !made.node->type->elem()->is_scalar())
             return {};
-        std::unordered_set<const Symbol*> bound;  // by the rounds before the sum is
-        const Block b = outer.body().body()->as<Block>();
-        for (const Symbol* s : b.symbols()) bound.insert(s);
-        const std::vector<const Symbol*> read = free_symbols(inner.body().node);
-        if (std::ranges::any_of(read, [&](const Symbol* s) { return bound.contains(s); })) return {};
-        Loops all = {inner};
-        for (; !merges_once(inner); all.push_back(inner)) {
+        Sums sum{name, {inner}, read_of_round(outer.body().body()->as<Block>(), inner.body().node)};
+        if (!std::ranges::all_of(sum.before, [&](const auto& l) { return only_looks_up(l.second); }))
+            return {};
+        for (; !merges_once(inner); sum.inner.push_back(inner)) {
             const For next = plain_last_loop(inner);
             if (!next || !is_var(next.builder(), inner.builder_param())) return {};
             inner = next;
         }
-        return all;
+        return sum;
     }
 
-    struct Sums {
-        const Symbol* name;
-        Loops inner;
-    };
+    /// The names of `round` that `e` reads, and those that their values read.
+    static Lets read_of_round(Block round, const Expr* e) {
+        std::unordered_set<const Symbol*> read;
+        const auto add = [&](const Expr* value) {
+            for (const Symbol* s : free_symbols(value)) read.insert(s);
+        };
+        add(e);
+        Lets found;
+        for (std::size_t i = round.size(); i-- > 0;) {
+            if (!read.contains(round.symbol(i))) continue;
+            found.emplace_back(round.symbol(i), round.value(i));
+            add(round.value(i));
+        }
+        std::ranges::reverse(found);
+        return found;
+    }
+
+    /// It is looked up, or made of a few operations: in each row again it costs little.
+    bool only_looks_up(const Expr* value) {
+        bool ok = true;
+        visit(value, [&](const Expr* e) {
+            const Traits t = facts_.own_traits(e);
+            ok &= e->op == Op::Lookup || (!t.costly && !t.heavy && t.free_to_repeat());
+        });
+        return ok;
+    }
 
     const Expr* by_rows(For outer) {
         const Block b = outer.body().body()->as<Block>();
@@ -378,10 +419,12 @@ class Interchanger {
         std::vector<Sums> all;
         const Expr* holds = nullptr;
         for (std::size_t i = 0; i < b.size(); ++i) {
-            Nest nest{outer, sum_in(outer, b.value(i))};
+            std::optional<Sums> sum = sum_in(outer, b.symbol(i), b.value(i));
+            if (!sum) continue;
+            Nest nest{outer, sum->inner, sum->before};
             const bool is_window = nest.inner.size() > 1;
-            if (nest.inner.empty() || !find_condition(nest, is_window ? 1 : kLeastRows)) continue;
-            all.push_back({b.symbol(i), nest.inner});
+            if (!find_condition(nest, is_window ? 1 : kLeastRows)) continue;
+            all.push_back(std::move(*sum));
             holds = both(holds, nest.holds);
         }
         if (all.empty()) return nullptr;
@@ -411,10 +454,10 @@ class Interchanger {
         if (!std::ranges::all_of(around ? around.values() : Args(), is_plain)) return nullptr;
         std::optional<Sums> sum;
         for (std::size_t i = 0; i < b.size(); ++i) {
-            const Loops loops = sum_in(columns, b.value(i));
-            if (loops.empty()) continue;
-            if (sum || loops.size() > 1) return nullptr;
-            sum = Sums{b.symbol(i), loops};
+            std::optional<Sums> one = sum_in(columns, b.symbol(i), b.value(i));
+            if (!one) continue;
+            if (sum || one->inner.size() > 1 || !one->before.empty()) return nullptr;
+            sum = std::move(one);
         }
         const BoundNames inside(outer.node);
         const auto varies = [&](const Expr* d) { return inside.are_read_by(d); };
@@ -527,7 +570,7 @@ class Interchanger {
         Lets lets;
         std::vector<const Expr*> data = from_zero(outer.data());
         for (const Sums& one : all) {
-            const Expr* vector = sums(outer, one.inner, lets);
+            const Expr* vector = sums(outer, one, lets);
             const Symbol* name = m_.symbol("sums", vector->type);
             lets.emplace_back(name, vector);
             data.push_back(var(m_, name));
@@ -536,8 +579,8 @@ class Interchanger {
     }
 
     /// The sums of all columns, from rows.
-    const Expr* sums(For outer, const Loops& inner, Lets& lets) {
-        const Type* builder = inner.front().builder()->type;
+    const Expr* sums(For outer, const Sums& one, Lets& lets) {
+        const Type* builder = one.inner.front().builder()->type;
         const Type* number = builder->elem();
         const Type* elem[] = {number};
         const Symbol* start = m_.symbol("start", m_.types.vec(number));
@@ -546,8 +589,10 @@ class Interchanger {
 
         const Type* type = m_.types.builder(BuilderKind::VecMerger, elem, builder->op);
         const Expr* begin = new_builder(m_, type, var(m_, start));
-        return result(m_, fresh(m_, with_row_inside(outer, inner, begin, {},
-                                                    {outer.index_param(), outer.elem_param()})));
+        std::unordered_set<const Symbol*> by_column = {outer.index_param(), outer.elem_param()};
+        for (const auto& [name, value] : one.before) by_column.insert(name);
+        return result(m_,
+                      fresh(m_, with_row_inside(outer, one.inner, begin, one.before, std::move(by_column))));
     }
 
     /// Loops over rows on `builder`, and the loop over columns in the innermost one. What is bound in them
