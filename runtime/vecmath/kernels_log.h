@@ -71,7 +71,8 @@ WELD_VM_INLINE F64 exp2_sum(Sum x) {
     return scale(result.hi + result.lo, k, shifted);
 }
 
-/// The rules of C for signs, zeros, infinities and NaN, given r = |x|^y, which is right but for them.
+/// The rules of C for signs, zeros, infinities and NaN, given r = |x|^y, which is right but for them. A power that
+/// does not exist is the NaN of the processor, that of 0 / 0, which scripts print as `-nan`.
 WELD_VM_INLINE F64 pow_signs(F64 r, F64 x, F64 y) {
     M64 negative = has_sign(bits(x));
     if (lanes_of(negative) != 0) {
@@ -80,7 +81,7 @@ WELD_VM_INLINE F64 pow_signs(F64 r, F64 x, F64 y) {
         M64 odd = whole & not_(eq(round_abs(half), half));
         r = flip(r, where(negative & odd, U64{} + Lane<F64>::kSign));
         M64 no_root = not_(whole) & lt(x, set<F64>(0)) & lt(set<F64>(-Lane<F64>::kInfinity), x) & eq(y, y);
-        r = select<F64>(no_root, set<F64>(Lane<F64>::kNaN), r);
+        r = select<F64>(no_root, set<F64>(-Lane<F64>::kNaN), r);
     }
     return select<F64>(eq(x, set<F64>(1)) | eq(y, set<F64>(0)), set<F64>(1), r);
 }
