@@ -62,11 +62,17 @@ void lower_sequence(Lowering& l, const GraphNode& n) {
                         "{0}(k) * inc))), n, 1L}}",
                         t, is_unsigned(out->type.value) ? "u64" : "i64"),
             args, n.loc);
+    // A step too small to change what it is added to is made as often as others, not for ever.
+    l.demand(fmt::format("(to - from) / inc < {}({}.0)", t, INT64_MAX), args,
+             "a matrix has less than 2^63 cells", n.loc);
     l.define(out,
              fmt::format("let slack = {0}(0.0000000000001); let more = |v: {0}| if(inc > {0}(0), v <= to + "
                          "slack, v >= to - slack); "
-                         "let cells = result(if(more(from), iterate({{appender[{0}], from}}, |s| "
-                         "{{{{merge(s.$0, s.$1), s.$1 + inc}}, more(s.$1 + inc)}}).$0, appender[{0}])); "
+                         "let steps = (to - from) / inc; let most = i64(steps) + if({0}(i64(steps)) < steps, "
+                         "1L, 0L); "
+                         "let cells = result(if(more(from), iterate({{appender[{0}], from, 0L}}, |s| "
+                         "{{{{merge(s.$0, s.$1), s.$1 + inc, s.$2 + 1L}}, s.$2 < most && more(s.$1 + "
+                         "inc)}}).$0, appender[{0}])); "
                          "{{cells, len(cells), 1L}}",
                          t),
              args, n.loc);
