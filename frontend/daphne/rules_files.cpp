@@ -139,8 +139,6 @@ bool rule_read_csv(Call& c) {
 
 bool rule_write(Call& c) {
     if (!c.want_data(0) || !c.want_text(1)) return false;
-    if (c.builtin.name == "writeFrame" && !c.want_frame(0)) return false;
-    if (c.builtin.name == "writeMatrix" && !c.want_matrix(0)) return false;
     if (!is_allowed(c, c[0]->type.is_frame() ? "weld_write_frame" : "weld_write_matrix")) return false;
     Checker::Effects& effects = c.checker.effects;
     if (c[1]->constant) {
