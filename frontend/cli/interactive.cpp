@@ -80,7 +80,7 @@ class Interactive {
         if (start == input.npos) return;
         input.remove_prefix(start);
         if (input.front() == ':') return obey(input.substr(1));
-        if (leaves_values_) return evaluate(options_, statement(input));
+        if (leaves_values_) return evaluate(options_, std::string(input));
         const std::string text = with_last_semicolon(input);
         if (!is_definition(text)) return evaluate(options_, text);
         // It is kept only if it compiles and runs: it will stand before everything that follows.
@@ -107,21 +107,12 @@ class Interactive {
             evaluate(options, std::string(rest));
         } else if (name == "time") {
             options.timing = Timing::Table;
-            evaluate(options, leaves_values_ ? statement(rest) : std::string(rest));
+            evaluate(options, std::string(rest));
         } else if (name == "explain" || name.starts_with("explain=")) {
             explain(name == "explain" ? "" : name.substr(8), std::string(rest));
         } else {
             say(fmt::format("there is no command `:{}`; `:help` lists all\n", visible(name)));
         }
-    }
-
-    /// What is neither a statement nor a block is to be shown; the end of a line stands for a `;`.
-    static std::string statement(std::string_view text) {
-        const std::size_t end = text.find_last_not_of(" \t\r\n");
-        const char last = end == text.npos ? ';' : text[end];
-        if ((is_assignment(text) || begins_statement(text)) && last != ';' && last != '}')
-            return fmt::format("{};", text);
-        return last == ';' || last == '}' ? std::string(text) : fmt::format("print({});", text);
     }
 
     void load(std::string path) {
@@ -134,8 +125,7 @@ class Interactive {
         options.explain = true;
         options.stages = split_names(stages);
         const CompileOptions before = settings_.compile;
-        if (settings_.choose_stages(options) == kRan)
-            evaluate(options, leaves_values_ ? statement(text) : text);
+        if (settings_.choose_stages(options) == kRan) evaluate(options, text);
         settings_.compile = before;
     }
 

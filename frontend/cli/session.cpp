@@ -18,8 +18,14 @@ class Scan {
         while (at_ < text_.size()) {
             const char c = text_[at_++];
             if (c == ' ' || c == '\t' || c == '\n' || c == '\r') continue;
-            if (c == '#') {
+            if (c == '#' || (c == '/' && text_.substr(at_).starts_with('/'))) {
                 at_ = std::min(text_.find('\n', at_), text_.size());
+                continue;
+            }
+            if (c == '/' && text_.substr(at_).starts_with('*')) {
+                const std::size_t end = text_.find("*/", at_ + 1);
+                is_open_ = end == text_.npos;
+                at_ = is_open_ ? text_.size() : end + 2;
                 continue;
             }
             if (c == '"') skip_string();
@@ -31,7 +37,7 @@ class Scan {
     }
     std::size_t at() const { return at_; }
     int depth() const { return depth_; }
-    bool in_string() const { return in_string_; }
+    bool is_open() const { return is_open_; }  ///< it ends in a string or a comment
 
   private:
     void skip_string() {
@@ -43,13 +49,13 @@ class Scan {
             }
         }
         at_ = text_.size();
-        in_string_ = true;
+        is_open_ = true;
     }
 
     std::string_view text_;
     std::size_t at_ = 0;
     int depth_ = 0;
-    bool in_string_ = false;
+    bool is_open_ = false;
 };
 
 /// The words at the beginning of a statement: `let`, `x`.
@@ -97,7 +103,7 @@ bool is_incomplete(std::string_view text) {
     char last = 0;
     while (const char c = scan.next()) last = c;
     constexpr std::string_view goes_on = ",+-*/%&|^<>=!~:.(";
-    return scan.in_string() || scan.depth() > 0 || (last && goes_on.find(last) != goes_on.npos);
+    return scan.is_open() || scan.depth() > 0 || (last && goes_on.find(last) != goes_on.npos);
 }
 
 /// The word that ends before `end`, or at the blanks before that.
@@ -110,11 +116,6 @@ static std::string_view word_before(std::string_view text, std::size_t end) {
     return text.substr(begin);
 }
 
-bool begins_statement(std::string_view text) {
-    constexpr std::string_view words[] = {"if", "for", "while", "do", "def", "import", "return"};
-    return std::ranges::find(words, word(text, 0)) != std::end(words);
-}
-
 bool lacks_body(std::string_view text) {
     Scan scan(text);
     std::size_t open = 0,
@@ -124,7 +125,7 @@ bool lacks_body(std::string_view text) {
         if (c == '(' && scan.depth() == 1) open = scan.at() - 1;
         last = c, end = scan.at();
     }
-    if (scan.depth() > 0 || scan.in_string()) return false;
+    if (scan.depth() > 0 || scan.is_open()) return false;
     if (last != ')') {
         const std::string_view final = word_before(text, end);
         return final == "else" || final == "do";
@@ -168,19 +169,6 @@ bool is_definition(std::string_view text) {
     while (const char c = scan.next()) last = c;
     const std::vector<std::string> statements = split_statements(text);
     return last == ';' && scan.depth() == 0 && std::ranges::all_of(statements, begins_definition);
-}
-
-bool is_assignment(std::string_view text) {
-    Scan scan(text);
-    std::string significant;
-    while (const char c = scan.next()) significant += scan.depth() > 0 && c == '=' ? ' ' : c;
-    for (std::size_t i = 0; i < significant.size(); ++i) {
-        if (significant[i] != '=') continue;
-        if (i + 1 < significant.size() && significant[i + 1] == '=') ++i;
-        else if (i == 0 || std::string_view("<>!").find(significant[i - 1]) == std::string_view::npos)
-            return true;
-    }
-    return false;
 }
 
 void Definitions::add(std::string_view text) {

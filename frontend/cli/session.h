@@ -7,11 +7,9 @@
 
 namespace weld {
 
-/// Whether more lines are needed: a bracket or string is open, or the last thing is an operator or a comma.
+/// Whether more lines are needed: a bracket, string or comment is open, or the last thing is an operator or a
+/// comma.
 bool is_incomplete(std::string_view text);
-
-/// Whether the text of a script begins with a word that no expression begins with.
-bool begins_statement(std::string_view text);
 
 /// Whether a script ends in `if (…)`, `for (…)`, `while (…)`, `else` or `do`: what these are for comes next.
 bool lacks_body(std::string_view text);
@@ -25,9 +23,6 @@ std::string with_last_semicolon(std::string_view text);
 
 /// Whether `text` consists of `type`, `macro` and `let` statements alone, so that it ends in `;`.
 bool is_definition(std::string_view text);
-
-/// Whether `text` assigns: there is a `=` in no bracket that is no part of `==`, `<=` and the like.
-bool is_assignment(std::string_view text);
 
 class Definitions {
   public:

@@ -207,6 +207,7 @@ class Checker {
     void statement(const Statement* s);
     static bool may_return(const Statement* s);
     void scoped(Statements all);
+    void expression_statement(const Statement* s);
     void assignment(const Statement* s);
     void assign_target(const Target& t, Value* value);
     void if_statement(const Statement* s);

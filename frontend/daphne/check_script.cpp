@@ -32,8 +32,8 @@ void Checker::run(const Script& script, std::string_view path, const ScriptEnvir
 /// The functions of the entries of a session before.
 void Checker::define(const ScriptEnvironment& before) {
     for (const std::string& text : before.definitions) {
-        scripts_.push_back(
-            parse(module_.sources, module_.sources.add(file_->path, text), module_.arena, diagnostics_));
+        const Loc at = module_.sources.add(file_->path, text);
+        scripts_.push_back(parse(module_.sources, at, module_.arena, diagnostics_, true));
         declare(scripts_.back()->statements);
         for (const Statement* s : scripts_.back()->statements)
             if (s->kind == Statement::Import) import_names(s);

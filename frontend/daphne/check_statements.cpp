@@ -65,7 +65,7 @@ void Checker::scoped(Statements all) {
 void Checker::statement(const Statement* s) {
     switch (s->kind) {
         case Statement::Braces: return scoped(s->body);
-        case Statement::Expression: results(s->value); return;
+        case Statement::Expression: return expression_statement(s);
         case Statement::Assignment: return assignment(s);
         case Statement::If: return if_statement(s);
         case Statement::While:
@@ -74,6 +74,15 @@ void Checker::statement(const Statement* s) {
         case Statement::Define: return;  // has been declared
         case Statement::Return: return return_statement(s);
         case Statement::Import: return import(s);
+    }
+}
+
+void Checker::expression_statement(const Statement* s) {
+    for (Value* v : results(s->value)) {
+        if (!s->is_shown || !v) continue;
+        Call print{*this, *find_builtin("print"), s->loc, {v, nullptr, nullptr}, {}, {}, nullptr, {}};
+        print.locs.resize(print.args.size());
+        print.builtin.rule(print);
     }
 }
 

@@ -134,7 +134,7 @@ void Parser::recover() {
 
 /// The `;`. Where only that is missing, at the end of a line, the next line is read as if it were there.
 void Parser::end_of_statement() {
-    if (panic_ || accept(kSemicolon)) return;
+    if (panic_ || accept(kSemicolon) || (at(kEnd) && script_.is_entry)) return;
     const Loc last = end_of_last();
     const std::string_view between = text_.substr(last.offset - base_.offset, here().offset - last.offset);
     const bool can_go_on = at(kName) || at(kRBrace) || at(kEnd) || begins_statement(current().kind);
@@ -271,6 +271,7 @@ Statement* Parser::expression_or_assignment() {
         fail(fmt::format("expected `=` after the variables that are assigned to, found {}", found()));
     if (!accept(kEquals)) {
         out->value = written[0];
+        out->is_shown = at(kEnd) && script_.is_entry && inside_ == 0;
         end_of_statement();
         return out;
     }
@@ -489,8 +490,10 @@ void Parser::value_type(bool* has_value, ValueType* value) {
     expect(kGt, "`>`");
 }
 
-std::unique_ptr<Script> parse(const Sources& sources, Loc text, Arena& texts, Diagnostics& diagnostics) {
+std::unique_ptr<Script> parse(const Sources& sources, Loc text, Arena& texts, Diagnostics& diagnostics,
+                              bool is_entry) {
     auto script = std::make_unique<Script>();
+    script->is_entry = is_entry;
     script->arena.set_budget(texts.budget());
     Parser(sources, text, texts, diagnostics, *script).script();
     return script;

@@ -47,7 +47,8 @@ bool read_daphne(Module& m, std::string name, std::string text, const ReadOption
     const auto start = std::chrono::steady_clock::now();
     const std::string path = name;
     const Loc begin = m.sources.add(std::move(name), std::move(text));
-    const std::unique_ptr<daphne::Script> script = daphne::parse(m.sources, begin, m.arena, diagnostics);
+    const std::unique_ptr<daphne::Script> script =
+        daphne::parse(m.sources, begin, m.arena, diagnostics, options.is_entry);
     if (options.parse_ms) *options.parse_ms = milliseconds_since(start);
     const auto parsed = std::chrono::steady_clock::now();
     const daphne::Inputs inputs{daphne::read_script_arguments(options.script_args, m.arena, diagnostics),

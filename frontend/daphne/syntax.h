@@ -170,7 +170,9 @@ struct Statement {
         Import,      ///< `path` as `alias`
     };
     Kind kind = Braces;
-    Loc loc;  ///< its first character
+    bool is_shown =
+        false;  ///< an expression whose values are printed: what an entry ends with, without a `;`
+    Loc loc;    ///< its first character
     Node* value = nullptr;
     std::span<Target> targets;
     Statements body;
@@ -186,12 +188,14 @@ struct Statement {
 struct Script {
     Arena arena;
     Statements statements;
+    bool is_entry = false;  ///< of a session: its end stands for a `;`
 };
 
 /// Parses the text that begins at `text`. Goes on after errors as far as it can; they are in `diagnostics`.
 /// `texts` gets what names and string literals say where the source does not say it in one piece. Recurses as
 /// deep as the script is nested: call it with a stack of some MiB.
-std::unique_ptr<Script> parse(const Sources& sources, Loc text, Arena& texts, Diagnostics& diagnostics);
+std::unique_ptr<Script> parse(const Sources& sources, Loc text, Arena& texts, Diagnostics& diagnostics,
+                              bool is_entry = false);
 
 /// Reads one literal, as script arguments have them: with a `-` before numbers perhaps. False if `text` is
 /// none; strings are copied to `texts`.

@@ -855,14 +855,26 @@ class CliTest(Case):
         self.assertRegex(shown, r"(?m)^DenseMatrix\(1x1, double\)\n7$")
         self.assertRegex(shown, r"(?m)^DenseMatrix\(1x1, int64_t\)\n1$")
         self.assertRegex(shown, r"\nonce\n<input>:1:31: error: cannot read `nowhere17\.000000\.csv`")
-        self.assertRegex(shown, r"(?m)^<input>:1:7: error: .*`nosuch`")
+        self.assertRegex(shown, r"(?m)^<input>:1:1: error: .*`nosuch`")
         self.assertEqual(shown.count("Frame(2x1, [col7:double])\n2\n2\n"), 1)
         self.assertEqual(shown.count("Frame(2x1, [f.col7:double])\n2\n2\n"), 1)
         self.assertRegex(shown, r"(?m)^4.5$")
         self.assertRegex(shown, r"(?m)^DenseMatrix\(2x3, double\)$")
         self.assertRegex(shown, r"(?m)^LLVM emit")
         self.assertIn("# after properties", shown)
-        self.assertRegex(shown, r"(?m)^<input>:1:7: error: .*`s`")
+        self.assertRegex(shown, r"(?m)^<input>:1:1: error: .*`s`")
+
+    def test_entries_of_scripts(self):
+        """The end of an entry stands for a `;`; what is an expression then is shown, whatever comes before or behind it."""
+        script = self.path("two.daphne", "x = 2;")
+        typed = ('print("said")', f'import "{script}"', "two.x + 40 # comment", "# nothing", "/* open", "*/ two.x + 41 // (", '{"a": [5]}',
+                 "n = 6; n * 11", "eigen([7.5])", "if (n == 6) n", "def print(y) { return y; }", "n + 71", "stop()")
+        shown = self.type(*typed, options=("--lang", "daphne"))
+        # what is typed before the prompt comes is shown without it, too
+        answers = [line for line in shown.splitlines() if not line.startswith(("weld", "  ...")) and line not in (*typed, ":quit")]
+        self.assertEqual(answers, ["said", "42", "43", "Frame(1x1, [a:int64_t])", "5", "66", "DenseMatrix(1x1, double)", "7.5",
+                                   "DenseMatrix(1x1, double)", "1", "77", "<input>:1:1: error: system stopped: unspecified reason", "1 | stop()",
+                                   "  | ^", "error: the program failed while it ran"])
 
     def test_interrupts_lead_back_to_the_prompt(self):
         """Whatever is interrupted: runs, and the output of long results."""
