@@ -74,8 +74,10 @@ class Tiers final : public WeldTiers {
             if (!lock) lock.lock();
             state = State::Done;
         }
-        changed_.wait_for(lock, std::chrono::milliseconds(milliseconds),
-                          [&] { return state == State::Done; });
+        // To wait for no time at all would put the thread to sleep, for as long as timers may be late.
+        if (milliseconds > 0)
+            changed_.wait_for(lock, std::chrono::milliseconds(milliseconds),
+                              [&] { return state == State::Done; });
         return state != State::Done;
     }
 
