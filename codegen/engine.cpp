@@ -246,14 +246,14 @@ class Generator {
 /// Those that compile while the process ends are waited for: LLVM's own data go with the process.
 class AtWork {
   public:
-    AtWork() {
+    explicit AtWork(const CodeOptions& options) : options_(options) {
         const std::lock_guard lock(state().mutex);
         may_begin_ = !state().ends;
-        state().count += may_begin_;
+        if (may_begin_) state().all.push_back(this);
     }
     ~AtWork() {
         const std::lock_guard lock(state().mutex);
-        state().count -= may_begin_;
+        std::erase(state().all, this);
         state().changed.notify_all();
     }
     AtWork(const AtWork&) = delete;
@@ -264,7 +264,9 @@ class AtWork {
             ~Wait() {
                 std::unique_lock lock(state().mutex);
                 state().ends = true;
-                state().changed.wait(lock, [] { return state().count == 0; });
+                for (const AtWork* one : state().all)
+                    if (one->options_.is_for_process) one->options_.budget->close();
+                state().changed.wait(lock, [] { return state().all.empty(); });
             }
         } wait;
     }
@@ -273,13 +275,14 @@ class AtWork {
     struct State {
         std::mutex mutex;
         std::condition_variable changed;
-        int count = 0;
+        std::vector<const AtWork*> all;
         bool ends = false;
     };
     static State& state() {
         static State& all = *new State;  // outlives what waits for it
         return all;
     }
+    const CodeOptions& options_;
     bool may_begin_;
 };
 
@@ -298,7 +301,7 @@ GenerateEnd optimize_loops(std::string_view bitcode, std::span<const std::string
                            const CodeOptions& options, const std::function<void(std::string object)>& made,
                            std::string* error) noexcept {
     try {
-        const AtWork here;
+        const AtWork here(options);
         if (!here.may_begin()) return GenerateEnd::Failed;
         Outcome outcome{.objects = {{}}};
         outcome.run(options, [&](std::string* why) {

@@ -42,8 +42,9 @@ struct CodeOptions {
     Cpu cpu = Cpu::Native;
     int level = 2;             ///< 0: no LLVM optimisation, fast selection; 1...3
     int threads = 1;           ///< that compile, at most
-    Budget* budget = nullptr;  ///< that memory for making code is taken from
-    bool verify = false;       ///< check the LLVM IR, and that LLVM gives its memory back
+    Budget* budget = nullptr;  ///< that memory for making code is taken from; if it is closed, none is made
+    bool is_for_process = false;  ///< when the process ends, nobody wants what is made
+    bool verify = false;          ///< check the LLVM IR, and that LLVM gives its memory back
     HeapProbe* probe = nullptr;
     std::string* llvm_input_text = nullptr;  ///< if set, receives the LLVM IR before optimisation
     std::string* llvm_text = nullptr;        ///< if set, receives the LLVM IR after optimisation
@@ -122,7 +123,7 @@ GenerateEnd optimize_loops(std::string_view bitcode, std::span<const std::string
                            const CodeOptions& options, const std::function<void(std::string object)>& made,
                            std::string* error) noexcept;
 
-/// Has the process wait at its end for threads in `optimize_loops`. To be called before there is one, by a
+/// Has the process wait at its end for threads in `optimize_loops`, which leave what is for it alone. To be called before there is one, by a
 /// thread that the process does not end without.
 void wait_for_optimize_loops() noexcept;
 

@@ -237,6 +237,7 @@ void* Heap::from_reserve(std::size_t bytes, std::size_t align) {
 
 void* Heap::allocate_own(std::size_t bytes, std::size_t align) {
     if (is_to_fail() || bytes > std::size_t(1) << 48) shortage_ = WorkEnd::NoMemory;
+    if (budget_.is_closed()) shortage_ = WorkEnd::OverBudget;
     if (shortage_ != WorkEnd::Good) return nullptr;
     const std::size_t extra = align > kHeapAlign ? align : 0;
     const std::size_t room = round_up(bytes + kHeader + extra, kHeapAlign);

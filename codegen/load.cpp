@@ -51,6 +51,8 @@ class Tiers final : public WeldTiers {
     ~Tiers() {
         const std::lock_guard lock(mutex_);
         ends_ = true;
+        if (is_unwanted())
+            for (Budget* budget : budgets_) budget->close();
     }
 
   private:
@@ -130,11 +132,36 @@ class Tiers final : public WeldTiers {
         return some;
     }
 
+    /// The memory that a thread may take, closed if what it makes is not wanted any more.
+    class Allowance {
+      public:
+        explicit Allowance(Tiers& tiers) : tiers_(tiers), budget_(tiers.options_.most_memory) {
+            const std::lock_guard lock(tiers_.mutex_);
+            tiers_.budgets_.push_back(&budget_);
+            if (tiers_.is_unwanted()) budget_.close();
+        }
+        ~Allowance() {
+            const std::lock_guard lock(tiers_.mutex_);
+            std::erase(tiers_.budgets_, &budget_);
+        }
+        Allowance(const Allowance&) = delete;
+        Budget* budget() { return &budget_; }
+
+      private:
+        Tiers& tiers_;
+        Budget budget_;
+    };
+
+    bool is_unwanted() const { return ends_ && !options_.keep; }
+
     /// If memory or anything else is missing, the quick code remains.
     void make(const std::vector<std::int64_t>& some) noexcept {
         try {
-            Budget budget(options_.most_memory);
-            const CodeOptions options{.cpu = options_.cpu, .level = options_.level, .budget = &budget};
+            Allowance allowance(*this);
+            const CodeOptions options{.cpu = options_.cpu,
+                                      .level = options_.level,
+                                      .budget = allowance.budget(),
+                                      .is_for_process = !options_.keep};
             std::vector<std::string> functions;
             for (std::int64_t number : some) functions.push_back(loops_.functions[std::size_t(number)]);
             std::string error;
@@ -179,6 +206,7 @@ class Tiers final : public WeldTiers {
     std::vector<std::unique_ptr<LinkedCode>> codes_;
     std::deque<std::int64_t> open_;      ///< that somebody asked for
     std::int64_t next_ = 0, last_ = -1;  ///< that nobody did
+    std::vector<Budget*> budgets_;       ///< of those who work
     bool ends_ = false;
     int working_ = 0;                  ///< threads
     std::vector<DeepThread> threads_;  ///< end before all else

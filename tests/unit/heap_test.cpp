@@ -113,6 +113,19 @@ TEST_CASE("LLVM's memory counts against a budget") {
     CHECK(enough.objects == right.objects);
 }
 
+TEST_CASE("work on a closed budget is left at its next allocation") {
+    const std::unique_ptr<Module> m = optimized(programs[2]);
+    Budget budget(INT64_MAX);
+    budget.close();
+    MachineCode code;
+    std::string error;
+    GenerateEnd end = GenerateEnd::Good;
+    on_deep_stack([&] { end = generate(*m, {.budget = &budget}, &code, nullptr, &error); });
+    CHECK(end == GenerateEnd::OverLimit);
+    CHECK(code.objects.empty());
+    CHECK(error == "");
+}
+
 TEST_CASE("work that was left leaves no memory behind") {
     const std::unique_ptr<Module> m = optimized(programs[2]);
     const std::int64_t all = make(*m, 1).allocations;

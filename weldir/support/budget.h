@@ -19,8 +19,13 @@ class Budget {
     }
     void give(std::int64_t bytes) { left_.fetch_add(bytes, std::memory_order_relaxed); }
 
+    /// Nobody wants any more what it is for: the work that takes from it is left at its next allocation.
+    void close() { closed_.store(true, std::memory_order_relaxed); }
+    bool is_closed() const { return closed_.load(std::memory_order_relaxed); }
+
   private:
     std::atomic<std::int64_t> left_;
+    std::atomic<bool> closed_ = false;
 };
 
 /// Is thrown when a budget has no more; caught where a lack of memory is.
