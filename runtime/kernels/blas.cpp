@@ -2,6 +2,7 @@
 #include "runtime/kernels/blas.h"
 
 #include <dlfcn.h>
+#include <sched.h>
 
 #include <optional>
 #include <string>
@@ -9,9 +10,32 @@
 
 namespace weld::runtime {
 
+/// While there is one, this thread may run on one processor only.
+class OnOneProcessor {
+  public:
+    OnOneProcessor() {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(::sched_getcpu(), &one);
+        is_set_ = ::sched_getaffinity(0, sizeof before_, &before_) == 0 &&
+                  ::sched_setaffinity(0, sizeof one, &one) == 0;
+    }
+    ~OnOneProcessor() {
+        if (is_set_) ::sched_setaffinity(0, sizeof before_, &before_);
+    }
+    OnOneProcessor(const OnOneProcessor&) = delete;
+
+  private:
+    cpu_set_t before_;
+    bool is_set_;
+};
+
 static void* library() {
     static void* const loaded = [] {
-        void* handle = ::dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+        // It starts a thread for each other processor that it may run on, when it is loaded. We have threads of
+        // our own, and these would look for work for some 30 ms before they sleep.
+        const OnOneProcessor here;
+        void* handle = ::dlopen("libopenblas.so.0", RTLD_LAZY | RTLD_LOCAL);
         void* set_threads = handle ? ::dlsym(handle, "openblas_set_num_threads") : nullptr;
         if (set_threads) reinterpret_cast<void (*)(int)>(set_threads)(1);
         return set_threads ? handle : nullptr;
