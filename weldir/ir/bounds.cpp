@@ -34,12 +34,6 @@ static std::optional<Count> product(const Count& a, const Count& b) {
     return has_small_factors(all) ? std::optional(all) : std::nullopt;
 }
 
-static Count one(const Count::Product& p) {
-    Count all = p.factor;
-    for (const Expr* name : p.of) all = all * Count(name);
-    return all;
-}
-
 /// `p` divided by one of its names.
 static Count::Product without(Count::Product p, const Expr* name) {
     p.of.erase(std::ranges::find(p.of, name));
@@ -54,10 +48,13 @@ static bool has(const Count& n, const Expr* name) {
 /// `n` with `is` in the place of a name.
 static std::optional<Count> with(const Count& n, const Expr* name, const Count& is) {
     Count sum;
-    for (const Count::Product& p : n.sum()) {
-        std::optional<Count> all = Count(p.factor);
-        for (const Expr* other : p.of)
-            if (all) all = product(*all, other == name ? is : Count(other));
+    for (Count::Product p : n.sum()) {
+        std::optional<Count> power;
+        for (; has(p, name); p = without(p, name)) {
+            power = power ? product(*power, is) : is;
+            if (!power) return {};
+        }
+        const std::optional<Count> all = power ? product(Count(p), *power) : Count(p);
         if (!all) return {};
         sum = sum + *all;
     }
@@ -243,8 +240,22 @@ bool Bounds::not_negative(const Count& n) {
     return false;
 }
 
+/// Nothing makes up for a negative factor, whatever is least of the names: that takes a product of these
+/// names and others.
+static bool has_plain_negative(const Count& n) {
+    return std::ranges::any_of(n.sum(), [&](const Count::Product& p) {
+        return p.factor < 0 && std::ranges::none_of(
+                                   n.sum(),
+                                   [&](const Count::Product& q) {
+                                       return q.factor > 0 && q.of.size() > p.of.size() &&
+                                              std::ranges::includes(q.of, p.of, {}, &Expr::id, &Expr::id);
+                                   });
+    });
+}
+
 /// Each name at its least: if then no factor is negative, the sum is not.
 bool Bounds::is_sum_of_no_negatives(const Count& n) {
+    if (has_plain_negative(n)) return false;
     std::vector<const Expr*> names;
     for (const Count::Product& p : n.sum())
         for (const Expr* name : p.of)
@@ -295,7 +306,7 @@ std::optional<Count> Bounds::extreme(Count n, bool largest) {
         Count times;
         for (const Count::Product& p : n.sum()) {
             if (!has(p, name)) continue;
-            times = times + one(without(p, name));
+            times = times + Count(without(p, name));
             if (has(times, name)) return {};  // a square
         }
         const bool grows = not_negative(times);
@@ -329,11 +340,11 @@ std::optional<Count> Bounds::without_divisions(Count n) {
                     if (!c.name() || !has(rest, c.name()) || !least(c.name())) continue;
                     rest = without(rest, c.name());
                 }
-                const Count times = one(rest);
+                const Count times = Count(rest);
                 if (!not_negative(Count(-1) * times)) continue;
                 const std::optional<Count> instead = product(times, of);
                 if (!instead) return {};
-                n = n - one(p) + *instead;
+                n = n - Count(p) + *instead;
                 break;
             }
             if (!(n == before)) break;
@@ -413,7 +424,7 @@ bool Bounds::demand_not_negative(const Count& n) {
     std::int64_t number = 0;
     for (const Count::Product& p : n.sum()) {
         if (p.of.empty()) number = p.factor;
-        else (p.factor < 0 ? less : more) = (p.factor < 0 ? less - one(p) : more + one(p));
+        else (p.factor < 0 ? less : more) = (p.factor < 0 ? less - Count(p) : more + Count(p));
     }
     if (number > 0 && !(less == Count())) more = more + Count(number);
     else less = less - Count(number);

@@ -25,8 +25,14 @@ Conditions::Place Conditions::common(Place a, Place b) const {
 template <class Equations>
 static Count with(const Equations& equations, Count n) {
     for (const auto& [name, is] : equations) {
+        const auto has_name = [&](const Count::Product& p) { return std::ranges::count(p.of, name) > 0; };
+        if (std::ranges::none_of(n.sum(), has_name)) continue;
         Count now;
         for (const Count::Product& p : n.sum()) {
+            if (!has_name(p)) {
+                now = now + Count(p);
+                continue;
+            }
             Count product = p.factor;
             for (const Expr* other : p.of) product = product * (other == name ? is : Count(other));
             now = now + product;

@@ -2,6 +2,8 @@
 #include "weldir/ir/count.h"
 
 #include <algorithm>
+#include <compare>
+#include <utility>
 
 namespace weld {
 
@@ -20,35 +22,59 @@ const Expr* Count::name() const {
     return sum_.size() == 1 && sum_[0].factor == 1 && sum_[0].of.size() == 1 ? sum_[0].of[0] : nullptr;
 }
 
-static bool are_before(const std::vector<const Expr*>& a, const std::vector<const Expr*>& b) {
-    return std::ranges::lexicographical_compare(a, b, {}, &Expr::id, &Expr::id);
+using Names = decltype(Count::Product::of);
+
+static std::strong_ordering order(const Names& a, const Names& b) {
+    return std::lexicographical_compare_three_way(
+        a.begin(), a.end(), b.begin(), b.end(), [](const Expr* x, const Expr* y) { return x->id <=> y->id; });
 }
 
 static std::int64_t wrapped(std::uint64_t n) { return std::int64_t(n); }
 
-Count operator+(const Count& a, const Count& b) {
-    Count sum = a;
+/// a + times * b
+Count Count::sum(const Count& a, std::int64_t times, const Count& b) {
+    const auto scaled = [&](const Product& q) {
+        return wrapped(std::uint64_t(times) * std::uint64_t(q.factor));
+    };
+    Count sum;
     sum.exact_ = a.exact_ && b.exact_;
-    for (const Count::Product& p : b.sum_) {
-        const auto at = std::ranges::lower_bound(sum.sum_, p.of, are_before, &Count::Product::of);
-        if (at == sum.sum_.end() || at->of != p.of) sum.sum_.insert(at, p);
-        else if (!(at->factor = wrapped(std::uint64_t(at->factor) + std::uint64_t(p.factor))))
-            sum.sum_.erase(at);
+    sum.sum_.reserve(a.sum_.size() + b.sum_.size());
+    const Product* p = a.sum_.begin();
+    for (const Product& q : b.sum_) {
+        while (p != a.sum_.end() && order(p->of, q.of) < 0) sum.sum_.push_back(*p++);
+        const bool both = p != a.sum_.end() && p->of == q.of;
+        const std::int64_t factor =
+            both ? wrapped(std::uint64_t(p++->factor) + std::uint64_t(scaled(q))) : scaled(q);
+        if (factor) sum.sum_.push_back({factor, q.of});
     }
+    sum.sum_.append(p, a.sum_.end());
     return sum;
+}
+
+static Names merged(const Names& a, const Names& b) {
+    Names both;
+    both.reserve(a.size() + b.size());
+    const Expr* const* y = b.begin();
+    for (const Expr* x : a) {
+        while (y != b.end() && (*y)->id < x->id) both.push_back(*y++);
+        both.push_back(x);
+    }
+    both.append(y, b.end());
+    return both;
 }
 
 Count operator*(const Count& a, const Count& b) {
     Count sum;
-    for (const Count::Product& p : a.sum_)
+    for (const Count::Product& p : a.sum_) {
+        Count row;
         for (const Count::Product& q : b.sum_) {
-            Count one;
-            one.sum_ = {{wrapped(std::uint64_t(p.factor) * std::uint64_t(q.factor)), p.of}};
-            std::vector<const Expr*>& of = one.sum_[0].of;
-            of.insert(of.end(), q.of.begin(), q.of.end());
-            std::ranges::sort(of, {}, &Expr::id);
-            if (one.sum_[0].factor) sum = sum + one;
+            const auto factor = wrapped(std::uint64_t(p.factor) * std::uint64_t(q.factor));
+            if (!factor) continue;
+            Count one(Count::Product{factor, merged(p.of, q.of)});
+            row = row.sum_.empty() ? std::move(one) : row + one;
         }
+        sum = sum.sum_.empty() ? std::move(row) : sum + row;
+    }
     sum.exact_ = a.exact_ && b.exact_;
     return sum;
 }

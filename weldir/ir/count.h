@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
+#include <utility>
 
 #include "weldir/ir/expr.h"
+#include "weldir/support/small_vector.h"
 
 namespace weld {
 
@@ -18,7 +19,7 @@ class Count {
     /// `factor * of[0] * of[1] ...`. A factor of 0 has no place in a sum.
     struct Product {
         std::int64_t factor;
-        std::vector<const Expr*> of;  ///< by number of their nodes
+        SmallVector<const Expr*, 2> of;  ///< by number of their nodes
         friend bool operator==(const Product&, const Product&) = default;
     };
 
@@ -26,8 +27,9 @@ class Count {
     /// An i64 expression without computation: a name, `len` of a name, fields of names. Facts has one node
     /// for each, so that pointers can be compared.
     explicit Count(const Expr* name) : sum_{{1, {name}}} {}
+    explicit Count(Product p) : sum_{std::move(p)} {}
 
-    std::span<const Product> sum() const { return sum_; }
+    std::span<const Product> sum() const { return {sum_.data(), sum_.size()}; }
     /// The number, if it is known.
     std::optional<std::int64_t> known() const;
     /// If it is just a name, that.
@@ -41,12 +43,14 @@ class Count {
     void set_exact(bool is) { exact_ = is; }
 
     friend bool operator==(const Count& a, const Count& b) { return a.sum_ == b.sum_; }
-    friend Count operator+(const Count& a, const Count& b);
-    friend Count operator-(const Count& a, const Count& b) { return a + Count(-1) * b; }
+    friend Count operator+(const Count& a, const Count& b) { return sum(a, 1, b); }
+    friend Count operator-(const Count& a, const Count& b) { return sum(a, -1, b); }
     friend Count operator*(const Count& a, const Count& b);
 
   private:
-    std::vector<Product> sum_;  // by `of`
+    static Count sum(const Count& a, std::int64_t times, const Count& b);
+
+    SmallVector<Product, 2> sum_;  // by `of`
     bool exact_ = true;
 };
 

@@ -57,6 +57,19 @@ Conditions::Depth Facts::is_safe_under(const Expr* e) {
     }
 }
 
+/// A builder from outside is read in `e`: what begins and ends inside builds nothing that others see.
+static bool reads_builder(const Expr* e) {
+    std::vector<const Symbol*> bound, read;
+    visit(e, [&](const Expr* x) {
+        for (const Symbol* s : x->symbols())
+            if (s->type->holds_builder) bound.push_back(s);
+        if (x->op == Op::Var && x->type->holds_builder) read.push_back(x->attr.symbol);
+    });
+    std::ranges::sort(bound, {}, &Symbol::id);
+    return std::ranges::any_of(
+        read, [&](const Symbol* s) { return !std::ranges::binary_search(bound, s->id, {}, &Symbol::id); });
+}
+
 Traits Facts::own_traits(const Expr* e) {
     Traits t = weld::own_traits(e);
     if (t.fails) {
@@ -65,10 +78,7 @@ Traits Facts::own_traits(const Expr* e) {
         t.fails_here = under == Conditions::kNever;
         t.under = t.fails_here ? 0 : under;
     }
-    if (e->op == Op::Result) {  // what begins and ends inside builds nothing that others see
-        const std::vector<const Symbol*> free = free_symbols(e);
-        t.builds = std::ranges::any_of(free, [](const Symbol* s) { return s->type->holds_builder; });
-    }
+    if (e->op == Op::Result) t.builds = reads_builder(e);
     return t;
 }
 

@@ -141,7 +141,7 @@ class Facts {
     Table<Symbol, const Expr*> loops_;
     Table<Expr, Traits> traits_;
     std::unordered_map<const Expr*, std::optional<Count>> lengths_, counts_;
-    std::map<std::vector<std::uint64_t>, const Expr*> names_;  // of counts
+    Table<Symbol, std::vector<const Expr*>> names_;  // of counts, by what their paths begin with
     std::map<std::pair<const Symbol*, Path>, std::optional<Count>> merges_;
     const Expr* root_;
     bool conditions_found_ = false;

@@ -20,14 +20,21 @@ namespace weld {
 
 // ---- lengths and numbers
 
+/// Paths that begin with the same symbol.
+static bool are_same(const Expr* a, const Expr* b) {
+    for (; a->op == Op::GetField && b->op == Op::GetField; a = a->arg(0), b = b->arg(0))
+        if (a->attr.index != b->attr.index) return false;
+    return a->op == b->op;
+}
+
 /// The number that a path names, or of the elements of the vector there.
 Count Facts::named(const Expr* path, bool is_length) {
-    std::vector<std::uint64_t> key = {is_length};
-    for (const Expr* e = path; e->op == Op::GetField; e = e->arg(0)) key.push_back(e->attr.index);
-    key.push_back(base_of(path)->id);
-    const Expr*& name = names_[key];
-    if (!name) name = is_length ? len(m_, path) : path;
-    return Count(name);
+    std::vector<const Expr*>& all = names_[base_of(path)];
+    for (const Expr* name : all)
+        if ((name->op == Op::Len) == is_length && are_same(is_length ? name->arg(0) : name, path))
+            return Count(name);
+    all.push_back(is_length ? len(m_, path) : path);
+    return Count(all.back());
 }
 
 std::optional<Count> Facts::length(const Expr* e) {

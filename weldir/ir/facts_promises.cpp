@@ -20,16 +20,20 @@ static Promises promises_of(const Expr* e) {
     return {};
 }
 
+static bool has_indices(const Expr* name, const Path& path) {
+    for (std::size_t i = path.size(); i-- > 0; name = name->arg(0))
+        if (name->op != Op::GetField || name->attr.index != path[i]) return false;
+    return name->op == Op::Var;
+}
+
 /// The name of counts for that number, which is the path itself.
 const Expr* Facts::path_to(const Symbol* s, const Path& path) {
-    std::vector<std::uint64_t> key = {0};
-    key.insert(key.end(), path.rbegin(), path.rend());
-    key.push_back(s->id);
-    const Expr*& name = names_[key];
-    if (name) return name;
-    name = var(m_, s);
+    std::vector<const Expr*>& all = names_[s];
+    for (const Expr* name : all)
+        if (has_indices(name, path)) return name;
+    const Expr* name = var(m_, s);
     for (std::size_t i : path) name = get_field(m_, name, i);
-    return name;
+    return all.emplace_back(name);
 }
 
 std::optional<Count> Facts::size(const Expr* e, const Path& path, bool is_length) {

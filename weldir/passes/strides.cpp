@@ -252,7 +252,7 @@ class Interchanger {
                 else others = others ? scalar_op(m_, Op::Mul, {others, name}) : name;
             }
             if (!stride) {
-                place.offset = place.offset + count_of(p);
+                place.offset = place.offset + Count(p);
                 continue;
             }
             if (*stride || (others && (p.factor != 1 || others->op == Op::Mul))) return {};
@@ -298,12 +298,6 @@ class Interchanger {
         }
         demand(nest, reach, length);
         return nest.possible;
-    }
-
-    static Count count_of(const Count::Product& p) {
-        Count all = p.factor;
-        for (const Expr* name : p.of) all = all * Count(name);
-        return all;
     }
 
     // ---- tiles
