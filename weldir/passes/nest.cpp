@@ -13,8 +13,9 @@
 //       |b, i, x| let k = from + i; merge(b, x * lookup(row, k % c) + lookup(column, k / c)))
 //
 // so that nothing divides, the lookups walk along with a loop or stay the same in it, and the inner loop can
-// run on lanes. What doesn't fill a round is left to the loop as it was; and all of it if `c` is so small
-// that inner loops don't pay, or no number of columns: then it fails where the program said.
+// run on lanes. What doesn't fill a round is left to the loop as it was (which goes if it is known that there is
+// nothing); and all of it if `c` is so small that inner loops don't pay, or no number of columns: then it fails
+// where the program said.
 //
 // The counter is the loop's index, or the element of a range from 0 with stride 1; `c` stays the same in the
 // loop. Done for one `c` of each loop. Not done for small literals, by which lanes divide; for large bodies,
@@ -118,12 +119,15 @@ class Nester {
         Lets lets;
         if (const Expr* check = length_check(m_, facts_, loop.data(), loop.node->loc))
             named(check, "equal", lets);
-        const Expr* n = named(trip_count(m_, loop.data()[0]), "n", lets);
+        const std::optional<Count> times = facts_.iterations(loop.node);
+        const Expr* n =
+            times && times->known() ? i64(*times->known()) : named(trip_count(m_, loop.data()[0]), "n", lets);
         const Expr* rounds = named(full_rows(n, columns), "rounds", lets);
         if (is_int(rounds, 0)) return nullptr;
         const Expr* from = named(product(rounds, columns), "from", lets);
-        return block(m_, lets, loop_over_subrange(m_, loop, from, n, nest(loop, rounds, columns)),
-                     loop.node->loc);
+        const Expr* rows = nest(loop, rounds, columns);
+        if (!same(from, n)) rows = loop_over_subrange(m_, loop, from, n, rows);
+        return block(m_, lets, rows, loop.node->loc);
     }
 
     /// The elements of `z` in the inner loop as the whole loop has them: those that count go on from `start`.
