@@ -5,10 +5,11 @@
 //     result(for(xs, @(size:given) appender[f64](len(ys)), |b, i, x| for(ys, b, |c, j, y| merge(c, x * y))))
 //
 // The number is exact: every run of the body merges so often, on all paths, so memory is set aside once and
-// chunks of the loop write to their places directly. Numbers that are always the same are found by
+// chunks of the loop write to their places directly. Merges in the body itself are counted by
 // `count-appends`. A `size` in the text of a program is a hint, which is not made use of. Runs after fusion,
 // which changes the numbers, and before vectorize, which hides them.
 #include "weldir/ir/builder.h"
+#include "weldir/ir/merges.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
@@ -44,11 +45,23 @@ class Sizer {
         const NewBuilder made = start->as<NewBuilder>();
         if (!made || !info(made.kind()).keeps_merges) return start;
         const std::optional<Count> n = facts_.merges_per_iteration(loop, path);
-        if (n && !n->known() && n->sum().size() <= kMostProducts && info(made.kind()).lists_merges) {
+        if (n && n->sum().size() <= kMostProducts && info(made.kind()).lists_merges &&
+            !is_counted(loop, path)) {
             const Expr* given = new_builder(m_, start->type, written(m_, *n), start->loc);
             return annotate(m_, with_annotations(m_, given, start->annotations), AttrKey::Size, "given");
         }
         return without(m_, start, AttrKey::Size);
+    }
+
+    /// `count-appends` finds the number, which sees merges but no inner loops.
+    static bool is_counted(const Expr* loop, const std::vector<std::size_t>& path) {
+        std::size_t number = 0;
+        const Type* t = loop->type;
+        for (std::size_t i : path) {
+            for (const Type* before : t->args.first(i)) number += std::size_t(num_builders(before));
+            t = t->args[i];
+        }
+        return merges_per_iteration(loop->as<For>())[number] >= 0;
     }
 
     Module& m_;
