@@ -138,13 +138,24 @@ void remember_program(std::string key, std::shared_ptr<const Program> program) {
 static constexpr std::string_view kMagic = "WeldCode";
 static constexpr std::string_view kDescribed = "described";  // behind the stamp of a data file
 
+static std::uint64_t mixed(std::uint64_t h, std::uint64_t word) {
+    h = (h ^ word) * 0xD1342543DE82EF95u;
+    return h ^ h >> 29;
+}
+
+/// Long texts in four lanes, which don't wait for one another.
 static std::uint64_t hash_of(std::string_view bytes, std::uint64_t seed) {
     std::uint64_t h = seed ^ (bytes.size() * 0x9E3779B97F4A7C15u);
+    std::uint64_t words[4], lanes[4] = {h, h + 1, h + 2, h + 3};
+    for (; bytes.size() >= sizeof words; bytes.remove_prefix(sizeof words)) {
+        std::memcpy(words, bytes.data(), sizeof words);
+        for (int i = 0; i < 4; ++i) lanes[i] = mixed(lanes[i], words[i]);
+    }
+    for (std::uint64_t lane : lanes) h = mixed(h, lane);
     for (; !bytes.empty(); bytes.remove_prefix(std::min<std::size_t>(8, bytes.size()))) {
         std::uint64_t word = 0;
         std::memcpy(&word, bytes.data(), std::min<std::size_t>(8, bytes.size()));
-        h = (h ^ word) * 0xD1342543DE82EF95u;
-        h ^= h >> 29;
+        h = mixed(h, word);
     }
     return h;
 }
