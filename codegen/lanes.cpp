@@ -77,6 +77,17 @@ llvm::Value* load_strided(Emitter& e, llvm::FixedVectorType* type, llvm::Value* 
     return llvm::concatenateVectors(e.ir, all);
 }
 
+llvm::Value* load_one_by_one(Emitter& e, llvm::FixedVectorType* type, llvm::Value* data, llvm::Value* k) {
+    llvm::Type* elem = type->getElementType();
+    const llvm::Align align{type->getScalarSizeInBits() / 8};
+    llvm::Value* all = llvm::PoisonValue::get(type);
+    for (unsigned i = 0; i < type->getNumElements(); ++i) {
+        llvm::Value* from = e.ir.CreateGEP(elem, data, lane_of_sum(e, k, i));
+        all = e.ir.CreateInsertElement(all, e.ir.CreateAlignedLoad(elem, from, align), std::uint64_t(i));
+    }
+    return all;
+}
+
 /// The transpose of the registers `rows`, of which there are as many as each has lanes: every step
 /// interleaves the first half of them with the second.
 static Leaves transposed(Emitter& e, Leaves rows) {

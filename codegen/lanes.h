@@ -18,6 +18,9 @@ llvm::Value* lane_of_sum(Emitter& e, llvm::Value* v, unsigned k);
 /// the last if they go down. Nothing but what lies between is read.
 llvm::Value* load_strided(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest, std::int64_t stride);
 
+/// Loads the elements of `data` at the places `k`, as lanes of `type`, one by one.
+llvm::Value* load_one_by_one(Emitter& e, llvm::FixedVectorType* type, llvm::Value* data, llvm::Value* k);
+
 /// Writes the transpose of the vectors of `len` scalars at `rows` to `to`, by squares with a register a side.
 void transpose(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::Value* len, llvm::Value* to);
 

@@ -273,6 +273,9 @@ TEST_CASE_FIXTURE(Fixture, "means that do not fit") {
     CHECK(strided("-4") == "");
     CHECK(strided("5") == "lanes are looked up at places that lie no more than 4 apart");
     CHECK(strided("0") == strided("5"));
+    CHECK(wrong(annotate(m, lookup_lanes(m, numbers, places), AttrKey::Walks, "true")) == "");
+    CHECK(wrong(annotate(m, lookup(m, numbers, int_literal(m, i64, 0)), AttrKey::Walks, "true")) ==
+          "look-ups of lanes say `true` if these walk");
 
     const Type* state[] = {i32};
     const Symbol* s = m.symbol("s", m.types.structure(state));

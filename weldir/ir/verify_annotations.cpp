@@ -86,6 +86,10 @@ void annotations(Demands& d, const Expr* e) {
                 d.that(e->annotation(AttrKey::Accumulators) && a.number >= 1,
                        "what is read apart from so many rounds on has accumulators");
                 break;
+            case AttrKey::Walks:
+                d.that(e->op == Op::LookupLanes && a.text == "true",
+                       "look-ups of lanes say `true` if these walk");
+                break;
             case AttrKey::Capacity:
                 d.that(e->op == Op::NewBuilder && e->num_args == 1 && info(e->type).lists_merges,
                        "an appender begins with the capacity that its argument says");

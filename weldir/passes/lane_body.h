@@ -123,6 +123,8 @@ class LaneBody {
     const Expr* gathered(const Expr* e, Lets& lets);
     std::optional<std::int64_t> lane_stride(const Expr* place);
     std::optional<std::int64_t> step_of_counter(const Expr* name) const;
+    bool lanes_walk(const Expr* place);
+    std::optional<std::int64_t> step_in_rounds(const Expr* name);
     void scan_gather(const Expr* e, bool certain);
     bool is_worth_it(const Expr* branch);
     bool may_be_lanes(const Expr* e);
