@@ -193,6 +193,9 @@ LoopPlan make_plan(Emitter& e, For f, For rest) {
     given_sizes(e, f.builder(), plan.given);
     if (f.node->annotation(AttrKey::Tile)) plan.tiled = plan.given[0];
     plan.cost = cost_of(f.node);
+    if (const Annotation* work = f.node->annotation(AttrKey::Work))
+        plan.work =
+            e.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, e.names.at(work->symbols[0])[0], e.c64(1));
     if (rest) {
         const std::vector<std::int64_t> each = appends_of(e, rest);
         for (std::size_t k = 0; k < each.size(); ++k)
@@ -227,6 +230,7 @@ Leaves leaves_of(const LoopPlan& plan) {
 LoopPlan moved(const LoopPlan& plan, const Leaves& values) {
     LoopPlan there = plan;
     there.given.assign(plan.given.size(), nullptr);  // room has been made
+    there.work = nullptr;                            // nor is it cut again
     std::size_t at = 0;
     const auto take = [&](llvm::Value*& v) { v = values[at++]; };
     for (Datum& d : there.data) {

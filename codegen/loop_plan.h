@@ -32,6 +32,7 @@ struct LoopPlan {
     std::vector<std::int64_t> appends;  ///< by builder: merges per iteration, negative where that varies
     std::vector<llvm::Value*> given;    ///< by builder: the same, as the program says; or null
     std::int64_t cost = 1;              ///< of an iteration, in picoseconds
+    llvm::Value* work = nullptr;        ///< the same, as the program says; or null
 
     /// What the state is like inside the loop, where it is `outer` around it.
     Lanes form(Lanes outer) const;

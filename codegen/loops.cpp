@@ -121,7 +121,7 @@ static std::vector<llvm::Value*> appends_of(Emitter& e, const LoopPlan& plan) {
     return appends;
 }
 
-/// A WeldLoop; constant, unless the program gives numbers of merges.
+/// A WeldLoop; constant, unless the program gives numbers of merges, or says what it costs.
 static llvm::Value* loop_record(Emitter& e, const LoopPlan& plan, llvm::Function* body) {
     Unit& unit = e.unit;
     const auto i64 = [&](std::int64_t v) { return llvm::ConstantInt::getSigned(unit.i64, v); };
@@ -148,12 +148,15 @@ static llvm::Value* loop_record(Emitter& e, const LoopPlan& plan, llvm::Function
                                  {loop::loc, i32(std::int32_t(plan.f.node->loc.offset))},
                                  {loop::appends, array(llvm::ArrayRef(known))},
                                  {loop::number, i64(loop_number(*body))}}));
-    if (std::ranges::all_of(appends, llvm::IsaPred<llvm::ConstantInt>)) return record;
+    const bool counts_appends = !std::ranges::all_of(appends, llvm::IsaPred<llvm::ConstantInt>);
+    if (!counts_appends && !plan.work) return record;
+    llvm::Value* filled = e.slot(sizeof(WeldLoop), 8);
+    e.ir.CreateMemCpy(filled, llvm::Align(8), record, llvm::Align(8), sizeof(WeldLoop));
+    if (plan.work) e.store(loop::cost, plan.work, filled);
+    if (!counts_appends) return filled;
     llvm::Value* numbers = e.slot(8 * std::int64_t(appends.size()), 8);
     for (std::size_t k = 0; k < appends.size(); ++k)
         e.ir.CreateStore(appends[k], e.address(numbers, 8 * std::int64_t(k)));
-    llvm::Value* filled = e.slot(sizeof(WeldLoop), 8);
-    e.ir.CreateMemCpy(filled, llvm::Align(8), record, llvm::Align(8), sizeof(WeldLoop));
     e.store(loop::appends, numbers, filled);
     return filled;
 }
@@ -193,7 +196,15 @@ Leaves Emitter::emit_for(For f) {
         const LoopPlan& short_one = plan.one_by_one ? *plan.one_by_one : plan;
         return emit_rounds(*this, short_one, c64(0), plan.count, reserve(*this, plan, state), {});
     };
-    return emit_if(ir.CreateICmpSLE(plan.count, c64(most_in_place)), in_place, outlined);
+    llvm::Value* is_short = ir.CreateICmpSLE(plan.count, c64(most_in_place));
+    if (plan.work) {
+        llvm::Value* all =
+            ir.CreateBinaryIntrinsic(llvm::Intrinsic::umul_with_overflow, plan.count, plan.work);
+        llvm::Value* is_little =
+            ir.CreateICmpULE(ir.CreateExtractValue(all, 0), c64(most_in_place * plan.cost));
+        is_short = ir.CreateAnd(is_little, ir.CreateNot(ir.CreateExtractValue(all, 1)));
+    }
+    return emit_if(is_short, in_place, outlined);
 }
 
 }  // namespace weld::codegen

@@ -226,6 +226,18 @@ TEST_CASE_FIXTURE(Fixture, "means that do not fit") {
 
     CHECK(wrong(result(m, annotate(m, loop_over(start(), always), AttrKey::Cost, "0"))) ==
           "loops and sorts have a cost");
+    const auto working = [&](const Symbol* says, const char* cost) {
+        const Symbol* name[] = {says};
+        const Expr* loop = annotate(m, loop_over(start(), always), AttrKey::Work, name);
+        return result(m, cost ? annotate(m, loop, AttrKey::Cost, cost) : loop);
+    };
+    const Symbol *work = m.symbol("work", i64), *narrow = m.symbol("narrow", i32);
+    CHECK(wrong(let(m, work, int_literal(m, i64, 1000), working(work, "1000"))) == "");
+    CHECK(wrong(working(work, "1000")) == "`work` is not bound");
+    CHECK(wrong(let(m, work, int_literal(m, i64, 1000), working(work, nullptr))) ==
+          "a number says what a round of a loop costs");
+    CHECK(wrong(let(m, narrow, num(1000), working(narrow, "1000"))) ==
+          "a number says what a round of a loop costs");
     CHECK(wrong(result(m, annotate(m, loop_over(start(), always), AttrKey::Privatise, "64"))) ==
           "what is privatised is a vecmerger with accumulators");
     CHECK(wrong(result(m, annotate(m, loop_over(start(), always), AttrKey::Rounds, "8"))) ==

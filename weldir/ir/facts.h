@@ -60,6 +60,8 @@ class Facts {
     bool is_promised_not_negative(const Expr* name) const;
     /// How often a loop runs its body, if it runs at all without failing.
     std::optional<Count> iterations(const Expr* loop);
+    /// How many elements the data of a loop have, on lanes or one by one, if it runs at all without failing.
+    std::optional<Count> elements(const Expr* loop);
     /// The data of a loop have the same length for sure. `at`: see `agree`.
     bool lengths_agree(std::span<const Expr* const> data, const Symbol* at = nullptr);
     /// Two numbers are the same for sure, as far as is known in the loop whose index is `at`, if it stays
@@ -87,6 +89,7 @@ class Facts {
     std::optional<Count> built(const Expr* builder, const Path& path);
     std::optional<Count> product(const Expr* shape);
     std::optional<Count> iterations_of(const Expr* datum);
+    std::optional<Count> elements_of(const Expr* datum);
     std::optional<Count> count_of(const Expr* i64);
     Count named(const Expr* path, bool is_length);
     const Expr* path_to(const Symbol* s, const Path& path);

@@ -152,8 +152,12 @@ std::optional<Count> Facts::product(const Expr* shape) {
 
 std::optional<Count> Facts::iterations_of(const Expr* datum) {
     const Iter iter = datum->as<Iter>();
+    return iter && iter.shape().kind != IterKind::Scalar ? std::nullopt : elements_of(datum);
+}
+
+std::optional<Count> Facts::elements_of(const Expr* datum) {
+    const Iter iter = datum->as<Iter>();
     if (!iter) return length(datum);
-    if (iter.shape().kind != IterKind::Scalar) return {};
     if (!iter.shape().bounded) return length(iter.data());
     if (iter.shape().nd) return product(iter.nd_shape());
     const Literal stride = iter.stride()->as<Literal>();
@@ -168,6 +172,12 @@ std::optional<Count> Facts::iterations_of(const Expr* datum) {
 std::optional<Count> Facts::iterations(const Expr* loop) {
     for (const Expr* datum : loop->as<For>().data())
         if (std::optional<Count> n = iterations_of(datum)) return n;
+    return {};
+}
+
+std::optional<Count> Facts::elements(const Expr* loop) {
+    for (const Expr* datum : loop->as<For>().data())
+        if (std::optional<Count> n = elements_of(datum)) return n;
     return {};
 }
 

@@ -176,6 +176,8 @@ Origins Verifier::iterate(Iterate it, bool ordered) {
 }
 
 Origins Verifier::loop(For f, bool ordered) {
+    if (const Annotation* work = f.node->annotation(AttrKey::Work))
+        for (const Symbol* s : work->symbols) read(s, f.node);
     for (const Expr* d : f.data()) {
         if (d->op != Op::Iter) {
             walk(d, false);

@@ -47,6 +47,11 @@ void annotations(Demands& d, const Expr* e) {
                 d.that((e->op == Op::For || e->op == Op::Sort) && a.number > 0,
                        "loops and sorts have a cost");
                 break;
+            case AttrKey::Work:
+                d.that(e->op == Op::For && e->annotation(AttrKey::Cost) && a.symbols.size() == 1 &&
+                           is_i64(a.symbols[0]->type),
+                       "a number says what a round of a loop costs");
+                break;
             case AttrKey::Short: on_loop(0, std::numeric_limits<std::int64_t>::max()); break;
             case AttrKey::Optimize:
                 d.that((e->op == Op::For && (a.text == "false" || a.text == "later")) ||

@@ -1,49 +1,129 @@
-// A node costs what its arguments do and something of its own; a loop counts as 16 rounds of its body, an
-// `iterate` as 64.
+// A node costs what its arguments do and something of its own; a loop as many rounds of its body as it has, or
+// as is guessed.
 #include "weldir/passes/cost.h"
-#include "weldir/ir/loop_forms.h"
 
 #include <algorithm>
 #include <cstdlib>
+#include <unordered_set>
 
 #include "weldir/ir/builder.h"
-#include "weldir/ir/facts.h"
+#include "weldir/ir/loop_forms.h"
 #include "weldir/ir/walk.h"
 
 namespace weld {
 
-std::int64_t picoseconds(const Expr* e) {
-    std::int64_t sum = 0;
-    for (const Expr* a : e->args()) sum += picoseconds(a);
-    sum = std::min<std::int64_t>(sum, 1'000'000'000'000);  // nests multiply
+constexpr std::int64_t kBeginning = 10'000;  // of a loop
+constexpr std::int64_t kRound = 1000;        // what counting costs
+constexpr std::int64_t kGuess = 16;          // rounds of a loop
+constexpr std::int64_t kGuessOnLanes = 128;
+constexpr std::int64_t kGuessOfIterate = 64;
+constexpr std::int64_t kMost = 1'000'000'000'000;  // nests multiply
+
+/// Of a node that is no loop, beside its arguments.
+static std::int64_t own_picoseconds(const Expr* e) {
     switch (e->op) {
-        case Op::For: return does_nothing(e->as<For>()) ? sum : 16 * sum + 10'000;
-        case Op::Iterate: return 64 * sum;
-        case Op::Sort: return sum * 1000;
         case Op::Call:
         case Op::Kernel:
         case Op::Serialize:
-        case Op::Deserialize: return sum + 100'000;
+        case Op::Deserialize: return 100'000;
         case Op::Lookup:
         case Op::OptLookup:
-        case Op::KeyExists: return sum + (e->arg(0)->type->is_dict() ? 15'000 : 1'000);
+        case Op::KeyExists: return e->arg(0)->type->is_dict() ? 15'000 : 1'000;
         case Op::LookupLanes: {
             const Annotation* apart = e->annotation(AttrKey::Apart);
-            return sum + 1'000 * (apart ? std::abs(apart->number) : e->type->lanes);
+            return 1'000 * (apart ? std::abs(apart->number) : e->type->lanes);
         }
-        case Op::OptLanes: return sum + 10'000;
-        case Op::Merge: return sum + (info(e->type).probes ? 10'000 : 500);
+        case Op::OptLanes: return 10'000;
+        case Op::Merge: return info(e->type).probes ? 10'000 : 500;
         case Op::Literal:
         case Op::Var:
         case Op::Block:
         case Op::Lambda:
         case Op::MakeStruct:
-        case Op::GetField: return sum;
+        case Op::GetField: return 0;
         case Op::Sqrt:
         case Op::Div:
-        case Op::Rem: return sum + 2'000;
-        default: return sum + (is_math(e->op) ? 5'000 : 300);
+        case Op::Rem: return 2'000;
+        default: return is_math(e->op) ? 5'000 : 300;
     }
+}
+
+std::int64_t picoseconds(const Expr* e) {
+    std::int64_t sum = 0;
+    for (const Expr* a : e->args()) sum += picoseconds(a);
+    sum = std::min(sum, kMost);
+    switch (e->op) {
+        case Op::For: return does_nothing(e->as<For>()) ? sum : kGuess * sum + kBeginning;
+        case Op::Iterate: return kGuessOfIterate * sum;
+        case Op::Sort: return sum * 1000;
+        default: return sum + own_picoseconds(e);
+    }
+}
+
+namespace {
+
+class RoundCost {
+  public:
+    RoundCost(Facts& facts, For loop) : facts_(facts) {
+        const std::vector<const Symbol*> read = free_symbols(loop.node);
+        outside_.insert(read.begin(), read.end());
+    }
+
+    Count of(const Expr* e) {
+        if (!e->binds || e->op == Op::Sort) return picoseconds(e);
+        if (const For f = e->as<For>()) return of_loop(f);
+        Count sum = own_picoseconds(e);
+        for (const Expr* a : e->args()) sum = sum + of(a);
+        return e->op == Op::Iterate ? Count(kGuessOfIterate) * sum : sum;
+    }
+
+  private:
+    Count of_loop(For f) {
+        Count sum = of(f.builder());
+        for (const Expr* d : f.data()) sum = sum + of(d);
+        if (does_nothing(f)) return sum;
+        const Iter it = f.data()[0]->as<Iter>();
+        const IterKind kind = it ? it.shape().kind : IterKind::Scalar;
+        Count body = of(f.body().body());
+        if (kind == IterKind::Fringe) return sum + body;  // what a loop over lanes has left
+        sum = sum + kBeginning;
+        if (const std::optional<Count> n = facts_.elements(f.node); n && are_known(*n)) {
+            if (const auto round = body.known(); round && kind == IterKind::Simd)
+                body = std::max<std::int64_t>(1, *round / it.lanes());
+            if (const std::optional<Count> all = times(n, body)) return sum + *all;
+        }
+        return sum + Count(kind == IterKind::Simd ? kGuessOnLanes : kGuess) * body;
+    }
+
+    /// When the loop begins.
+    bool are_known(const Count& n) const {
+        return std::ranges::all_of(n.sum(), [&](const Count::Product& p) {
+            return std::ranges::all_of(p.of, [&](const Expr* name) {
+                return std::ranges::all_of(free_symbols(name),
+                                           [&](const Symbol* s) { return outside_.contains(s); });
+            });
+        });
+    }
+
+    Facts& facts_;
+    std::unordered_set<const Symbol*> outside_;  // bound there, and read by the loop
+};
+
+}  // namespace
+
+Count round_cost(Facts& facts, For loop) {
+    const Expr* body = loop.body().body();
+    return Count(kRound) + (has_loop(body) ? RoundCost(facts, loop).of(body) : Count(picoseconds(body)));
+}
+
+std::int64_t guessed(const Count& cost) {
+    std::int64_t sum = 0;
+    for (const Count::Product& p : cost.sum()) {
+        std::int64_t product = p.factor;
+        for (std::size_t k = 0; k < p.of.size(); ++k) product = std::clamp(product * kGuess, -kMost, kMost);
+        sum += product;
+    }
+    return std::clamp<std::int64_t>(sum, 1, kMost);
 }
 
 }  // namespace weld
