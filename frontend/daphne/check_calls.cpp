@@ -131,7 +131,8 @@ GraphFunction* Checker::instance(Definition& d, const std::vector<Value*>& args,
     Activation* outer = std::exchange(activation_, &activation);
     Body* body = std::exchange(body_, &g->body);
     File* file = std::exchange(file_, d.file);
-    const bool certain = std::exchange(certain_, false);
+    const bool certain = certain_;
+    certain_ &= !generic;
     Effects before = std::move(effects);
     effects = {};
     effects.around = &before;

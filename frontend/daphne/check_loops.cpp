@@ -55,7 +55,8 @@ void Checker::name_dims(Value* v) {
 }
 
 /// Checks the bodies of a loop until what it assumes of its state holds after each round. `node->args` from
-/// `first_state` on become the state before; `check` makes the bodies' nodes, with `body_` to be set by it.
+/// `first_state` on become the state before; `check` makes the bodies' nodes, with `body_` to be set by it. What
+/// it knows holds in the first round, so the run comes to what cannot fit if it comes to that (`certain_`).
 void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_state,
                         const std::function<void(Body&)>& check) {
     std::vector<std::string_view> assigned;
@@ -77,7 +78,7 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
         widen(&known[i], node->args[first_state + i]);
     }
     Body* outer = body_;
-    const bool was_certain = std::exchange(certain_, false);
+    const bool was_certain = certain_;
     const Names::Mark before = names_.mark();
     const Effects done = effects;
     Effects may_be_done = effects;  // before a round
@@ -96,6 +97,7 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
             names_.set(names[i], p);
         }
         for (Body& r : node->bodies) r.params.insert(r.params.end(), params.begin(), params.end());
+        certain_ = was_certain;
         check(node->bodies.back());
         for (std::size_t i = 0; i < names.size(); ++i) {
             Value* after = names_.find(names[i])->value;
@@ -134,12 +136,16 @@ void Checker::while_loop(const Statement* s) {
         GraphNode* node = make_node(GraphNode::Loop, s->loc);
         node->does_first = does_first;
         node->bodies.resize(2);
+        bool is_first = true, has_rounds = does_first;
         loop_over(node, s, 0, [&](Body& body) {
             Body& test = node->bodies[0];
             if (!does_first) {
                 body_ = &test;
-                test.results = {condition(s->value)};
+                Value* c = condition(s->value);
+                test.results = {c};
+                if (std::exchange(is_first, false)) has_rounds = c && c->constant && c->constant->integer;
             }
+            certain_ &= has_rounds;
             body_ = &body;
             scoped(s->body);
             if (does_first) test.results = {condition(s->value)};  // of what the round has made, at its end
@@ -195,7 +201,13 @@ void Checker::counted_loop(const Statement* s, Value* from, Value* to, Value* st
     GraphNode* node = make_node(GraphNode::Repeat, s->loc);
     node->args = {from, to, step};
     node->bodies.resize(1);
+    const bool known = from && to && step && from->constant && to->constant && step->constant;
+    const bool has_rounds =
+        known && (step->constant->integer > 0
+                      ? from->constant->integer <= to->constant->integer
+                      : step->constant->integer < 0 && from->constant->integer >= to->constant->integer);
     loop_over(node, s, 3, [&](Body& body) {
+        certain_ &= has_rounds;
         body_ = &body;
         const std::size_t depth = names_.depth();
         names_.open();

@@ -168,15 +168,19 @@ Value* Checker::give_either(GraphNode* node, Value* then, Value* otherwise, Valu
     return joined;
 }
 
-/// Calls `check` for each side of an `if`, with the variables as they are now, which stay.
+/// Calls `check` for each side of an `if`, with the variables as they are now, which stay. The run comes to the
+/// side that is taken, if that is known.
 void Checker::check_sides(GraphNode* node, const std::function<void(std::size_t side)>& check) {
     Body* outer = body_;
-    const bool was_certain = std::exchange(certain_, false);
+    const bool was_certain = certain_;
+    const Value* condition = node->args[0];
     const Names::Mark before = names_.mark();
     const Effects done = effects;
     Effects either = effects;
     for (std::size_t side = 0; side < 2; ++side) {
         body_ = &node->bodies[side];
+        certain_ = was_certain && condition && condition->constant &&
+                   (condition->constant->integer != 0) == (side == 0);
         check(side);
         names_.undo(before);
         either.may_add(std::exchange(effects, done));
