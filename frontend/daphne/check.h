@@ -311,6 +311,7 @@ class Checker {
     const Node* needed_call_ = nullptr;  ///< in whose function it is; null: it is in no call
     bool can_stop_ = false;              ///< the rest of a script may be read later, in another program
     std::deque<Block> blocks_;           ///< from the script to what is being gone through, if it can stop
+    bool is_wrong_ = false;              ///< the statement that could not be checked is, as it stands
     bool has_answers_ = false;           ///< there are variables that `keep_answer` has made
     bool is_first_ = true;               ///< nothing has been checked yet that the part may end after
     bool is_cut_ = false;                ///< the part has ended before the script

@@ -374,8 +374,8 @@ Value* Checker::conditional(const Node* n) {
     body_->nodes.push_back(node);
     if (!sides[0] || !sides[1]) return nullptr;
     if (!have_same_cells(sides[0]->type, sides[1]->type))
-        return error(n->loc, "both sides of `?:` have the same type, found {} and {}", str(sides[0]->type),
-                     str(sides[1]->type));
+        return error(n->loc, "both sides of `?:` have the same type, found {} and {}",
+                     str_of_cells(sides[0]->type), str_of_cells(sides[1]->type));
     Value* joined = join(c, sides[0], sides[1], n->loc, "this");
     if (!joined) return nullptr;
     return give_either(node, sides[0], sides[1], taken(c, sides[0], sides[1], joined));

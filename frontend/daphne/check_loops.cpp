@@ -40,11 +40,12 @@ static bool widen(Value* known, const Value* v) {
     return changed;
 }
 
-/// What a variable holds in a loop has one type, but for the labels of frames.
+/// What a variable holds in a loop has one type, but for the number and the labels of the columns of frames.
 bool Checker::keeps_cells(const Type& before, const Type& after, std::string_view name, Loc loc) {
     if (have_same_cells(before, after)) return true;
-    error(loc, "`{}` is {} before the loop and {} after a round; its type cannot change", name, str(before),
-          str(after));
+    if (before.is_frame() && after.is_frame() && before.columns.size() != after.columns.size()) return true;
+    error(loc, "`{}` is {} before the loop and {} after a round; its type cannot change", name,
+          str_of_cells(before), str_of_cells(after));
     return false;
 }
 
@@ -104,7 +105,7 @@ void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_s
             if (after && !keeps_cells(known[i].type, after->type, names[i], s->loc)) after = nullptr;
             if (after && !(after->type == known[i].type))
                 after = unknown(s->loc,
-                                "`{}` has other labels after a round than before the loop; labels have to be "
+                                "`{}` has other columns after a round than before the loop; they have to be "
                                 "known before the run",
                                 names[i]);
             node->bodies.back().results.push_back(after);

@@ -16,6 +16,9 @@
 // the rest begins. What is computed before the statement that it belongs to is its answer, a variable named
 // after its place. Everything happens once and in order: in front of what has to be known there are calls that
 // may print; they become answers first.
+//
+// What is found wrong once a part has run is a failure of the run, where it comes to that. So the program ends
+// before the statement, which is opened if it may be that the run does not come to what is wrong in it.
 #include <algorithm>
 #include <unordered_map>
 
@@ -130,15 +133,17 @@ Checker::Step Checker::step_on() {
 }
 
 /// Checks a statement as a whole, and if it may return all that is left of the function. False if something
-/// has to be known that is not; then nothing has happened.
+/// has to be known that is not, or is wrong after parts have run; then nothing has happened.
 bool Checker::check_whole(const Statement* s, bool ends) {
     const Mark before = mark();
+    const std::size_t errors = diagnostics_.num_errors();
     std::optional<File> file;
     if (s->kind == Statement::Import) file = *file_;
     needs_value_ = needs_rounds_ = false;
     if (ends) rest_of_call();
     else statement(s);
-    if (!needs_value_) return true;
+    is_wrong_ = !needs_value_ && !is_new_text_ && diagnostics_.num_errors() != errors;
+    if (!needs_value_ && !is_wrong_) return true;
     undo(before);
     if (file) *file_ = std::move(*file);
     activation_->returned = false;
@@ -178,7 +183,7 @@ Checker::Step Checker::without_whole(const Statement* s) {
     if (is_new_text_ && !std::exchange(has_rehearsed_, true) && !rehearse()) return Step::Stuck;
     // What it mentions is another in each round of a loop, and so would be the program: there it is asked for
     // what it needs alone.
-    if (!is_first_ && std::ranges::none_of(blocks_, &Block::is_loop)) return cut(true);
+    if (!is_first_ && (is_wrong_ || std::ranges::none_of(blocks_, &Block::is_loop))) return cut(true);
     switch (s->kind) {
         case Statement::Braces: return open(s->body, s), Step::On;
         case Statement::If: return open_if(s);
@@ -189,7 +194,11 @@ Checker::Step Checker::without_whole(const Statement* s) {
             blocks_.back().keeps_constants = needs_rounds_;
             return Step::On;
         case Statement::Import: return open_import(s) ? Step::On : Step::Stuck;
-        default: return come_to_needed(expressions_of(s));
+        default:
+            if (!is_wrong_) return come_to_needed(expressions_of(s));
+            if (may_return(s)) rest_of_call();
+            else statement(s);
+            return Step::Stuck;
     }
 }
 

@@ -18,6 +18,7 @@ void Checker::run(const Script& script, std::string_view path, const ScriptEnvir
     body_ = &graph_.main;
     is_new_text_ = !before || before->blocks.empty();
     is_prepared_ = is_new_text_ || before->is_prepared;
+    certain_ = is_new_text_;  // later, something may be left to do before it fails
     blocks_.emplace_back().all = script.statements;
     if (before) define(*before);
     declare(script.statements);

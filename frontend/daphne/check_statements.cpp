@@ -136,8 +136,8 @@ Value* Checker::condition_of(const Statement* s) {
 Value* Checker::join(const Value* condition, Value* a, Value* b, Loc loc, std::string_view what) {
     if (!a || !b) return nullptr;
     if (!have_same_cells(a->type, b->type))
-        return error(loc, "{} is {} after one branch and {} after the other", what, str(a->type),
-                     str(b->type));
+        return error(loc, "{} is {} after one branch and {} after the other", what, str_of_cells(a->type),
+                     str_of_cells(b->type));
     const bool is_known = condition && condition->constant;
     if (!(a->type == b->type) && !is_known)
         return unknown(loc,

@@ -2,6 +2,7 @@
 #include "frontend/daphne/types.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -50,6 +51,14 @@ std::string_view printed_name(ValueType v) {
 bool have_same_cells(const Type& a, const Type& b) {
     return a.data == b.data && a.value == b.value &&
            std::ranges::equal(a.columns, b.columns, {}, &Column::value, &Column::value);
+}
+
+std::string str_of_cells(const Type& t) {
+    std::string text = str(t);
+    if (!t.is_frame()) return text;
+    const char* between = " of (";
+    for (const Column& c : t.columns) text += std::exchange(between, ", "), text += name_of(c.value);
+    return text + ')';
 }
 
 std::string str(const Type& t) {

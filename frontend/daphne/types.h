@@ -62,5 +62,6 @@ std::optional<ValueType> value_type_named(std::string_view name);
 std::string_view printed_name(ValueType v);
 /// For messages: `matrix<f64>`, `scalar of si64`, `frame`.
 std::string str(const Type& t);
+std::string str_of_cells(const Type& t);  ///< of a frame with the types of its columns
 
 }  // namespace weld::daphne
