@@ -45,7 +45,8 @@
 //     if(..., @(tile:16) for(...), ... as before)
 //
 // so that lines of the cache are used up when they are there. Look-ups that go by rows and columns at once
-// are marked, `@(tile:true) lookup(m, i * c + j)`: on lanes they are read as they lie, and transposed.
+// are marked, `@(tile:true) lookup(m, i * c + j)`: on lanes they are read as they lie, and transposed. Others
+// may go along the inner loop beside them.
 //
 // The condition says that no lookup fails, if that is not known: then nobody can tell the order. The index
 // has to be the counters of loops over rows times what stays the same (by the name of it), plus the outer
@@ -124,6 +125,7 @@ class Interchanger {
         Lets before = {};  ///< what they read of the round of the columns
         const Expr* holds = nullptr;
         bool strides = false;
+        bool by_tiles = false;                   ///< so look-ups may go along the inner loop as well
         std::unordered_set<const Expr*> across;  ///< look-ups that go by both counters
         bool possible = true;                    ///< false: what would have to hold does not
     };
@@ -230,7 +232,7 @@ class Interchanger {
         Count offset;
     };
 
-    /// Of look-ups in vectors that stay the same, one by one along the columns.
+    /// Of look-ups in vectors that stay the same, one by one along the columns, or else along the inner loop.
     template <class IsFixed>
     std::optional<Place> place_of(const Nest& nest, Lookup at, IsFixed is_fixed) {
         if (!is_path(at.of()) || !at.of()->type->is_vec() || !is_fixed(at.of())) return {};
@@ -260,12 +262,15 @@ class Interchanger {
             *stride = others ? others : i64(p.factor);
         }
         const Expr* by_column = place.strides.back();
-        return !by_column || is_int(by_column, 1) ? std::optional(std::move(place)) : std::nullopt;
+        const bool goes_along = nest.by_tiles && (!place.strides[0] || is_int(place.strides[0], 1));
+        if (by_column && !is_int(by_column, 1) && !goes_along) return {};
+        return place;
     }
 
     static void note_strides(Nest& nest, Lookup at, const Place& place) {
         const auto is_long = [](const Expr* stride) { return stride && !is_int(stride, 1); };
-        if (!place.strides.back() || std::ranges::none_of(place.strides, is_long)) return;
+        const Expr* by_column = place.strides.back();
+        if (!by_column || !is_int(by_column, 1) || std::ranges::none_of(place.strides, is_long)) return;
         nest.strides = true;
         if (at.node->type->is_scalar()) nest.across.insert(at.node);
     }
@@ -278,6 +283,14 @@ class Interchanger {
             const Expr* start = written(m_, place.offset);
             demand(nest, i64(0), start);
             length = scalar_op(m_, Op::Sub, {length, start});
+        }
+        if (const Expr* stride = place.strides.back(); stride && !is_int(stride, 1)) {
+            demand(nest, i64(0), stride);
+            demand(nest, stride, i64(kMostRounds));
+            const Expr* before = product(scalar_op(m_, Op::Sub, {columns, i64(1)}), stride);
+            const Expr* in_row = place.strides[0] ? rows[0] : i64(1);
+            demand(nest, scalar_op(m_, Op::Add, {before, in_row}), length);
+            return nest.possible;
         }
         const Expr* reach = place.strides.back() ? columns : i64(1);
         for (std::size_t k = rows.size(); k-- > 0;) {
@@ -329,7 +342,7 @@ class Interchanger {
         if (!type->is_builder(BuilderKind::Appender) || outer.builder()->op != Op::NewBuilder) return nullptr;
         if (!is_var(inner.builder(), outer.builder_param()) || !merges_once(inner)) return nullptr;
         if (outer.node->annotation(AttrKey::Tile)) return nullptr;
-        Nest nest{outer, {inner}};
+        Nest nest{.outer = outer, .inner = {inner}, .by_tiles = true};
         if (!find_condition(nest, 0)) return nullptr;
         return guarded(nest.holds, tiled(nest), outer);
     }
