@@ -123,8 +123,8 @@ GenerateEnd optimize_loops(std::string_view bitcode, std::span<const std::string
                            const CodeOptions& options, const std::function<void(std::string object)>& made,
                            std::string* error) noexcept;
 
-/// Has the process wait at its end for threads in `optimize_loops`, which leave what is for it alone. To be called before there is one, by a
-/// thread that the process does not end without.
+/// Has the process wait at its end for threads in `optimize_loops`, which leave what is for it alone. To be
+/// called before there is one, by a thread that the process does not end without.
 void wait_for_optimize_loops() noexcept;
 
 /// Brings machine code to memory. Null with `*error` set if a function is unknown. Throws std::bad_alloc.

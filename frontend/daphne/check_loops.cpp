@@ -56,8 +56,9 @@ void Checker::name_dims(Value* v) {
 }
 
 /// Checks the bodies of a loop until what it assumes of its state holds after each round. `node->args` from
-/// `first_state` on become the state before; `check` makes the bodies' nodes, with `body_` to be set by it. What
-/// it knows holds in the first round, so the run comes to what cannot fit if it comes to that (`certain_`).
+/// `first_state` on become the state before; `check` makes the bodies' nodes, with `body_` to be set by it.
+/// What it knows holds in the first round, so the run comes to what cannot fit if it comes to that
+/// (`certain_`).
 void Checker::loop_over(GraphNode* node, const Statement* s, std::size_t first_state,
                         const std::function<void(Body&)>& check) {
     std::vector<std::string_view> assigned;

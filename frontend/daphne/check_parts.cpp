@@ -4,8 +4,8 @@
 //     name = "data" + n + ".csv";     the first program: it leaves `name`
 //     X = readMatrix(name);           the second one, in which `name` is a constant
 //
-// If that is not enough, it depends on something in the statement itself, and the statement is opened: what it
-// consists of takes its place, and is gone through in the same way.
+// If that is not enough, it depends on something in the statement itself, and the statement is opened: what
+// it consists of takes its place, and is gone through in the same way.
 //
 //     readMatrix("part" + sum(X))     "part" + sum(X)        and it again, with this known
 //     if (c) A; else B;               c                      and A or B
@@ -14,11 +14,11 @@
 //
 // So a script that is being run is in blocks, each in a statement of the one before; the last one says where
 // the rest begins. What is computed before the statement that it belongs to is its answer, a variable named
-// after its place. Everything happens once and in order: in front of what has to be known there are calls that
-// may print; they become answers first.
+// after its place. Everything happens once and in order: in front of what has to be known there are calls
+// that may print; they become answers first.
 //
-// What is found wrong once a part has run is a failure of the run, where it comes to that. So the program ends
-// before the statement, which is opened if it may be that the run does not come to what is wrong in it.
+// What is found wrong once a part has run is a failure of the run, where it comes to that. So the program
+// ends before the statement, which is opened if it may be that the run does not come to what is wrong in it.
 #include <algorithm>
 #include <unordered_map>
 
@@ -41,8 +41,8 @@ std::vector<const Node*> operands_of(const Node* n) {
     return all;
 }
 
-/// Calls `visit` for the nodes below `root`, and this, from the first on; only if it gives true for those below
-/// as well.
+/// Calls `visit` for the nodes below `root`, and this, from the first on; only if it gives true for those
+/// below as well.
 void walk(const Node* root, const std::function<bool(const Node*)>& visit) {
     std::vector<const Node*> open = {root};
     while (!open.empty()) {

@@ -168,8 +168,8 @@ Value* Checker::give_either(GraphNode* node, Value* then, Value* otherwise, Valu
     return joined;
 }
 
-/// Calls `check` for each side of an `if`, with the variables as they are now, which stay. The run comes to the
-/// side that is taken, if that is known.
+/// Calls `check` for each side of an `if`, with the variables as they are now, which stay. The run comes to
+/// the side that is taken, if that is known.
 void Checker::check_sides(GraphNode* node, const std::function<void(std::size_t side)>& check) {
     Body* outer = body_;
     const bool was_certain = certain_;

@@ -32,8 +32,8 @@ class OnOneProcessor {
 
 static void* library() {
     static void* const loaded = [] {
-        // It starts a thread for each other processor that it may run on, when it is loaded. We have threads of
-        // our own, and these would look for work for some 30 ms before they sleep.
+        // It starts a thread for each other processor that it may run on, when it is loaded. We have threads
+        // of our own, and these would look for work for some 30 ms before they sleep.
         const OnOneProcessor here;
         void* handle = ::dlopen("libopenblas.so.0", RTLD_LAZY | RTLD_LOCAL);
         void* set_threads = handle ? ::dlsym(handle, "openblas_set_num_threads") : nullptr;

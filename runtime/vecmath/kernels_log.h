@@ -71,8 +71,8 @@ WELD_VM_INLINE F64 exp2_sum(Sum x) {
     return scale(result.hi + result.lo, k, shifted);
 }
 
-/// The rules of C for signs, zeros, infinities and NaN, given r = |x|^y, which is right but for them. A power that
-/// does not exist is the NaN of the processor, that of 0 / 0, which scripts print as `-nan`.
+/// The rules of C for signs, zeros, infinities and NaN, given r = |x|^y, which is right but for them. A power
+/// that does not exist is the NaN of the processor, that of 0 / 0, which scripts print as `-nan`.
 WELD_VM_INLINE F64 pow_signs(F64 r, F64 x, F64 y) {
     M64 negative = has_sign(bits(x));
     if (lanes_of(negative) != 0) {
