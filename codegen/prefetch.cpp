@@ -19,12 +19,12 @@ namespace weld::codegen {
 Prefetches::Prefetches(For f) : loop_(f) { collect(f.body().body()); }
 
 void Prefetches::collect(const Expr* e) {
-    if (e->op == Op::For || e->op == Op::Lambda) return;
+    if (e->op == Op::Lambda) return;
     if (Block b = e->as<Block>())
         for (std::size_t i = 0; i < b.size(); ++i) bound_[b.symbol(i)] = b.value(i);
     for (const Expr* a : e->args()) collect(a);
     const Annotation* early = e->annotation(AttrKey::Prefetch);
-    if (!early) return;
+    if (!early || e->op == Op::For) return;
     Site site = {.node = e, .rounds = early->number, .far = e->annotation(AttrKey::Far)->number};
     if (const Merge g = e->as<Merge>()) {
         site.in_vector = info(e->type).indexed;
@@ -32,6 +32,15 @@ void Prefetches::collect(const Expr* e) {
         site.value_type = e->type->args.back();
         site.key = g.value()->op == Op::MakeStruct ? g.value()->arg(0) : g.value();
         find_builder(g.builder(), &site.way);
+    } else if (e->op == Op::Iter || e->op == Op::Slice) {
+        site.matrix = e->arg(0);
+        site.key_type = e->arg(1)->type;
+        site.value_type = site.matrix->type->elem();
+        site.key = e->arg(1);
+        const auto is_known = [&](const Site& s) {  // the loops over lanes and over the rest go over one row
+            return s.matrix && same(s.matrix, site.matrix) && same(s.key, site.key);
+        };
+        if (std::ranges::any_of(sites_, is_known)) return;
     } else {
         site.dict = e->arg(0);
         site.key_type = site.dict->type->key();
@@ -72,6 +81,7 @@ void Prefetches::find_builder(const Expr* e, std::vector<std::size_t>* way) cons
 /// The leaves of the dictionary, or of the state of the builder.
 Leaves Prefetches::table(Emitter& e, const Site& site, const Leaves& state) const {
     if (site.dict) return {never_null(e, e.emit1(site.dict))};
+    if (site.matrix) return e.emit(site.matrix);
     const Type* t = loop_.builder()->type;
     int leaf = 0;
     for (std::size_t field : site.way) {
@@ -106,11 +116,15 @@ void Prefetches::emit(Emitter& e, llvm::Value* i, llvm::Value* last, const Leave
             for (const auto& [symbol, value] : site.lets) e.names[symbol] = e.emit(value);
             Leaves key = e.emit(site.key);
             key.resize(std::size_t(e.num_leaves(site.key_type)));
-            return site.in_vector ? key : canonical_key(e, site.key_type, key);
+            return site.in_vector || site.matrix ? key : canonical_key(e, site.key_type, key);
         };
         const auto fetch_element = [&]() -> Leaves {
             llvm::Value* index = key_at(after(site.rounds))[0];
             e.prefetch(e.element(from[0], site.value_type, index));
+            return {};
+        };
+        const auto fetch_row = [&]() -> Leaves {
+            e.prefetch_row(e.element(from[0], site.value_type, key_at(after(site.rounds))[0]));
             return {};
         };
         const auto fetch_entry = [&]() -> Leaves {
@@ -131,9 +145,10 @@ void Prefetches::emit(Emitter& e, llvm::Value* i, llvm::Value* last, const Leave
             return {};
         };
         const auto nothing = [&]() -> Leaves { return {}; };
-        llvm::Value* size = site.in_vector ? from[1] : index_slots(e, from[0]);
+        llvm::Value* size = site.in_vector || site.matrix ? from[1] : index_slots(e, from[0]);
         llvm::Value* is_far = e.ir.CreateICmpSGE(size, e.c64(site.far));
         if (site.in_vector) e.emit_if(is_far, fetch_element, nothing);
+        else if (site.matrix) e.emit_if(is_far, fetch_row, nothing);
         else if (site.ring) e.emit_if(is_far, fetch_strings, nothing);
         else e.emit_if(is_far, fetch_entry, nothing);
         if (site.ring) e.early_tags[site.node] = {site.ring, i};

@@ -5,9 +5,9 @@
 
 namespace weld::codegen {
 
-/// The look-ups of a loop body and its merges that are annotated with `prefetch`: the key of so many rounds
-/// later follows from the element. Memory of tables and vectors that are as large as `far` says is asked for
-/// that early, so that many cache misses pass at the same time.
+/// The look-ups of a loop body, its merges, and the rows that loops in it go over, that are annotated with
+/// `prefetch`: the key of so many rounds later follows from the element. Memory of tables and vectors that
+/// are as large as `far` says is asked for that early, so that many cache misses pass at the same time.
 class Prefetches {
   public:
     explicit Prefetches(For f);
@@ -26,7 +26,8 @@ class Prefetches {
         const Expr* node;
         std::int64_t rounds;           ///< so early
         std::int64_t far;              ///< if there are so many slots of the table, elements of the vector
-        const Expr* dict = nullptr;    ///< looked up in; null for a merge
+        const Expr* dict = nullptr;    ///< looked up in; null for a merge or a row
+        const Expr* matrix = nullptr;  ///< whose row begins at the key; null otherwise
         std::vector<std::size_t> way;  ///< fields that lead from the state to the builder that is merged into
         const Expr* key;               ///< or a {key, value}
         const Type* key_type;

@@ -160,8 +160,9 @@ void annotations(Demands& d, const Expr* e) {
             case AttrKey::Stream: on_loop(1, 1 << 20); break;
             case AttrKey::Prefetch:
                 d.that(e->op == Op::For || e->op == Op::Merge || e->op == Op::Lookup ||
-                           e->op == Op::OptLookup || e->op == Op::KeyExists,
-                       "a loop, a merge or a look-up prefetches memory");
+                           e->op == Op::OptLookup || e->op == Op::KeyExists || e->op == Op::Iter ||
+                           e->op == Op::Slice,
+                       "a loop, a merge, a look-up or a row prefetches memory");
                 d.that(e->op == Op::For || e->annotation(AttrKey::Far),
                        "what is prefetched by a key says from which size on");
                 break;

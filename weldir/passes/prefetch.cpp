@@ -10,6 +10,8 @@
 //   Keys with strings are hashed early only, and what they are compared with is asked for as well.
 //   (Tables that the runtime cuts into partitions stay in the cache.) As long as a table has fewer slots, or
 //   a vector fewer elements, than `far` says, it is in the cache, and nothing is asked for.
+// - Rows of a matrix by numbers that are elements, `iter(m, x * c, ...)` and `slice(m, x * c, ...)` of a loop
+//   inside: their beginnings, `@(prefetch:8, far:65536)` of the iterator or the slice.
 // - Loops over vectors of vectors: the beginnings of rows, `@(prefetch:8)` of the loop.
 // - Loops that read whole lines of the cache in each round: what comes next, `@(stream:3072)` of the loop.
 //   Many processors do that by themselves, but not beyond the end of a page. Not what each round of a loop
@@ -38,6 +40,8 @@ constexpr std::size_t kLargestKey = 24;  // nodes
 std::int64_t far_from(const Expr* e) {
     if (e->op == Op::Merge && info(e->type).indexed)
         return kFarBytes / std::max<std::int64_t>(1, size_of(e->type->args.back()));
+    if (e->op == Op::Iter || e->op == Op::Slice)
+        return kFarBytes / std::max<std::int64_t>(1, size_of(e->arg(0)->type->elem()));
     const Type* key = e->op == Op::Merge ? e->as<Merge>().value()->type->args[0] : e->arg(1)->type;
     return key->holds_pointer ? kFarSlotsOfStrings : kFarSlots;
 }
@@ -76,6 +80,13 @@ class Body {
                 const Expr* key = g.value()->op == Op::MakeStruct ? g.value()->arg(0) : g.value();
                 return !is_index(key) && is_early(key, taken->args[0]) && is_from_loop(g.builder());
             }
+            case Op::Slice: return is_row(e->arg(0), e->arg(1));
+            case Op::Iter: {
+                const Iter it = e->as<Iter>();
+                const IterShape s = it.shape();
+                return s.bounded && !s.range && !s.nd && is_int(it.stride(), 1) &&
+                       is_row(it.data(), it.start());
+            }
             default: return false;
         }
     }
@@ -91,6 +102,32 @@ class Body {
     /// The merges go through memory one after the other.
     bool is_index(const Expr* key) const {
         return key->op == Op::Var && key->attr.symbol == loop_.index_param();
+    }
+
+    /// A row of `matrix` begins at `start`, for which an element is multiplied.
+    bool is_row(const Expr* matrix, const Expr* start) const {
+        if (matrix->op != Op::Var || varies(matrix)) return false;
+        while (start->op == Op::Var && bound_.contains(start->attr.symbol))
+            start = bound_.at(start->attr.symbol);
+        return start->op == Op::Mul && reads_element(start) && is_early(start, start->type);
+    }
+
+    /// `e` reads what stands in a vector that the loop goes over.
+    bool reads_element(const Expr* e) const {
+        const auto is_vector = [](const Expr* datum) {
+            const Iter it = datum->as<Iter>();
+            return !it || !it.shape().range;
+        };
+        const bool zips = loop_.data().size() > 1;
+        if (zips && e->op == Op::GetField && e->arg(0)->op == Op::Var &&
+            e->arg(0)->attr.symbol == loop_.elem_param())
+            return is_vector(loop_.data()[e->attr.index]);
+        if (e->op == Op::Var) {
+            if (e->attr.symbol == loop_.elem_param()) return !zips && is_vector(loop_.data()[0]);
+            const auto at = bound_.find(e->attr.symbol);
+            return at != bound_.end() && reads_element(at->second);
+        }
+        return std::ranges::any_of(e->args(), [&](const Expr* a) { return reads_element(a); });
     }
 
     bool is_early(const Expr* key, const Type* type) const {
@@ -149,8 +186,9 @@ class Prefetcher {
         const Expr* now = map_args(m_, e, [&](const Expr* a, std::size_t) { return marked(a, around); });
         const bool early = body && !e->annotation(AttrKey::Prefetch) && body->knows_key_of(e);
         if (!early) return now;
+        const bool is_row = e->op == Op::Iter || e->op == Op::Slice;
         now = annotate(m_, now, AttrKey::Far, std::to_string(far_from(e)));
-        return annotate(m_, now, AttrKey::Prefetch, kRoundsAhead);
+        return annotate(m_, now, AttrKey::Prefetch, is_row ? kRowsAhead : kRoundsAhead);
     }
 
   private:

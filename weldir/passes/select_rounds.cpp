@@ -24,7 +24,8 @@ constexpr std::size_t kLargestCondition = 24;  // nodes, with the lets before it
 bool seeks(const Expr* work) {
     bool any = false;
     visit(work, [&](const Expr* e) {
-        any |= e->annotation(AttrKey::Prefetch) && (e->op != Op::Merge || info(e->type).probes);
+        any |= e->annotation(AttrKey::Prefetch) && e->op != Op::Iter && e->op != Op::Slice &&
+               (e->op != Op::Merge || info(e->type).probes);
     });
     return any;
 }
