@@ -324,12 +324,11 @@ void Lowering::matrix(const GraphNode& n) {
     const int at[2] = {n.rows.first, n.columns.first};
     const auto count = std::int64_t(n.cells);
     for (int i = 0; i < 2; ++i) dims[i] = at[i] < 0 ? nullptr : value(n.args[std::size_t(at[i])]);
-    if (!dims[0] && !dims[1])
-        dims[0] = int_literal(m_, m_.types.i64(), count), dims[1] = int_literal(m_, m_.types.i64(), 1);
-    const Expr* all = int_literal(m_, m_.types.i64(), count);
+    if (!dims[0] && !dims[1]) dims[0] = i64_literal(m_, count), dims[1] = i64_literal(m_, 1);
+    const Expr* all = i64_literal(m_, count);
     auto quotient = [&](const Expr* by) {
-        const Expr* zero = scalar_op(m_, Op::Eq, {by, int_literal(m_, m_.types.i64(), 0)});
-        return if_(m_, zero, int_literal(m_, m_.types.i64(), 0), scalar_op(m_, Op::Div, {all, by}));
+        const Expr* zero = scalar_op(m_, Op::Eq, {by, i64_literal(m_, 0)});
+        return if_(m_, zero, i64_literal(m_, 0), scalar_op(m_, Op::Div, {all, by}));
     };
     if (!dims[0]) dims[0] = quotient(dims[1]);
     if (!dims[1]) dims[1] = quotient(dims[0]);
@@ -340,7 +339,7 @@ void Lowering::matrix(const GraphNode& n) {
     }
     if (!out->rows.known() || !out->columns.known() || out->rows.number * out->columns.number != count) {
         const Expr* fits = scalar_op(m_, Op::Eq, {scalar_op(m_, Op::Mul, {dims[0], dims[1]}), all});
-        const Expr* positive = scalar_op(m_, Op::Ge, {dims[0], int_literal(m_, m_.types.i64(), 0)});
+        const Expr* positive = scalar_op(m_, Op::Ge, {dims[0], i64_literal(m_, 0)});
         const Symbol* why = m_.symbol("why", m_.types.vec(m_.types.scalar(Scalar::I8)));
         lets_->emplace_back(
             why, packed_vec(m_, why->type->elem(), "the elements cannot fill a matrix of this shape"));

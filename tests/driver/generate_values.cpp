@@ -297,7 +297,7 @@ const Expr* Generator::sliced(const Type* t) {
 
 const Expr* Generator::sorted(const Type* t) {
     const Expr* all = sorted_whole(t);
-    const auto number = [&](std::int64_t n) { return int_literal(m_, m_.types.i64(), n); };
+    const auto number = [&](std::int64_t n) { return i64_literal(m_, n); };
     return r_.percent(30) ? slice(m_, all, number(0), number(std::int64_t(r_.below(5)))) : all;
 }
 

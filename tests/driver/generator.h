@@ -69,7 +69,7 @@ class Generator {
     const Type* param_type();
 
     // ---- leaves
-    const Expr* i64(std::int64_t n) { return int_literal(m_, m_.types.i64(), n); }
+    const Expr* i64(std::int64_t n) { return i64_literal(m_, n); }
     const Expr* constant(const Type* t) { return literal(m_, t, random_bits(t->scalar, r_)); }
     /// A constant as wide as `t`: a scalar or simd.
     const Expr* lanes_constant(const Type* t);

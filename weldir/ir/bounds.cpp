@@ -125,7 +125,7 @@ std::optional<Bounds::Counter> Bounds::find_counter(const Expr* name) {
     if (!e) return {};
     const For loop{{e}};
     std::optional<Counter> found;
-    if (name->op == Op::Var && name->attr.symbol == loop.index_param()) {
+    if (is_var(name, loop.index_param())) {
         for (const Expr* datum : loop.data()) {
             const Iter it = datum->as<Iter>();
             if (it && it.shape().kind != IterKind::Scalar) return {};

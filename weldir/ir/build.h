@@ -19,6 +19,9 @@ const Expr* literal(Module& m, const Type* scalar, std::uint64_t bits,
                     Loc loc = {});  ///< bits: see Attr::bits
 const Expr* int_literal(Module& m, const Type* scalar, std::int64_t value,
                         Loc loc = {});  ///< wrapped to the type's width
+inline const Expr* i64_literal(Module& m, std::int64_t value, Loc loc = {}) {
+    return int_literal(m, m.types.i64(), value, loc);
+}
 const Expr* float_literal(Module& m, const Type* scalar, double value, Loc loc = {});
 const Expr* bool_literal(Module& m, bool value, Loc loc = {});
 const Expr* var(Module& m, const Symbol* symbol, Loc loc = {});

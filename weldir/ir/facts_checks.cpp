@@ -45,7 +45,7 @@ static const Expr* counting_loop(const Facts& facts, const Expr* i) {
     const Expr* loop = is_path(i) ? facts.loop_of(base_of(i)) : nullptr;
     if (!loop) return nullptr;
     const For view{{loop}};
-    if (i->op == Op::Var && i->attr.symbol == view.index_param()) return loop;
+    if (is_var(i, view.index_param())) return loop;
     std::size_t datum = 0;
     if (i->op == Op::GetField && i->arg(0)->op == Op::Var && view.data().size() > 1) datum = i->attr.index;
     else if (i->op != Op::Var || view.data().size() > 1) return nullptr;

@@ -90,6 +90,10 @@ bool has_rounds_in_place(const Expr* e);
 
 /// Equal up to the names of bound symbols, places and annotations.
 bool same(const Expr* a, const Expr* b);
+/// `symbol`, read.
+inline bool is_var(const Expr* e, const Symbol* symbol) {
+    return e->op == Op::Var && e->attr.symbol == symbol;
+}
 /// The integer literal `value`.
 bool is_int(const Expr* e, std::int64_t value);
 /// Number of nodes.

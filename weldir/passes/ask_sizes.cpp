@@ -114,7 +114,7 @@ class Asker {
             const Expr* one = scalar_op(m_, op, {a, b});
             holds = holds ? scalar_op(m_, Op::BitAnd, {holds, one}) : one;
         };
-        const auto number = [&](std::int64_t n) { return int_literal(m_, m_.types.i64(), n); };
+        const auto number = [&](std::int64_t n) { return i64_literal(m_, n); };
         for (const SmallName& s : needs.small) {
             if (inside_.are_read_by(s.name)) return nullptr;
             if (s.may_be_negative) demand(Op::Ge, s.name, number(0));

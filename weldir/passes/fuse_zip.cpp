@@ -126,8 +126,7 @@ class ZipFuser {
 
     const Expr* with_parts(const Expr* body, const Symbol* z, const std::vector<const Expr*>& parts) {
         return weld::rewrite(m_, body, [&](const Expr* e) -> const Expr* {
-            const bool is_part =
-                e->op == Op::GetField && e->arg(0)->op == Op::Var && e->arg(0)->attr.symbol == z;
+            const bool is_part = e->op == Op::GetField && is_var(e->arg(0), z);
             return is_part ? parts[e->attr.index] : nullptr;
         });
     }

@@ -54,8 +54,6 @@ class Jammer {
     }
 
   private:
-    static bool is_var(const Expr* e, const Symbol* s) { return e->op == Op::Var && e->attr.symbol == s; }
-
     // ---- which loops
 
     struct Nest {
@@ -161,8 +159,7 @@ class Jammer {
         const Expr* otherwise = rewrite(m_, nest.outer.node, [&](const Expr* e) {
             return e == nest.choice.node ? nest.choice.otherwise() : nullptr;
         });
-        const Expr* end =
-            scalar_op(m_, Op::Add, {group.first, int_literal(m_, m_.types.i64(), RoundGroup::kRounds)});
+        const Expr* end = scalar_op(m_, Op::Add, {group.first, i64_literal(m_, RoundGroup::kRounds)});
         return if_(m_, holds, together,
                    loop_over_subrange(m_, otherwise->as<For>(), group.first, end, group.builder),
                    nest.choice.node->loc);

@@ -177,8 +177,7 @@ class SumJammer {
         for (const SymbolMap& now : rows)
             if (sum.choice) also(in_round(m_, sum.choice.cond(), now));
         if (!holds) return together(outer, sum, group);
-        const Expr* end =
-            scalar_op(m_, Op::Add, {group.first, int_literal(m_, m_.types.i64(), RoundGroup::kRounds)});
+        const Expr* end = scalar_op(m_, Op::Add, {group.first, i64_literal(m_, RoundGroup::kRounds)});
         const Expr* one_by_one = loop_over_subrange(m_, outer, group.first, end, group.builder);
         return if_(m_, holds, together(outer, sum, group), one_by_one, outer.node->loc);
     }
@@ -190,7 +189,7 @@ class SumJammer {
     }
 
     const Expr* is_long(For inner, const SymbolMap& row) {
-        const Expr* least = int_literal(m_, m_.types.i64(), least_rounds(inner));
+        const Expr* least = i64_literal(m_, least_rounds(inner));
         return scalar_op(m_, Op::Ge, {rounds(inner.data()[0], row), least});
     }
     const Expr* rounds(const Expr* datum, const SymbolMap& row) {

@@ -136,7 +136,7 @@ void LaneBody::scan(const Expr* e, bool certain) {
         return scan_nested(e, certain);
     ok_ &= may_be_lanes(e);
     count_width(e->type);
-    reads_index_ |= e->op == Op::Var && e->attr.symbol == loop_.index_param();
+    reads_index_ |= is_var(e, loop_.index_param());
     const bool meets = is_scalar_op(e->op) || e->op == Op::Select;
     for (std::size_t i = 0; i < e->num_args; ++i) {
         if (meets) count_width(e->arg(i)->type);

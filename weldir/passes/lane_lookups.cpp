@@ -89,7 +89,7 @@ std::optional<std::int64_t> LaneBody::step_in_rounds(const Expr* name) {
 
 /// How far a counter of the loop goes on in each round; nothing if it is none.
 std::optional<std::int64_t> LaneBody::step_of_counter(const Expr* name) const {
-    if (name->op == Op::Var && name->attr.symbol == loop_.index_param()) return 1;
+    if (is_var(name, loop_.index_param())) return 1;
     if (!is_path(name) || base_of(name) != loop_.elem_param()) return {};
     const bool zips = loop_.data().size() > 1;
     if (zips ? name->op != Op::GetField || name->arg(0)->op != Op::Var : name->op != Op::Var) return {};

@@ -169,7 +169,7 @@ void LaneBody::scan_iterate(Iterate it, bool certain) {
 // ---- nests
 
 const Expr* LaneBody::nested_loop(For f, Lets& lets) {
-    const Expr *zero = int_literal(m_, m_.types.i64(), 0), *one = int_literal(m_, m_.types.i64(), 1);
+    const Expr *zero = i64_literal(m_, 0), *one = i64_literal(m_, 1);
     std::vector<const Expr*> data;
     std::vector<const Type*> elems;
     std::vector<std::optional<Window>> windows;

@@ -25,7 +25,7 @@ bool LaneBody::is_known_outside(const Expr* e) {
 
 /// How far `e` is behind the loop's index, if that is known outside of the loop; else null.
 const Expr* LaneBody::behind_index(const Expr* e) {
-    if (is_index_name(e)) return int_literal(m_, m_.types.i64(), 0);
+    if (is_index_name(e)) return i64_literal(m_, 0);
     if (is_path(e) && base_of(e) == loop_.elem_param()) {
         const bool zips = loop_.data().size() > 1;
         if (e->op != (zips ? Op::GetField : Op::Var)) return nullptr;

@@ -5,10 +5,13 @@
 
 namespace weld {
 
-bool counts_from_zero(const Expr* datum) {
+bool counts_by_one(const Expr* datum) {
     const Iter it = datum->as<Iter>();
-    return it && it.shape().range && it.shape().kind == IterKind::Scalar && is_int(it.start(), 0) &&
-           is_int(it.stride(), 1);
+    return it && it.shape().range && it.shape().kind == IterKind::Scalar && is_int(it.stride(), 1);
+}
+
+bool counts_from_zero(const Expr* datum) {
+    return counts_by_one(datum) && is_int(datum->as<Iter>().start(), 0);
 }
 
 const Expr* trip_count(Module& m, const Expr* datum) {
@@ -18,18 +21,23 @@ const Expr* trip_count(Module& m, const Expr* datum) {
     return is_int(it.start(), 0) ? it.end() : scalar_op(m, Op::Sub, {it.end(), it.start()});
 }
 
+const Expr* product_of(Module& m, const Expr* a, const Expr* b) {
+    const Literal x = a->as<Literal>(), y = b->as<Literal>();
+    return x && y ? i64_literal(m, x.as_int() * y.as_int()) : scalar_op(m, Op::Mul, {a, b});
+}
+
 const Expr* written(Module& m, const Count& n, Loc loc) {
     const Expr* sum = nullptr;
     for (const Count::Product& p : n.sum()) {
         const Expr* product = nullptr;
         for (const Expr* name : p.of) product = product ? scalar_op(m, Op::Mul, {product, name}, loc) : name;
         if (p.factor != 1 || !product) {
-            const Expr* factor = int_literal(m, m.types.i64(), p.factor, loc);
+            const Expr* factor = i64_literal(m, p.factor, loc);
             product = product ? scalar_op(m, Op::Mul, {product, factor}, loc) : factor;
         }
         sum = sum ? scalar_op(m, Op::Add, {sum, product}, loc) : product;
     }
-    return sum ? sum : int_literal(m, m.types.i64(), 0, loc);
+    return sum ? sum : i64_literal(m, 0, loc);
 }
 
 /// A datum that is as long as `d`, and costs nothing to walk along.

@@ -14,9 +14,13 @@ namespace weld {
 
 /// A range from 0 in steps of 1: its elements are the loop's index.
 bool counts_from_zero(const Expr* datum);
+/// A range in steps of 1.
+bool counts_by_one(const Expr* datum);
 /// How often a loop over consecutive elements runs.
 const Expr* trip_count(Module& m, const Expr* datum);
 
+/// `a * b`; of literals a literal.
+const Expr* product_of(Module& m, const Expr* a, const Expr* b);
 /// The count as an expression; its names are in scope wherever the names that it was found from are.
 const Expr* written(Module& m, const Count& n, Loc loc = {});
 

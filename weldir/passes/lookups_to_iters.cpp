@@ -77,7 +77,7 @@ class Converter {
         return var(m_, s);
     }
 
-    const Expr* i64(std::int64_t n) { return int_literal(m_, m_.types.i64(), n); }
+    const Expr* i64(std::int64_t n) { return i64_literal(m_, n); }
     const Expr* select_if(Op op, const Expr* a, const Expr* b, const Expr* then, const Expr* otherwise) {
         return select(m_, scalar_op(m_, op, {a, b}), then, otherwise);
     }

@@ -141,7 +141,7 @@ class Narrower {
         return !rounds || !rounds->known() || *rounds->known() / kRoundsForEach > kFewCounters;
     }
 
-    const Expr* i64(std::int64_t n) { return int_literal(m_, m_.types.i64(), n); }
+    const Expr* i64(std::int64_t n) { return i64_literal(m_, n); }
     const Expr* both(const Expr* a, const Expr* b) { return a ? scalar_op(m_, Op::BitAnd, {a, b}) : b; }
 
     const Expr* condition(For loop, const Expr* start, std::int64_t most) {

@@ -78,7 +78,7 @@ class Nester {
     bool is_counter(For loop, const Expr* e) {
         if (!is_path(e)) return false;
         e = facts_.root(e);
-        if (e->op == Op::Var && e->attr.symbol == loop.index_param()) return true;
+        if (is_var(e, loop.index_param())) return true;
         if (base_of(e) != loop.elem_param()) return false;
         if (loop.data().size() == 1) return e->op == Op::Var && counts_from_zero(loop.data()[0]);
         return e->op == Op::GetField && e->arg(0)->op == Op::Var &&
@@ -87,7 +87,7 @@ class Nester {
 
     // ---- the nest
 
-    const Expr* i64(std::int64_t n) { return int_literal(m_, m_.types.i64(), n); }
+    const Expr* i64(std::int64_t n) { return i64_literal(m_, n); }
     const Expr* product(const Expr* a, const Expr* b) {
         const Literal x = a->as<Literal>(), y = b->as<Literal>();
         return x && y ? i64(x.as_int() * y.as_int()) : scalar_op(m_, Op::Mul, {a, b});

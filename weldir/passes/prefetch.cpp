@@ -100,9 +100,7 @@ class Body {
     }
 
     /// The merges go through memory one after the other.
-    bool is_index(const Expr* key) const {
-        return key->op == Op::Var && key->attr.symbol == loop_.index_param();
-    }
+    bool is_index(const Expr* key) const { return is_var(key, loop_.index_param()); }
 
     /// A row of `matrix` begins at `start`, for which an element is multiplied.
     bool is_row(const Expr* matrix, const Expr* start) const {

@@ -58,7 +58,7 @@ static SymbolMap names_in(Module& m, For loop, const Expr* at, Lets& lets) {
 const Expr* loop_by_groups(Module& m, Facts& facts, For loop,
                            const std::function<const Expr*(RoundGroup& group, Lets& lets)>& body,
                            const std::function<const Expr*(SymbolMap& first, Lets& lets)>& pays) {
-    const auto i64 = [&](std::int64_t n) { return int_literal(m, m.types.i64(), n); };
+    const auto i64 = [&](std::int64_t n) { return i64_literal(m, n); };
     const Expr* const each = i64(RoundGroup::kRounds);
     Lets lets;
     if (const Expr* check = length_check(m, facts, loop.data(), loop.node->loc))

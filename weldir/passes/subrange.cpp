@@ -26,8 +26,8 @@ static const Expr* sum(Module& m, const Expr* a, const Expr* b) {
 
 const Expr* subrange(Module& m, const Expr* datum, const Expr* start, const Expr* end) {
     const Iter it = datum->as<Iter>();
-    const Expr* own = it && it.shape().bounded ? it.start() : int_literal(m, m.types.i64(), 0);
-    const Expr* bounds[] = {sum(m, own, start), sum(m, own, end), int_literal(m, m.types.i64(), 1)};
+    const Expr* own = it && it.shape().bounded ? it.start() : i64_literal(m, 0);
+    const Expr* bounds[] = {sum(m, own, start), sum(m, own, end), i64_literal(m, 1)};
     if (it && it.shape().range)
         return range_iter(m, IterKind::Scalar, bounds[0], bounds[1], bounds[2], 0, datum->loc);
     return iter(m, IterKind::Scalar, it ? it.data() : datum, bounds, 0, datum->loc);

@@ -30,7 +30,7 @@ class Unroller {
         for (std::int64_t k = 0; k < rounds; ++k) {
             const Lambda body = (k ? fresh(m_, loop.body().node) : loop.body().node)->as<Lambda>();
             Lets lets = {{body.param(0), state},
-                         {body.param(1), int_literal(m_, m_.types.i64(), k)},
+                         {body.param(1), i64_literal(m_, k)},
                          {body.param(2), element(loop, k)}};
             state = block(m_, lets, body.body(), e->loc);
         }

@@ -149,7 +149,7 @@ class Vectorizer {
         const Symbol* i = m_.symbol(loop.index_param()->name, m_.types.i64());
         const Symbol* x = element(data, loop.elem_param()->name);
         const Expr* index = own < data.size() ? get_field(m_, var(m_, x), own) : nullptr;
-        const Expr* first = scalar_op(m_, Op::Mul, {var(m_, i), int_literal(m_, m_.types.i64(), lanes)});
+        const Expr* first = scalar_op(m_, Op::Mul, {var(m_, i), i64_literal(m_, lanes)});
         const Expr* made = body.translated(lanes, b, first, index, own_part(x, own, data.size()));
         if (!made) return nullptr;
         const Expr* f = lambda(m_, {b, i, x}, made, loop.body().node->loc);

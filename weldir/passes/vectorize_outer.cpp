@@ -61,7 +61,7 @@ class OuterVectorizer {
         return (elem->is_scalar() || rows) && !facts_.traits(datum).calls;
     }
 
-    const Expr* i64(std::int64_t n) { return int_literal(m_, m_.types.i64(), n); }
+    const Expr* i64(std::int64_t n) { return i64_literal(m_, n); }
     const Expr* add(const Expr* a, const Expr* b) { return scalar_op(m_, Op::Add, {a, b}); }
     const Expr* named(const Expr* e, const char* name, Lets& lets) {
         if (is_atom(e)) return e;

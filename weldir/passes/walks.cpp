@@ -113,7 +113,7 @@ bool WalkFinder::is_the_same_always(const Expr* e) {
 /// The first value of a counter of the loop; null if `e` is none.
 const Expr* WalkFinder::counter_start(const Expr* e) {
     e = facts_.root(e);
-    if (e->op == Op::Var && e->attr.symbol == loop_.index_param()) return int_literal(m_, m_.types.i64(), 0);
+    if (is_var(e, loop_.index_param())) return i64_literal(m_, 0);
     if (!is_path(e) || base_of(e) != loop_.elem_param()) return nullptr;
     std::size_t datum = 0;
     if (loop_.data().size() > 1) {
