@@ -170,9 +170,9 @@ struct Statement {
         Import,      ///< `path` as `alias`
     };
     Kind kind = Braces;
-    bool is_shown =
-        false;  ///< an expression whose values are printed: what an entry ends with, without a `;`
-    Loc loc;    ///< its first character
+    /// An expression whose values are printed: what an entry ends with, without a `;`.
+    bool is_shown = false;
+    Loc loc;  ///< its first character
     Node* value = nullptr;
     std::span<Target> targets;
     Statements body;

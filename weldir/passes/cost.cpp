@@ -17,6 +17,7 @@ constexpr std::int64_t kRound = 1000;        // what counting costs
 constexpr std::int64_t kGuess = 16;          // rounds of a loop
 constexpr std::int64_t kGuessOnLanes = 128;
 constexpr std::int64_t kGuessOfIterate = 64;
+constexpr std::int64_t kGuessOfSort = 1000;        // comparisons
 constexpr std::int64_t kMost = 1'000'000'000'000;  // nests multiply
 
 /// Of a node that is no loop, beside its arguments.
@@ -48,33 +49,39 @@ static std::int64_t own_picoseconds(const Expr* e) {
     }
 }
 
-std::int64_t picoseconds(const Expr* e) {
-    std::int64_t sum = 0;
-    for (const Expr* a : e->args()) sum += picoseconds(a);
-    sum = std::min(sum, kMost);
-    switch (e->op) {
-        case Op::For: return does_nothing(e->as<For>()) ? sum : kGuess * sum + kBeginning;
-        case Op::Iterate: return kGuessOfIterate * sum;
-        case Op::Sort: return sum * 1000;
-        default: return sum + own_picoseconds(e);
-    }
+/// Of what binds no names, and so has no loops.
+static std::int64_t plain_picoseconds(const Expr* e) {
+    std::int64_t sum = own_picoseconds(e);
+    for (const Expr* a : e->args()) sum += plain_picoseconds(a);
+    return std::min(sum, kMost);
+}
+
+/// `rounds * cost`. Nests multiply, so costs have a most.
+static Count multiplied(const Count& rounds, const Count& cost) {
+    const auto most = [](const Count& n) {
+        double most = 0;
+        for (const Count::Product& p : n.sum()) most = std::max(most, std::abs(double(p.factor)));
+        return most;
+    };
+    return most(rounds) * most(cost) > double(kMost) ? Count(kMost) : rounds * cost;
 }
 
 namespace {
 
-class RoundCost {
+/// In terms of the sizes that `names` tell, if `facts` know them; else rounds are guessed.
+class Estimate {
   public:
-    RoundCost(Facts& facts, For loop) : facts_(facts) {
-        const std::vector<const Symbol*> read = free_symbols(loop.node);
-        outside_.insert(read.begin(), read.end());
-    }
+    Estimate() = default;
+    Estimate(Facts& facts, const std::vector<const Symbol*>& names)
+        : facts_(&facts), names_(names.begin(), names.end()) {}
 
     Count of(const Expr* e) {
-        if (!e->binds || e->op == Op::Sort) return picoseconds(e);
+        if (!e->binds) return plain_picoseconds(e);
         if (const For f = e->as<For>()) return of_loop(f);
         Count sum = own_picoseconds(e);
         for (const Expr* a : e->args()) sum = sum + of(a);
-        return e->op == Op::Iterate ? Count(kGuessOfIterate) * sum : sum;
+        if (e->op == Op::Iterate) return multiplied(kGuessOfIterate, sum);
+        return e->op == Op::Sort ? multiplied(kGuessOfSort, sum) : sum;
     }
 
   private:
@@ -87,33 +94,40 @@ class RoundCost {
         Count body = of(f.body().body());
         if (kind == IterKind::Fringe) return sum + body;  // what a loop over lanes has left
         sum = sum + kBeginning;
-        if (const std::optional<Count> n = facts_.elements(f.node); n && are_known(*n)) {
+        const std::optional<Count> n = facts_ ? facts_->elements(f.node) : std::nullopt;
+        if (n && are_known(*n)) {
             if (const auto round = body.known(); round && kind == IterKind::Simd)
                 body = std::max<std::int64_t>(1, *round / it.lanes());
-            if (const std::optional<Count> all = times(n, body)) return sum + *all;
+            if (const Count all = multiplied(*n, body); all.is_small()) return sum + all;
         }
-        return sum + Count(kind == IterKind::Simd ? kGuessOnLanes : kGuess) * body;
+        return sum + multiplied(kind == IterKind::Simd ? kGuessOnLanes : kGuess, body);
     }
 
-    /// When the loop begins.
     bool are_known(const Count& n) const {
         return std::ranges::all_of(n.sum(), [&](const Count::Product& p) {
             return std::ranges::all_of(p.of, [&](const Expr* name) {
                 return std::ranges::all_of(free_symbols(name),
-                                           [&](const Symbol* s) { return outside_.contains(s); });
+                                           [&](const Symbol* s) { return names_.contains(s); });
             });
         });
     }
 
-    Facts& facts_;
-    std::unordered_set<const Symbol*> outside_;  // bound there, and read by the loop
+    Facts* facts_ = nullptr;
+    std::unordered_set<const Symbol*> names_;
 };
 
 }  // namespace
 
+std::int64_t picoseconds(const Expr* e) {
+    return e->binds ? guessed(Estimate().of(e)) : plain_picoseconds(e);
+}
+
 Count round_cost(Facts& facts, For loop) {
     const Expr* body = loop.body().body();
-    return Count(kRound) + (has_loop(body) ? RoundCost(facts, loop).of(body) : Count(picoseconds(body)));
+    // what the loop reads is known when it begins
+    const Count round =
+        has_loop(body) ? Estimate(facts, free_symbols(loop.node)).of(body) : Count(picoseconds(body));
+    return Count(kRound) + round;
 }
 
 std::int64_t guessed(const Count& cost) {
