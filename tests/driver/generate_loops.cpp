@@ -319,11 +319,35 @@ const Expr* Generator::vec_merged(const Type* t) {
     const bool sets = !is_mergeable(t->elem()) || r_.percent(30);
     const Type* b = builder_of(sets ? BuilderKind::VecSetter : BuilderKind::VecMerger, {t->elem()});
     return named("w", expr(t), [&](const Symbol* w) {
+        if (r_.percent(20)) return moved_within(w, b);
         const Symbol* before = std::exchange(initial_[b], w);
         const Expr* e = result(m_, filled(new_builder(m_, b, var(m_, w))));
         initial_[b] = before;
         return e;
     });
+}
+
+const Expr* Generator::moved_within(const Symbol* w, const Type* setter) {
+    const Type *elem = w->type->elem(), *list = builder_of(BuilderKind::Appender, {elem});
+    const Expr *third = scalar_op(m_, Op::Div, {len(m_, var(m_, w)), i64(3)}),
+               *sixth = scalar_op(m_, Op::Div, {third, i64(2)});
+    const Expr* from = scalar_op(m_, Op::Mul, {sixth, i64(r_.between(0, 4))});
+    const Expr* to = scalar_op(m_, Op::Mul, {sixth, i64(r_.between(0, 4))});
+    const Expr* bounds[] = {from, scalar_op(m_, Op::Add, {from, third}), i64(1)};
+    const Expr* part = iter(m_, IterKind::Scalar, var(m_, w), bounds);
+    const auto each = [&](const Expr* datum, const Type* builder, const Expr* start, bool sets) {
+        const Symbol *b = m_.symbol("b", builder), *i = m_.symbol("i", m_.types.i64()),
+                     *e = m_.symbol("e", elem);
+        const Expr* at = scalar_op(m_, Op::Add, {to, var(m_, i)});
+        const Expr* value = sets ? make_struct(m_, {at, var(m_, e)}) : var(m_, e);
+        const Expr* body = lambda(m_, {b, i, e}, merge(m_, var(m_, b), value));
+        return result(m_, loop(m_, {{datum}}, start, body));
+    };
+    const Expr* start = new_builder(m_, setter, var(m_, w));
+    if (r_.percent(50)) return each(part, setter, start, true);
+    const Symbol* copy = m_.symbol("copy", w->type);
+    return let(m_, copy, each(part, list, new_builder(m_, list), false),
+               each(var(m_, copy), setter, start, true));
 }
 
 const Type* Generator::builders_for(const Type* t) {

@@ -6,6 +6,7 @@
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/demands.h"
+#include "weldir/ir/facts.h"
 #include "weldir/ir/loop_forms.h"
 #include "weldir/ir/merges.h"
 #include "weldir/ir/traits.h"
@@ -46,6 +47,10 @@ void annotations(Demands& d, const Expr* e) {
             case AttrKey::Cost:
                 d.that((e->op == Op::For || e->op == Op::Sort) && a.number > 0,
                        "loops and sorts have a cost");
+                break;
+            case AttrKey::Independent:
+                d.that(e->op == Op::NewBuilder && info(e->type->builder).indexed && is_path(e->arg(0)),
+                       "what is independent puts elements into a vector that has a name");
                 break;
             case AttrKey::Work:
                 d.that(e->op == Op::For && e->annotation(AttrKey::Cost) && a.symbols.size() == 1 &&

@@ -24,8 +24,8 @@
 //   - if the consumer looks at its index, or zips, every run of the producer's body must merge exactly once:
 //     then the indices are the same;
 //   - the consumer takes all elements (no start, end, stride);
-//   - a loop that puts elements into a vector (vecmerger, vecsetter) is not to read that vector in other
-//     places because of it: it could not change it in place any more;
+//   - a loop that puts elements into a vector (vecmerger, vecsetter) is not to read there, because of it, what
+//     other rounds put (independent.cpp): it could not change it in place any more;
 //   - if the producer merges in several places the consumer's body is copied to each, so it must be small;
 //   - a producer with an `iterate` or loops in loops goes over lanes of its own elements (vectorize-outer),
 //     and does so no more once a loop in it merges what the consumer gathers: the nearest centre of each row
@@ -34,6 +34,7 @@
 #include <algorithm>
 
 #include "weldir/ir/walk.h"
+#include "weldir/passes/independent.h"
 #include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
 #include "weldir/passes/splice.h"
@@ -108,8 +109,11 @@ class VerticalFuser {
             Producer* producer = v ? producers_.find(v.symbol()) : nullptr;
             if (!producer || !may_move(*producer)) continue;
             if (facts_.traits(consumer.node).ordered) return nullptr;
-            if (reads_what_changes(producer->loop, consumer.builder())) continue;
-            if (const Expr* fused = fused_into(m_, facts_, producer->loop, consumer, k)) {
+            const Expr* fused = fused_into(m_, facts_, producer->loop, consumer, k);
+            if (fused && reads_what_changes(producer->loop, consumer.builder()) &&
+                !rounds_are_independent(facts_, fused->as<For>()))
+                continue;
+            if (fused) {
                 producer->fused = true;
                 note_lengths(*producer, consumer, fused, k);
                 return fused;

@@ -245,12 +245,17 @@ void Lives::loop(For f) {
     std::size_t number = 0;
     Objects taken;
     lay_over(both, both[0].builder(), number, taken);
+    const Expr* changes = safe_to_change(both[0].builder());
     for (For g : both)
         for (const Expr* d : g ? g.data() : std::span<const Expr* const>())
-            if (const Expr* vec = vector_of(d)) read(o_.reach(vec));
+            if (const Expr* vec = vector_of(d); vec && !(changes && same(vec, changes))) read(o_.reach(vec));
     look(both[0].builder());
     for (For g : both)
         for (std::size_t i = g ? g.data().size() : 0; i-- > 0;) look(g.data()[i]);
+}
+
+const Expr* Lives::safe_to_change(const Expr* start) {
+    return start->says(AttrKey::Independent, true) ? start->arg(0) : nullptr;
 }
 
 const Expr* Lives::vector_of(const Expr* datum) {

@@ -61,6 +61,8 @@ class Lives {
     void merge(const Expr* e);
     void loop(For f);
     static const Expr* vector_of(const Expr* datum);
+    /// The vector that a loop that begins with `start` may put elements into while it reads it; or null.
+    static const Expr* safe_to_change(const Expr* start);
 
     // -- loops that write over what they read
     /// Of a loop over the elements that do not fill all lanes, the one over lanes.

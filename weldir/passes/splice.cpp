@@ -8,6 +8,7 @@
 #include "weldir/ir/builder.h"
 #include "weldir/ir/loop_forms.h"
 #include "weldir/ir/walk.h"
+#include "weldir/passes/independent.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {
@@ -176,16 +177,6 @@ For appending_loop(Facts& facts, const Expr* value) {
     }
     const Traits& t = facts.traits(value);
     return t.ordered || t.size > kMostNodes ? For{} : loop;
-}
-
-static bool is_same_path(const Expr* a, const Expr* b) {
-    if (a->op != b->op) return false;
-    if (a->op == Op::Var) return a->attr.symbol == b->attr.symbol;
-    return a->attr.index == b->attr.index && is_same_path(a->arg(0), b->arg(0));
-}
-static bool reads(const Expr* e, const Expr* vector) {
-    if (is_path(e)) return e->type == vector->type && is_same_path(e, vector);
-    return std::ranges::any_of(e->args(), [&](const Expr* a) { return reads(a, vector); });
 }
 
 bool reads_what_changes(For loop, const Expr* builders) {
