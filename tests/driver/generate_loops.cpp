@@ -318,8 +318,8 @@ const Expr* Generator::collected(const Type* t) {
 const Expr* Generator::vec_merged(const Type* t) {
     const bool sets = !is_mergeable(t->elem()) || r_.percent(30);
     const Type* b = builder_of(sets ? BuilderKind::VecSetter : BuilderKind::VecMerger, {t->elem()});
+    if (r_.percent(20)) return moved_within(b);
     return named("w", expr(t), [&](const Symbol* w) {
-        if (r_.percent(20)) return moved_within(w, b);
         const Symbol* before = std::exchange(initial_[b], w);
         const Expr* e = result(m_, filled(new_builder(m_, b, var(m_, w))));
         initial_[b] = before;
@@ -327,27 +327,36 @@ const Expr* Generator::vec_merged(const Type* t) {
     });
 }
 
-const Expr* Generator::moved_within(const Symbol* w, const Type* setter) {
-    const Type *elem = w->type->elem(), *list = builder_of(BuilderKind::Appender, {elem});
-    const Expr *third = scalar_op(m_, Op::Div, {len(m_, var(m_, w)), i64(3)}),
-               *sixth = scalar_op(m_, Op::Div, {third, i64(2)});
-    const Expr* from = scalar_op(m_, Op::Mul, {sixth, i64(r_.between(0, 4))});
-    const Expr* to = scalar_op(m_, Op::Mul, {sixth, i64(r_.between(0, 4))});
-    const Expr* bounds[] = {from, scalar_op(m_, Op::Add, {from, third}), i64(1)};
-    const Expr* part = iter(m_, IterKind::Scalar, var(m_, w), bounds);
-    const auto each = [&](const Expr* datum, const Type* builder, const Expr* start, bool sets) {
-        const Symbol *b = m_.symbol("b", builder), *i = m_.symbol("i", m_.types.i64()),
-                     *e = m_.symbol("e", elem);
-        const Expr* at = scalar_op(m_, Op::Add, {to, var(m_, i)});
-        const Expr* value = sets ? make_struct(m_, {at, var(m_, e)}) : var(m_, e);
-        const Expr* body = lambda(m_, {b, i, e}, merge(m_, var(m_, b), value));
-        return result(m_, loop(m_, {{datum}}, start, body));
+const Expr* Generator::moved_within(const Type* setter) {
+    const Type *elem = setter->elem(), *list = builder_of(BuilderKind::Appender, {elem});
+    const Type* i64_type = m_.types.i64();
+    const auto each = [&](const Expr* datum, const Type* builder, const Expr* start, auto&& value) {
+        const Symbol *b = m_.symbol("b", builder), *i = symbol("i", i64_type),
+                     *e = symbol("e", datum->type->elem());
+        const Expr* body = merge(m_, var(m_, b), within({i, e}, [&] { return value(i, e); }));
+        return result(m_, loop(m_, {{datum}}, start, lambda(m_, {b, i, e}, body)));
     };
-    const Expr* start = new_builder(m_, setter, var(m_, w));
-    if (r_.percent(50)) return each(part, setter, start, true);
-    const Symbol* copy = m_.symbol("copy", w->type);
-    return let(m_, copy, each(part, list, new_builder(m_, list), false),
-               each(var(m_, copy), setter, start, true));
+    const auto same = [&](const Symbol*, const Symbol* e) { return var(m_, e); };
+    const Symbol *w = m_.symbol("w", m_.types.vec(elem)), *third = m_.symbol("third", i64_type),
+                 *copy = m_.symbol("copy", w->type);
+    const auto thirds = [&](std::int64_t n) { return scalar_op(m_, Op::Mul, {var(m_, third), i64(n)}); };
+    const std::int64_t from = r_.between(0, 1), size = r_.between(1, 2);
+    const Expr* to = thirds(r_.between(0, 1));
+    const auto at_place = [&](const Symbol* i, const Symbol* e) {
+        return make_struct(m_, {scalar_op(m_, Op::Add, {to, var(m_, i)}), var(m_, e)});
+    };
+    const Expr* bounds[] = {thirds(from), thirds(from + size), i64(1)};
+    const Expr *part = iter(m_, IterKind::Scalar, var(m_, w), bounds),
+               *start = new_builder(m_, setter, var(m_, w));
+    const Expr* moved = r_.percent(50) ? each(part, setter, start, at_place)
+                                       : let(m_, copy, each(part, list, new_builder(m_, list), same),
+                                             each(var(m_, copy), setter, start, at_place));
+    const Expr* range = range_iter(m_, IterKind::Scalar, i64(0), i64(r_.between(0, 50)), i64(1));
+    const Expr* values = each(range, list, new_builder(m_, list), [&](const Symbol* i, auto...) {
+        return elem->is_scalar() && elem->scalar != Scalar::Bool ? cast(m_, elem->scalar, var(m_, i))
+                                                                 : expr(elem);
+    });
+    return let(m_, w, values, let(m_, third, scalar_op(m_, Op::Div, {len(m_, var(m_, w)), i64(3)}), moved));
 }
 
 const Type* Generator::builders_for(const Type* t) {

@@ -196,8 +196,8 @@ class Generator {
     const Expr* collected(const Type* t);
     const Expr* dict_loop(const Type* t) { return result(m_, filled(new_builder(m_, dict_builder(t)))); }
     const Expr* vec_merged(const Type* t);
-    /// A third of `w`, put into `w` at places that are others, some of them, or the same.
-    const Expr* moved_within(const Symbol* w, const Type* setter);
+    /// A part of a vector, put into it at places that are others, some of them, or the same.
+    const Expr* moved_within(const Type* setter);
     /// A struct built in one loop, each field by a builder of its own.
     const Expr* several_results(const Type* t);
     /// Builders, in structs as `t` has them, whose results are a `t`; null if there are none.
