@@ -3,7 +3,7 @@
 //     for(rangeiter(0L, r, 1L), B, |b, n, i|
 //       for(iter(m, i * c, (i + 1L) * c, 1L), b, |d, j, e| merge(d, {j, e})))
 // becomes
-//     let groups = if(r > 0L, r / 4L, 0L);
+//     let groups = if(r > 0L, if(c >= 896L | c <= 8L | r * c <= 131072L, r / 4L, 0L), 0L);
 //     let from = groups * 4L;
 //     for(rangeiter(from, r, 1L),
 //       for(rangeiter(0L, groups, 1L), B, |b, o, y|
@@ -17,6 +17,8 @@
 // so that what is merged into is read and written once for four rows, as is all else that they share. Each
 // element takes what it took before, in the order in which it took it: floats come out the same.
 //
+// Four at a time where it pays: `groups` is 0 if rows are short and there are too many of them for the cache.
+//
 // The inner loop merges once in each round, at its own index, into a vecmerger or a vecsetter; its rounds are
 // equally many in every row; all it does is cheap. What the outer loop goes over can be found by an index.
 //
@@ -26,6 +28,7 @@
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/loop_forms.h"
+#include "weldir/ir/scalar.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/cheap.h"
 #include "weldir/passes/lengths.h"
@@ -39,6 +42,10 @@ namespace {
 
 constexpr std::uint32_t kMostNodes = 80;  // of the body, which is there five times
 constexpr int kMostStreams = 2;           // of a row
+// Rows one after the other are one stream of memory, which processors see coming; four short ones at a time are
+// many that begin and end, and each time wait for memory. In the cache that does not matter.
+constexpr std::int64_t kShortRow = 64, kLongRow = 7168;  // bytes
+constexpr std::int64_t kCached = 1024 * 1024;            // bytes of all rows
 
 class Jammer {
   public:
@@ -139,13 +146,31 @@ class Jammer {
     // ---- four rows
 
     const Expr* jammed(const Nest& nest) {
-        return loop_by_groups(m_, facts_, nest.outer, [&](RoundGroup& group, Lets& lets) {
+        const auto body = [&](RoundGroup& group, Lets& lets) {
             if (const Block b = nest.outer.body().body()->as<Block>())
                 for (SymbolMap& now : group.names)
                     for (std::size_t i = 0; i < b.size(); ++i)
                         now[b.symbol(i)] = named(m_, in_round(m_, b.value(i), now), b.symbol(i)->name, lets);
             return in_group(nest, group);
-        });
+        };
+        return loop_by_groups(m_, facts_, nest.outer, body, [&](Lets&) { return pays(nest); });
+    }
+
+    /// Rows are long, or no longer than a register, or all of them are in the cache; null: for sure.
+    const Expr* pays(const Nest& nest) {
+        std::int64_t bytes = 0;  // of an element of each stream
+        for (const Expr* d : nest.inner.data())
+            if (varies(d)) bytes = std::max<std::int64_t>(bytes, size_of(d->type->elem()->scalar));
+        const Count n = *facts_.iterations(nest.inner.node);
+        const std::int64_t least = kLongRow / bytes, most = kCached / bytes, few = kShortRow / bytes;
+        if (n.known() && (*n.known() >= least || *n.known() <= few)) return nullptr;
+        const Expr *columns = written(m_, n), *rows = trip_count(m_, nest.outer.data()[0]);
+        const Expr* is_cached =
+            scalar_op(m_, Op::Le, {scalar_op(m_, Op::Mul, {rows, columns}), i64_literal(m_, most)});
+        if (n.known()) return is_cached;
+        const Expr *is_long = scalar_op(m_, Op::Ge, {columns, i64_literal(m_, least)}),
+                   *is_short = scalar_op(m_, Op::Le, {columns, i64_literal(m_, few)});
+        return scalar_op(m_, Op::BitOr, {scalar_op(m_, Op::BitOr, {is_long, is_short}), is_cached});
     }
 
     const Expr* in_group(const Nest& nest, RoundGroup& group) {

@@ -157,7 +157,8 @@ class SumJammer {
             for (SymbolMap& row : rows.names) bind(row, lets);
             return in_group(outer, *sum, rows);
         };
-        const auto pays = [&](SymbolMap& first, Lets& lets) {
+        const auto pays = [&](Lets& lets) {
+            SymbolMap first = names_in(m_, outer, i64_literal(m_, 0), lets);
             bind(first, lets);
             return is_long(sum->loop, first);
         };

@@ -47,8 +47,7 @@ const Expr* ZippedRounds::element(std::size_t k, const Expr* e) const {
     return own.size() == 1 ? own[0] : make_struct(m_, own);
 }
 
-/// What the names that the loop binds are in round `at`.
-static SymbolMap names_in(Module& m, For loop, const Expr* at, Lets& lets) {
+SymbolMap names_in(Module& m, For loop, const Expr* at, Lets& lets) {
     std::vector<const Expr*> elements;
     for (const Expr* d : loop.data()) elements.push_back(named(m, element_at(m, d, at), "x", lets));
     return {{loop.index_param(), at},
@@ -57,7 +56,7 @@ static SymbolMap names_in(Module& m, For loop, const Expr* at, Lets& lets) {
 
 const Expr* loop_by_groups(Module& m, Facts& facts, For loop,
                            const std::function<const Expr*(RoundGroup& group, Lets& lets)>& body,
-                           const std::function<const Expr*(SymbolMap& first, Lets& lets)>& pays) {
+                           const std::function<const Expr*(Lets& lets)>& pays) {
     const auto i64 = [&](std::int64_t n) { return i64_literal(m, n); };
     const Expr* const each = i64(RoundGroup::kRounds);
     Lets lets;
@@ -67,12 +66,8 @@ const Expr* loop_by_groups(Module& m, Facts& facts, For loop,
     const Literal known = n->as<Literal>();
     if (known && known.as_int() < RoundGroup::kRounds) return nullptr;
     const Expr* groups = known ? i64(known.as_int() / RoundGroup::kRounds) : scalar_op(m, Op::Div, {n, each});
-    if (pays) {
-        Lets before;
-        SymbolMap first = names_in(m, loop, i64(0), before);
-        const Expr* holds = pays(first, before);
-        groups = block(m, before, if_(m, holds, groups, i64(0)));
-    }
+    Lets before;
+    if (const Expr* holds = pays(before)) groups = block(m, before, if_(m, holds, groups, i64(0)));
     if (!known) groups = if_(m, scalar_op(m, Op::Gt, {n, i64(0)}), groups, i64(0));
     groups = named(m, groups, "groups", lets);
     const Literal count = groups->as<Literal>();

@@ -47,11 +47,15 @@ class ZippedRounds {
     const Type* elem_ = nullptr;
 };
 
+/// What the names that `loop` binds are in round `at`.
+SymbolMap names_in(Module& m, For loop, const Expr* at, Lets& lets);
+
 /// `loop` by groups of rounds, and what is left of it one by one; null if it has fewer rounds. `body` gives
 /// what a group does; the lets stand before it. The data are ranges that may be cut (subrange.h), and
-/// vectors. `pays`, if it is there, gives what has to hold in the first round; else all of them go one by one.
+/// vectors. `pays` gives what has to hold, if there is a first round, or null;
+/// else all of them go one by one.
 const Expr* loop_by_groups(Module& m, Facts& facts, For loop,
                            const std::function<const Expr*(RoundGroup& group, Lets& lets)>& body,
-                           const std::function<const Expr*(SymbolMap& first, Lets& lets)>& pays = {});
+                           const std::function<const Expr*(Lets& lets)>& pays);
 
 }  // namespace weld
