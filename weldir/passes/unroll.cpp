@@ -8,6 +8,15 @@
 // so that the loop around it can run on lanes, and constants meet. The data are vector literals, ranges, or
 // vectors whose length is known otherwise (then elements are looked up, which cannot fail). Not done for
 // large bodies, for bodies with effects, or if the data might differ in length.
+//
+// So do iterates whose rounds are counted by constants:
+//     iterate({2L, y}, |s| {{s.$0 - 1L, s.$1 * x + lookup(c, s.$0)}, s.$0 > 1L})
+// becomes
+//     let s = {2L, y};
+//     let s2 = {s.$0 - 1L, s.$1 * x + lookup(c, s.$0)};
+//     {s2.$0 - 1L, s2.$1 * x + lookup(c, s2.$0)}
+// without loops in them, which would be there several times for no gain.
+#include "weldir/ir/scalar.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
 
@@ -15,7 +24,8 @@ namespace weld {
 
 namespace {
 
-constexpr std::int64_t kMostRounds = 8;
+constexpr std::int64_t kMostRounds = 8;  // of a loop
+constexpr std::int64_t kMostRoundsOfIterate = 16;
 constexpr std::int64_t kMostNodes = 300;
 
 class Unroller {
@@ -23,6 +33,7 @@ class Unroller {
     Unroller(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
 
     const Expr* unrolled(const Expr* e) {
+        if (const Iterate it = e->as<Iterate>()) return unrolled(it);
         const For loop = e->as<For>();
         if (!loop || !is_short(loop)) return nullptr;
         const std::int64_t rounds = *facts_.iterations(e)->known();
@@ -70,6 +81,86 @@ class Unroller {
         const Expr* elem = made ? made.elems()[std::size_t(k)] : nullptr;
         return elem && (is_atom(elem) || is_constant(elem)) ? elem
                                                             : lookup(m_, datum, int_literal(m_, i64, k));
+    }
+
+    // ---- iterates
+
+    /// Of the fields of a struct, or of the value itself: null for what is no constant.
+    using Constants = std::vector<const Expr*>;
+
+    const Expr* unrolled(Iterate it) {
+        const Traits& body = facts_.traits(it.body().node);
+        if (body.ordered || it.one_lane() || has_loop(it.body().body())) return nullptr;
+        const std::vector<Constants> rounds =
+            rounds_of(it, std::min(kMostRoundsOfIterate, kMostNodes / body.size));
+        const Expr* state = it.init();
+        for (std::size_t k = 0; k < rounds.size(); ++k) {
+            state = with_constants(state, rounds[k]);
+            const Lambda round = (k ? fresh(m_, it.body().node) : it.body().node)->as<Lambda>();
+            Lets lets = {{round.param(0), state}};
+            if (const Block b = round.body()->as<Block>())
+                for (std::size_t i = 0; i < b.size(); ++i) lets.emplace_back(b.symbol(i), b.value(i));
+            state = block(m_, lets, end_of(round)->arg(0), it.node->loc);
+        }
+        return rounds.empty() ? nullptr : state;
+    }
+
+    /// `state` with the fields that are constants written as such.
+    const Expr* with_constants(const Expr* state, const Constants& known) {
+        if (!state->type->is_struct() || known.size() != state->type->args.size()) return state;
+        const Symbol* s = m_.symbol("s", state->type);
+        std::vector<const Expr*> fields;
+        for (std::size_t i = 0; i < known.size(); ++i)
+            fields.push_back(known[i] ? known[i] : get_field(m_, var(m_, s), i));
+        const Lets lets = {{s, state}};
+        return block(m_, lets, make_struct(m_, fields), state->loc);
+    }
+
+    /// The pair of the next state and whether there is another round.
+    static const Expr* end_of(Lambda round) {
+        const Block b = round.body()->as<Block>();
+        return b ? b.result() : round.body();
+    }
+
+    /// What is known of the state in each round; empty if it is not known how many there are, or if they are
+    /// more than `most`.
+    std::vector<Constants> rounds_of(Iterate it, std::int64_t most) {
+        const Expr* end = end_of(it.body());
+        if (end->op != Op::MakeStruct) return {};
+        std::vector<Constants> rounds = {constants(it.init(), nullptr, {})};
+        for (; std::int64_t(rounds.size()) <= most;
+             rounds.push_back(constants(end->arg(0), it.body().param(0), rounds.back()))) {
+            const Expr* again = constant(end->arg(1), it.body().param(0), rounds.back());
+            if (!again) return {};
+            if (!again->as<Literal>().bits()) return rounds;
+        }
+        return {};
+    }
+
+    Constants constants(const Expr* e, const Symbol* s, const Constants& state) {
+        e = facts_.resolve(e);
+        if (e->op != Op::MakeStruct) return {constant(e, s, state)};
+        Constants all;
+        for (const Expr* field : e->args()) all.push_back(constant(field, s, state));
+        return all;
+    }
+
+    /// The constant that `e` is where the symbol `s` has this state, or null.
+    const Expr* constant(const Expr* e, const Symbol* s, const Constants& state) {
+        e = facts_.resolve(e);
+        if (e->op == Op::Literal) return e;
+        if (s && is_path(e) && base_of(e) == s) {
+            const bool is_field = e->op == Op::GetField && e->arg(0)->op == Op::Var;
+            const std::size_t k = is_field ? e->attr.index : 0;
+            return is_field == s->type->is_struct() && k < state.size() ? state[k] : nullptr;
+        }
+        if (!is_scalar_op(e->op) || !e->type->is_scalar() || e->num_args > 2) return nullptr;
+        const Expr *a = constant(e->arg(0), s, state), *b = constant(e->arg(e->num_args - 1), s, state);
+        std::uint64_t bits = 0;
+        if (!a || !b ||
+            !eval_scalar(e->op, a->type->scalar, a->as<Literal>().bits(), b->as<Literal>().bits(), &bits))
+            return nullptr;
+        return literal(m_, e->type, bits, e->loc);
     }
 
     Module& m_;
