@@ -143,10 +143,12 @@ void Emitter::prefetch_row(llvm::Value* data) {
     for (std::int64_t line = 0; line < lines; ++line) prefetch(address(data, 64 * line));
 }
 
-llvm::Value* Emitter::load_tail(const Type* simd, llvm::Value* from) {
+llvm::Value* Emitter::load_tail(const Type* simd, llvm::Value* from, Rest rest) {
     auto* type = llvm::FixedVectorType::get(unit.memory(simd->scalar), simd->lanes);
     const int bytes = size_of(simd->scalar);
-    llvm::Value *v, *none = llvm::Constant::getNullValue(type);
+    llvm::Value* none =
+        rest == Rest::Zero ? llvm::Constant::getNullValue(type) : llvm::PoisonValue::get(type);
+    llvm::Value* v;
     if (bytes >= unit.target.least_masked) {
         v = ir.CreateMaskedLoad(type, from, llvm::Align(std::uint64_t(bytes)), tail.mask, none);
     } else {

@@ -158,6 +158,10 @@ struct Strip {
     Loc loc;  ///< of the loop
 };
 
+/// What lanes beyond a tail have. What nobody reads lets a load give what has been stored there just before, and
+/// processors cannot hand on what was stored under a mask.
+enum class Rest { Zero, Unread };
+
 class Emitter {
   public:
     Emitter(Unit& unit, llvm::Function* fn, llvm::Value* task);
@@ -245,7 +249,8 @@ class Emitter {
     void store(const Type* t, const Leaves& v, llvm::Value* at);
     llvm::Value* load(Field f, llvm::Value* of);  ///< of a struct at `of`
     void store(Field f, llvm::Value* v, llvm::Value* of);
-    llvm::Value* load_tail(const Type* simd, llvm::Value* at);   ///< the lanes of `tail`, the others are 0
+    llvm::Value* load_tail(const Type* simd, llvm::Value* at,
+                           Rest rest = Rest::Zero);              ///< the lanes of `tail`
     void store_tail(Scalar s, llvm::Value* v, llvm::Value* at);  ///< the lanes of `tail`
     void prefetch(llvm::Value* at);                              ///< any address: none faults
     void prefetch_row(llvm::Value* data);                        ///< prefetches the beginning of a vector

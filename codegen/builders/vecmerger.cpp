@@ -19,7 +19,7 @@ static Leaves merge_row(Emitter& e, Merge g, const Leaves& s, const Leaves& v, s
     check_row(e, g, s, v, n);
     const Type* row = g.value()->type->args[1];
     llvm::Value* at = e.element(s[0], t->elem(), v[0]);
-    llvm::Value* before = e.tail.mask ? e.load_tail(row, at) : e.load(row, at)[0];
+    llvm::Value* before = e.tail.mask ? e.load_tail(row, at, Rest::Unread) : e.load(row, at)[0];
     llvm::Value* after = e.merge_op(t->op, row->scalar, before, v[1]);
     if (e.tail.mask) e.store_tail(row->scalar, after, at);
     else e.store(row, {after}, at);

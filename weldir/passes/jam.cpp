@@ -3,7 +3,7 @@
 //     for(rangeiter(0L, r, 1L), B, |b, n, i|
 //       for(iter(m, i * c, (i + 1L) * c, 1L), b, |d, j, e| merge(d, {j, e})))
 // becomes
-//     let groups = if(r > 0L, if(c >= 896L | c <= 8L | r * c <= 131072L, r / 4L, 0L), 0L);
+//     let groups = if(r > 0L, if(c >= 896L | c <= 20L | r * c <= 131072L, r / 4L, 0L), 0L);
 //     let from = groups * 4L;
 //     for(rangeiter(from, r, 1L),
 //       for(rangeiter(0L, groups, 1L), B, |b, o, y|
@@ -43,9 +43,10 @@ namespace {
 constexpr std::uint32_t kMostNodes = 80;  // of the body, which is there five times
 constexpr int kMostStreams = 2;           // of a row
 // Rows one after the other are one stream of memory, which processors see coming; four short ones at a time are
-// many that begin and end, and each time wait for memory. In the cache that does not matter.
-constexpr std::int64_t kShortRow = 64, kLongRow = 7168;  // bytes
-constexpr std::int64_t kCached = 1024 * 1024;            // bytes of all rows
+// many that begin and end, and each time wait for memory. In the cache that does not matter, nor if a few lines
+// hold all four.
+constexpr std::int64_t kShortRow = 160, kLongRow = 7168;  // bytes
+constexpr std::int64_t kCached = 1024 * 1024;             // bytes of all rows
 
 class Jammer {
   public:
@@ -156,7 +157,7 @@ class Jammer {
         return loop_by_groups(m_, facts_, nest.outer, body, [&](Lets&) { return pays(nest); });
     }
 
-    /// Rows are long, or no longer than a register, or all of them are in the cache; null: for sure.
+    /// Rows are long, or very short, or all of them are in the cache; null: for sure.
     const Expr* pays(const Nest& nest) {
         std::int64_t bytes = 0;  // of an element of each stream
         for (const Expr* d : nest.inner.data())
