@@ -16,6 +16,9 @@
 //     let s2 = {s.$0 - 1L, s.$1 * x + lookup(c, s.$0)};
 //     {s2.$0 - 1L, s2.$1 * x + lookup(c, s2.$0)}
 // without loops in them, which would be there several times for no gain.
+#include <algorithm>
+#include <unordered_map>
+
 #include "weldir/ir/scalar.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
@@ -27,6 +30,48 @@ namespace {
 constexpr std::int64_t kMostRounds = 8;  // of a loop
 constexpr std::int64_t kMostRoundsOfIterate = 16;
 constexpr std::int64_t kMostNodes = 300;
+
+/// Of the fields of a struct, or of the value itself: null for what is no constant.
+using Constants = std::vector<const Expr*>;
+
+/// What is constant in a round of an iterate, whose state is the symbol `s`.
+class Round {
+  public:
+    Round(Module& m, Facts& facts, const Symbol* s, const Constants& state)
+        : m_(m), facts_(facts), s_(s), state_(state) {}
+
+    /// The constant that `e` is, or null.
+    const Expr* constant(const Expr* e) {
+        e = facts_.resolve(e);
+        if (e->op == Op::Literal) return e;
+        if (is_path(e)) return base_of(e) == s_ ? of_state(e) : nullptr;
+        if (!is_scalar_op(e->op) || !e->type->is_scalar() || e->num_args > 2) return nullptr;
+        if (const auto known = known_.find(e); known != known_.end()) return known->second;
+        return known_[e] = computed(e);
+    }
+
+  private:
+    const Expr* of_state(const Expr* path) const {
+        const bool is_field = path->op == Op::GetField && path->arg(0)->op == Op::Var;
+        const std::size_t k = is_field ? path->attr.index : 0;
+        return is_field == s_->type->is_struct() && k < state_.size() ? state_[k] : nullptr;
+    }
+
+    const Expr* computed(const Expr* e) {
+        const Expr *a = constant(e->arg(0)), *b = constant(e->arg(e->num_args - 1));
+        std::uint64_t bits = 0;
+        if (!a || !b ||
+            !eval_scalar(e->op, a->type->scalar, a->as<Literal>().bits(), b->as<Literal>().bits(), &bits))
+            return nullptr;
+        return literal(m_, e->type, bits, e->loc);
+    }
+
+    Module& m_;
+    Facts& facts_;
+    const Symbol* s_;
+    const Constants& state_;
+    std::unordered_map<const Expr*, const Expr*> known_;  // names are read more than once
+};
 
 class Unroller {
   public:
@@ -85,9 +130,6 @@ class Unroller {
 
     // ---- iterates
 
-    /// Of the fields of a struct, or of the value itself: null for what is no constant.
-    using Constants = std::vector<const Expr*>;
-
     const Expr* unrolled(Iterate it) {
         const Traits& body = facts_.traits(it.body().node);
         if (body.ordered || it.one_lane() || has_loop(it.body().body())) return nullptr;
@@ -127,40 +169,28 @@ class Unroller {
     std::vector<Constants> rounds_of(Iterate it, std::int64_t most) {
         const Expr* end = end_of(it.body());
         if (end->op != Op::MakeStruct) return {};
-        std::vector<Constants> rounds = {constants(it.init(), nullptr, {})};
-        for (; std::int64_t(rounds.size()) <= most;
-             rounds.push_back(constants(end->arg(0), it.body().param(0), rounds.back()))) {
-            const Expr* again = constant(end->arg(1), it.body().param(0), rounds.back());
+        const auto literal_of = [&](const Expr* e) {
+            e = facts_.resolve(e);
+            return e->op == Op::Literal ? e : nullptr;
+        };
+        std::vector<Constants> rounds = {fields(it.init(), literal_of)};
+        while (std::int64_t(rounds.size()) <= most) {
+            Round round(m_, facts_, it.body().param(0), rounds.back());
+            const Expr* again = round.constant(end->arg(1));
             if (!again) return {};
             if (!again->as<Literal>().bits()) return rounds;
+            rounds.push_back(fields(end->arg(0), [&](const Expr* e) { return round.constant(e); }));
         }
         return {};
     }
 
-    Constants constants(const Expr* e, const Symbol* s, const Constants& state) {
+    template <class F>
+    Constants fields(const Expr* e, const F& constant) {
         e = facts_.resolve(e);
-        if (e->op != Op::MakeStruct) return {constant(e, s, state)};
+        if (e->op != Op::MakeStruct) return {constant(e)};
         Constants all;
-        for (const Expr* field : e->args()) all.push_back(constant(field, s, state));
+        for (const Expr* field : e->args()) all.push_back(constant(field));
         return all;
-    }
-
-    /// The constant that `e` is where the symbol `s` has this state, or null.
-    const Expr* constant(const Expr* e, const Symbol* s, const Constants& state) {
-        e = facts_.resolve(e);
-        if (e->op == Op::Literal) return e;
-        if (s && is_path(e) && base_of(e) == s) {
-            const bool is_field = e->op == Op::GetField && e->arg(0)->op == Op::Var;
-            const std::size_t k = is_field ? e->attr.index : 0;
-            return is_field == s->type->is_struct() && k < state.size() ? state[k] : nullptr;
-        }
-        if (!is_scalar_op(e->op) || !e->type->is_scalar() || e->num_args > 2) return nullptr;
-        const Expr *a = constant(e->arg(0), s, state), *b = constant(e->arg(e->num_args - 1), s, state);
-        std::uint64_t bits = 0;
-        if (!a || !b ||
-            !eval_scalar(e->op, a->type->scalar, a->as<Literal>().bits(), b->as<Literal>().bits(), &bits))
-            return nullptr;
-        return literal(m_, e->type, bits, e->loc);
     }
 
     Module& m_;
