@@ -88,10 +88,6 @@ class Nester {
     // ---- the nest
 
     const Expr* i64(std::int64_t n) { return i64_literal(m_, n); }
-    const Expr* product(const Expr* a, const Expr* b) {
-        const Literal x = a->as<Literal>(), y = b->as<Literal>();
-        return x && y ? i64(x.as_int() * y.as_int()) : scalar_op(m_, Op::Mul, {a, b});
-    }
     const Expr* sum(const Expr* a, const Expr* b) {
         return is_int(a, 0) ? b : scalar_op(m_, Op::Add, {a, b});
     }
@@ -124,7 +120,7 @@ class Nester {
             times && times->known() ? i64(*times->known()) : named(trip_count(m_, loop.data()[0]), "n", lets);
         const Expr* rounds = named(full_rows(n, columns), "rounds", lets);
         if (is_int(rounds, 0)) return nullptr;
-        const Expr* from = named(product(rounds, columns), "from", lets);
+        const Expr* from = named(product_of(m_, rounds, columns), "from", lets);
         const Expr* rows = nest(loop, rounds, columns);
         if (!same(from, n)) rows = loop_over_subrange(m_, loop, from, n, rows);
         return block(m_, lets, rows, loop.node->loc);
