@@ -16,9 +16,13 @@ bool MemoryAccount::charge(std::int64_t bytes) {
         refund(bytes);
         return false;
     }
-    std::int64_t peak = this->peak();
-    while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {}
+    note(now);
     return true;
+}
+
+void MemoryAccount::note(std::int64_t used) {
+    std::int64_t peak = this->peak();
+    while (used > peak && !peak_.compare_exchange_weak(peak, used, std::memory_order_relaxed)) {}
 }
 
 /// We hold no more memory than was once needed at a time, and some that costs little to hold: spans that are
@@ -55,14 +59,16 @@ Page* MemoryAccount::take_single(std::int64_t size, Shortage* why) {
         refund(least);
         return nullptr;
     }
-    used_.fetch_add(page->bytes - least, std::memory_order_relaxed);
+    const std::int64_t more = page->bytes - least;
+    note(used_.fetch_add(more, std::memory_order_relaxed) + more);
     if (heap_.waiting() > keep()) heap_.trim(keep());
     return page;
 }
 
 Page* MemoryAccount::grow_single(Page* page, std::int64_t size) {
     const std::int64_t more = PageHeap::bytes_of_single(size) - page->bytes;
-    if (more <= 0 || !charge(more)) return nullptr;
+    if (more <= 0) return page;  // it has the room
+    if (!charge(more)) return nullptr;
     Page* grown = heap_.grow_single(page, size);
     if (!grown) refund(more);
     return grown;

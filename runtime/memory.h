@@ -51,6 +51,7 @@ class MemoryAccount {
 
   private:
     std::int64_t keep() const;
+    void note(std::int64_t used);  // for `peak`
 
     const std::int64_t limit_;
     std::atomic<std::int64_t> used_{0};

@@ -23,8 +23,10 @@ constexpr std::int64_t kGranules = kSpanBytes / kGranule;
 constexpr std::int64_t kWords = kGranules / 64;
 constexpr std::int64_t kLargestRun = 1 << 20;  // bytes; more gets a mapping
 constexpr int kSpanBits = 21, kLeafBits = 14, kRootBits = 13;
-constexpr int kEmptySpans = 4;            // that we keep though a run did without them
-constexpr std::uint32_t kRunsToWait = 8;  // after which a waiting mapping goes
+constexpr int kFirstGranules = 64;             // of the first span
+constexpr std::int64_t kMostMore = 512 << 10;  // bytes, for a last huge page
+constexpr int kEmptySpans = 4;                 // that we keep though a run did without them
+constexpr std::uint32_t kRunsToWait = 8;       // after which a waiting mapping goes
 constexpr std::int64_t kColors = 32, kColorBytes = 128;
 /// Sizes of mappings are multiples of this: aarch64 has machines with pages of 64 KiB.
 const std::int64_t kMappedGranule = std::max(kGranule, std::int64_t(::sysconf(_SC_PAGESIZE)));
@@ -67,19 +69,26 @@ std::int64_t last_bit(const std::uint64_t* bits, std::int64_t i) {
     return (w << 6) + 63 - std::countl_zero(word);
 }
 
-/// 2 MiB of address space cut into granules.
+/// Up to 2 MiB of address space cut into granules.
 struct Span {
     char* base;
+    int granules;
     Span* next = nullptr;
     Span* prev = nullptr;
-    int longest = kGranules;  // free run
-    std::uint64_t used[kWords] = {};
+    int longest;  // free run
+    std::uint64_t used[kWords];
     std::uint16_t
         first[kGranules];  // granule of the page that a granule belongs to, or kFree; read without lock
 
     static constexpr std::uint16_t kFree = 0xffff;
 
-    explicit Span(char* at) : base(at) { fill(0, kGranules, false); }
+    Span(char* at, int count) : base(at), granules(count), longest(count) {
+        std::ranges::fill(used, ~std::uint64_t(0));
+        std::ranges::fill(first, kFree);
+        fill(0, count, false);
+    }
+
+    std::int64_t bytes() const { return granules * kGranule; }
 
     int class_of() const { return std::bit_width(unsigned(longest)) - 1; }
 
@@ -186,29 +195,33 @@ void PageHeap::unlink(Span* span) {
     else (span->longest ? spans_[span->class_of()] : full_) = span->next;
 }
 
-Span* PageHeap::add_span() {
-    char* base = map_aligned(kSpanBytes);
+/// The first span of a heap is small, for programs that need little: to clear 2 MiB at once takes as long as
+/// forty faults. It stays, and does not count among those that wait.
+Span* PageHeap::add_span(std::int64_t run) {
+    const bool is_first = !full_ && std::all_of(spans_, spans_ + kClasses, [](Span* s) { return !s; });
+    const int granules = is_first && run <= kFirstGranules ? kFirstGranules : int(kGranules);
+    const std::int64_t bytes = granules * kGranule;
+    char* base = map_aligned(bytes);
     if (!base) return nullptr;
-    Span* span = new (std::nothrow) Span(base);
-    if (!span || !enter(base, kSpanBytes, reinterpret_cast<std::uintptr_t>(span))) {
-        munmap(base, std::size_t(kSpanBytes));
+    Span* span = new (std::nothrow) Span(base, granules);
+    if (!span || !enter(base, bytes, reinterpret_cast<std::uintptr_t>(span))) {
+        munmap(base, std::size_t(bytes));
         delete span;
         return nullptr;
     }
-    // The first span of a heap serves small runs, for which clearing 2 MiB at once would take longest.
-    if (full_ || std::any_of(spans_, spans_ + kClasses, [](Span* s) { return s != nullptr; }))
-        madvise(base, std::size_t(kSpanBytes), MADV_HUGEPAGE);
     link(span);
+    if (granules < kGranules) return span;
+    madvise(base, std::size_t(bytes), MADV_HUGEPAGE);
     ++empty_spans_;
-    waiting_ += kSpanBytes;
+    waiting_ += bytes;
     return span;
 }
 
 void PageHeap::drop_span(Span* span) {
     unlink(span);
-    enter(span->base, kSpanBytes, 0);
-    unpoison(span->base, kSpanBytes);
-    munmap(span->base, std::size_t(kSpanBytes));
+    enter(span->base, span->bytes(), 0);
+    unpoison(span->base, span->bytes());
+    munmap(span->base, std::size_t(span->bytes()));
     if (span->longest == kGranules) {
         --empty_spans_;
         waiting_ -= kSpanBytes;
@@ -222,7 +235,7 @@ Span* PageHeap::span_with_run(std::int64_t granules) {
     int tries = 8;  // of spans that may have a run that is long enough
     for (Span* s = spans_[std::bit_width(unsigned(granules)) - 1]; s && tries; s = s->next, --tries)
         if (s->longest >= granules) return s;
-    return add_span();
+    return add_span(granules);
 }
 
 Page* PageHeap::take_run(std::int64_t granules) {
@@ -354,6 +367,9 @@ Page* PageHeap::take_mapping(std::int64_t bytes, std::int64_t room) {
         page->end = reinterpret_cast<char*>(page) + all;
         return page;
     }
+    // What is less than 2 MiB at the end has small pages, of which each costs a fault.
+    const std::int64_t more = round_up(bytes, kSpanBytes) - bytes;
+    if (more <= std::min(kMostMore, room)) bytes += more;
     char* memory = map_aligned(bytes);
     if (!memory) return nullptr;
     madvise(memory, std::size_t(bytes), MADV_HUGEPAGE);

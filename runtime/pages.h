@@ -1,7 +1,8 @@
 // Pages: the pieces of memory that regions are made of, and the heap that hands them out.
 //
 // A page is a multiple of 4 KiB and holds either many small blocks or one large block. Pages up to 1 MiB are
-// cut from spans of 2 MiB, larger ones are mappings of their own that begin at 2 MiB and use huge pages.
+// cut from spans of 2 MiB, larger ones are mappings of their own that begin at 2 MiB. Both use huge pages, but
+// for the first span, which is of 256 KiB.
 // `find` tells in two loads and without a lock which page an address lies in, or that it is none of ours:
 // that is what makes tracing and freeing cheap when pointers may come from anywhere (inputs, slices, buffers
 // of user functions).
@@ -100,7 +101,7 @@ class PageHeap {
 
     Page* take_run(std::int64_t granules);
     Span* span_with_run(std::int64_t granules);
-    Span* add_span();
+    Span* add_span(std::int64_t run);
     void drop_span(Span* span);
     void link(Span* span);
     void unlink(Span* span);

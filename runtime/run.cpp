@@ -10,6 +10,7 @@
 
 #include "runtime/describe.h"
 #include "runtime/entry.h"
+#include "runtime/kernels/blas.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/parallel.h"
 #include "runtime/stack.h"
@@ -185,6 +186,11 @@ void* entry_address(std::string_view name) {
     {#symbol, reinterpret_cast<void*>(&symbol)},
 #include "runtime/abi/kernels.def"
     };
+    static constexpr std::string_view callers_of_blas[] = {
+#define WELD_KERNEL_CALLS_BLAS(symbol) #symbol,
+#include "runtime/abi/kernels.def"
+    };
+    if (std::ranges::find(callers_of_blas, name) != std::end(callers_of_blas)) begin_to_load_blas();
     for (const Entry& e : entries)
         if (e.name == name) return e.address;
     return nullptr;

@@ -98,7 +98,8 @@ using EntryFn = std::int32_t (*)(WeldTask* task, const void* args, void* result)
 bool execute(EntryFn entry, const void* args, void* result, const WeldType* result_type,
              const RunOptions& options, RunMemory* blocks, Failure* failure);
 
-/// The address of a function of runtime/abi/entry.def or kernels.def, by name; null if there is none.
+/// The address of a function of runtime/abi/entry.def or kernels.def, by name; null if there is none. Who
+/// asks is about to run a program that calls it: what takes long to get ready for it begins here.
 void* entry_address(std::string_view name);
 
 }  // namespace weld::runtime

@@ -6,6 +6,8 @@
 
 #include <optional>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <type_traits>
 
 namespace weld::runtime {
@@ -41,6 +43,16 @@ static void* library() {
         return set_threads ? handle : nullptr;
     }();
     return loaded;
+}
+
+void begin_to_load_blas() {
+    static const std::jthread loading = [] {
+        try {
+            return std::jthread([] { library(); });
+        } catch (const std::system_error&) {
+            return std::jthread();  // who calls it first will load it
+        }
+    }();
 }
 
 template <class F>

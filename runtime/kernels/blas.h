@@ -1,6 +1,6 @@
 // OpenBLAS: the few routines of it that are called, by the interface of Fortran (matrices by columns).
 //
-// It is loaded when the first of them is wanted, since that takes some ms, and set to one thread: what is
+// It is loaded when a program that calls it is, since that takes some ms, and set to one thread: what is
 // worth several is cut into blocks by us. (A host that computes with the same library itself gets one thread
 // there, too.)
 #pragma once
@@ -48,5 +48,8 @@ struct Blas {
 /// Null if there is no OpenBLAS. T: float, double.
 template <class T>
 const Blas<T>* blas();
+
+/// Loads it on another thread, unless that was begun before. `blas` waits for that.
+void begin_to_load_blas();
 
 }  // namespace weld::runtime

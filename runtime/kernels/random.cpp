@@ -29,6 +29,11 @@ std::int32_t with_number(const WeldCall* call, const F& f) {
     });
 }
 
+/// std::mt19937, whose words have 64 bits on most machines: with half of that its rounds take twice as many at
+/// once. It looks at the lower 32 bits of a seed.
+using Twister = std::mersenne_twister_engine<std::uint32_t, 32, 624, 397, 31, 0x9908b0df, 11, 0xffffffff, 7,
+                                             0x9d2c5680, 15, 0xefc60000, 18, 1812433253>;
+
 /// Evenly distributed from `min` to `max`; integers include `max`. Those of 8 bits are drawn as `int`, which
 /// gives the same numbers.
 template <class T>
@@ -49,8 +54,8 @@ class Uniform {
 
 /// Chooses `count` of the places 0...n-1: use(i) for each of them, ascending. Status.
 template <class Use>
-std::int32_t choose(Task* task, const WeldCall* call, std::mt19937& engine, std::int64_t n,
-                    std::int64_t count, const Use& use) {
+std::int32_t choose(Task* task, const WeldCall* call, Twister& engine, std::int64_t n, std::int64_t count,
+                    const Use& use) {
     const auto take = [&](auto uniform) {
         std::int64_t taken = 0;
         return in_strips(task, 0, n, call->loc, [&](std::int64_t from, std::int64_t to) {
@@ -93,7 +98,7 @@ std::int32_t random(Task* task, const WeldCall* call, WeldVec* to) {
     if (check_random<T>(task, call, &size)) return kFailed;
     const double sparsity = argument<double>(call, 4);
     const auto seed = std::uint64_t(argument<std::int64_t>(call, 5));
-    std::mt19937 values{seed}, places{3 * seed};  // which look at the lower 32 bits
+    Twister values{std::uint32_t(seed)}, places{std::uint32_t(3 * seed)};
     Uniform<T> value(argument<T>(call, 0), argument<T>(call, 1));
     T* cells = allocate_array<T>(task, size, call->loc);
     if (!cells) return kFailed;
@@ -232,7 +237,7 @@ std::int32_t random_csr(Task* task, const WeldCall* call, Sparse* to) {
 
 /// The order that std::shuffle gives. For few numbers it draws for two of them at once.
 template <class T>
-std::int32_t shuffle(Task* task, const WeldCall* call, std::mt19937& engine, T* numbers, std::int64_t n) {
+std::int32_t shuffle(Task* task, const WeldCall* call, Twister& engine, T* numbers, std::int64_t n) {
     if (n <= UINT16_MAX) return std::shuffle(numbers, numbers + n, engine), kOk;
     using Uniform = std::uniform_int_distribution<std::uint64_t>;
     Uniform uniform;
@@ -250,8 +255,7 @@ constexpr auto& kTooFew = "there are no {} different numbers from 0 to below {}"
 
 /// Distinct numbers below `range`. Status.
 template <class T>
-std::int32_t distinct(Task* task, const WeldCall* call, std::mt19937& engine, T range, std::int64_t size,
-                      T* to) {
+std::int32_t distinct(Task* task, const WeldCall* call, Twister& engine, T range, std::int64_t size, T* to) {
     if constexpr (std::is_integral_v<T>)
         if (std::uint64_t(range) <= kMostAsked) {
             std::int64_t taken = 0;
@@ -296,7 +300,7 @@ std::int32_t sample(Task* task, const WeldCall* call, WeldVec* result) {
     T* to = allocate_array<T>(task, size, call->loc);
     if (!to) return kFailed;
     *result = {to, size};
-    std::mt19937 engine{std::uint64_t(argument<std::int64_t>(call, 3))};
+    Twister engine{std::uint32_t(argument<std::int64_t>(call, 3))};
     if (!with_replacement) return distinct(task, call, engine, range, size, to);
     Uniform<T> value(0, std::is_floating_point_v<T> ? range : T(range - 1));
     return in_strips(task, 0, size, call->loc, [&](std::int64_t from, std::int64_t end) {
