@@ -144,10 +144,10 @@ class Generator {
         for (Task& task : tasks_) add(task.outcome);
         *error += own_.error;
         if (own_.end != GenerateEnd::Good) return own_.end;
-        code->objects = std::move(own_.objects);
+        for (std::string& object : own_.objects)
+            if (!object.empty()) code->objects.emplace_back(std::move(object));
         code->data = std::move(data_);
-        if (!quick_loops_.empty()) code->quick = {std::move(bitcode_), std::move(quick_loops_)};
-        std::erase_if(code->objects, [](const std::string& object) { return object.empty(); });
+        if (!quick_loops_.empty()) code->quick = {SharedBytes(std::move(bitcode_)), std::move(quick_loops_)};
         if (Dl_info info; ::dladdr(reinterpret_cast<void*>(&generate), &info))
             code->generator = info.dli_fname;
         if (times) *times = {optimized_ - begin, now_ms() - optimized_};

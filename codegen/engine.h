@@ -14,6 +14,7 @@
 #include "runtime/abi/weld_abi.h"
 #include "weldir/ir/module.h"
 #include "weldir/support/budget.h"
+#include "weldir/support/shared_bytes.h"
 
 namespace weld {
 
@@ -59,7 +60,7 @@ struct CodeTimes {
 /// Optimised code of some of QuickLoops. It gives the same bits.
 struct OptimizedLoops {
     std::vector<std::int64_t> numbers;  ///< WeldLoop::number of each
-    std::string object;                 ///< ELF, with their functions and what these call
+    SharedBytes object;                 ///< ELF, with their functions and what these call
 };
 
 /// What machine code is loaded for.
@@ -98,13 +99,13 @@ struct CodeData {
 
 /// Loops, rounds of iterates and functions whose machine code was made the quick way: slow, but soon there.
 struct QuickLoops {
-    std::string bitcode;                 ///< of LLVM, of all of them
+    SharedBytes bitcode;                 ///< of LLVM, of all of them
     std::vector<std::string> functions;  ///< their names, by WeldLoop::number
 };
 
 /// Machine code that holds no address of a process, so it may be kept.
 struct MachineCode {
-    std::vector<std::string> objects;  ///< ELF
+    std::vector<SharedBytes> objects;  ///< ELF
     std::vector<CodeData> data;
     std::string generator;                  ///< the file that `generate` lies in
     QuickLoops quick;                       ///< may be none

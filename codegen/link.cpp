@@ -69,7 +69,7 @@ constexpr std::size_t kDataAlign = 64;  // of constants that are in no object
 
 class Linker {
   public:
-    Linker(std::span<const std::string> objects, std::span<const CodeData> data, const Resolve& resolve)
+    Linker(std::span<const SharedBytes> objects, std::span<const CodeData> data, const Resolve& resolve)
         : resolve_(resolve), data_(data), objects_(objects.begin(), objects.end()) {}
 
     std::unique_ptr<LinkedCode> link(std::string* error) {
@@ -216,7 +216,7 @@ class Linker {
 
 }  // namespace
 
-std::unique_ptr<LinkedCode> link(std::span<const std::string> objects, std::span<const CodeData> data,
+std::unique_ptr<LinkedCode> link(std::span<const SharedBytes> objects, std::span<const CodeData> data,
                                  const Resolve& resolve, std::string* error) {
     return Linker(objects, data, resolve).link(error);
 }

@@ -22,7 +22,7 @@ struct LinkedCode {
 
 /// Brings objects to memory, with `data`, which are in none of them. Null with `*error` set if `resolve` does
 /// not know a symbol that none of them defines. Throws std::bad_alloc.
-std::unique_ptr<LinkedCode> link(std::span<const std::string> objects, std::span<const CodeData> data,
+std::unique_ptr<LinkedCode> link(std::span<const SharedBytes> objects, std::span<const CodeData> data,
                                  const Resolve& resolve, std::string* error);
 
 }  // namespace weld

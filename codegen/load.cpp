@@ -166,7 +166,7 @@ class Tiers final : public WeldTiers {
             for (std::int64_t number : some) functions.push_back(loops_.functions[std::size_t(number)]);
             std::string error;
             const auto made = [&](std::string object) {
-                const OptimizedLoops loops{some, std::move(object)};
+                const OptimizedLoops loops{some, SharedBytes(std::move(object))};
                 put_in_place(loops);
                 if (options_.keep) options_.keep(loops);
             };

@@ -369,7 +369,7 @@ Page* PageHeap::take_mapping(std::int64_t bytes, std::int64_t room) {
     }
     // What is less than 2 MiB at the end has small pages, of which each costs a fault.
     const std::int64_t more = round_up(bytes, kSpanBytes) - bytes;
-    if (more <= std::min(kMostMore, room)) bytes += more;
+    if (more <= std::min({kMostMore, bytes / 8, room})) bytes += more;
     char* memory = map_aligned(bytes);
     if (!memory) return nullptr;
     madvise(memory, std::size_t(bytes), MADV_HUGEPAGE);

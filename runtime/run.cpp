@@ -186,14 +186,17 @@ void* entry_address(std::string_view name) {
     {#symbol, reinterpret_cast<void*>(&symbol)},
 #include "runtime/abi/kernels.def"
     };
+    for (const Entry& e : entries)
+        if (e.name == name) return e.address;
+    return nullptr;
+}
+
+void prepare_kernels(std::span<const std::string> kernels) {
     static constexpr std::string_view callers_of_blas[] = {
 #define WELD_KERNEL_CALLS_BLAS(symbol) #symbol,
 #include "runtime/abi/kernels.def"
     };
-    if (std::ranges::find(callers_of_blas, name) != std::end(callers_of_blas)) begin_to_load_blas();
-    for (const Entry& e : entries)
-        if (e.name == name) return e.address;
-    return nullptr;
+    if (std::ranges::find_first_of(kernels, callers_of_blas) != kernels.end()) begin_to_load_blas();
 }
 
 static std::string bounds_message(std::int64_t index, std::int64_t len) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -98,8 +99,11 @@ using EntryFn = std::int32_t (*)(WeldTask* task, const void* args, void* result)
 bool execute(EntryFn entry, const void* args, void* result, const WeldType* result_type,
              const RunOptions& options, RunMemory* blocks, Failure* failure);
 
-/// The address of a function of runtime/abi/entry.def or kernels.def, by name; null if there is none. Who
-/// asks is about to run a program that calls it: what takes long to get ready for it begins here.
+/// The address of a function of runtime/abi/entry.def or kernels.def, by name; null if there is none.
 void* entry_address(std::string_view name);
+
+/// Begins, on another thread, what takes long before the first call of one of these functions of
+/// runtime/abi/kernels.def.
+void prepare_kernels(std::span<const std::string> kernels);
 
 }  // namespace weld::runtime

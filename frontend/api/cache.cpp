@@ -22,6 +22,7 @@
 #include "frontend/api/compile.h"
 #include "frontend/api/load_text.h"
 #include "runtime/kernels/describe_table.h"
+#include "runtime/run.h"
 
 namespace weld {
 
@@ -219,7 +220,7 @@ static bool is_safe_folder(int folder) {
 }
 
 /// All of a file that is ours alone to write; empty if it is not to be had. What is in it is run.
-static std::string contents_of(const std::string& folder, const std::string& name) {
+static SharedBytes contents_of(const std::string& folder, const std::string& name) {
     const Descriptor in(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!is_safe_folder(in.get())) return {};
     const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;  // a pipe does not block
@@ -227,15 +228,15 @@ static std::string contents_of(const std::string& folder, const std::string& nam
     struct stat s;
     if (::fstat(file.get(), &s) != 0 || !S_ISREG(s.st_mode) || !is_ours_alone(s) || s.st_size > kMostBytes)
         return {};
-    std::string bytes(std::size_t(s.st_size), '\0');
+    const auto size = std::size_t(s.st_size);
+    const auto bytes = std::make_shared_for_overwrite<char[]>(size);
     std::size_t done = 0;
-    while (done < bytes.size()) {
-        const ssize_t n = ::read(file.get(), bytes.data() + done, bytes.size() - done);
+    while (done < size) {
+        const ssize_t n = ::read(file.get(), &bytes[done], size - done);
         if (n == 0 || (n < 0 && errno != EINTR)) break;
         if (n > 0) done += std::size_t(n);
     }
-    bytes.resize(done);
-    return bytes;
+    return {bytes, {bytes.get(), done}};
 }
 
 namespace {
@@ -292,20 +293,19 @@ static std::string checksum_of(std::initializer_list<std::string_view> texts) {
     return fmt::format("{:016x}", sum);
 }
 
-std::string stamp_of_loops(const QuickLoops& loops) { return stamp_of_text(loops.bitcode); }
-
 /// What follows a record that is damaged is lost, so the file begins anew.
-static void read_optimized(const std::string& folder, const std::string& key, MachineCode* code) {
-    const std::string bytes = contents_of(folder, name_of_loops(key));
-    const std::string owner = owner_of(key, stamp_of_loops(code->quick));
+static void read_optimized(const std::string& folder, const std::string& key, StoredProgram* stored) {
+    const SharedBytes bytes = contents_of(folder, name_of_loops(key));
+    const std::string owner = owner_of(key, stored->loops_stamp);
+    MachineCode& code = stored->code;
     for (Reader in(bytes); !in.at_end();) {
         const std::string_view whose = in.text(), numbers = in.text(), object = in.text(), sum = in.text();
         if (!in.good() || sum != checksum_of({whose, numbers, object})) {
             ::unlink((folder + '/' + name_of_loops(key)).c_str());
             return;
         }
-        const auto some = numbers_of(numbers, code->quick.functions.size());
-        if (whose == owner && !some.empty()) code->optimized.push_back({some, std::string(object)});
+        const auto some = numbers_of(numbers, code.quick.functions.size());
+        if (whose == owner && !some.empty()) code.optimized.push_back({some, bytes.part(object)});
     }
 }
 
@@ -330,18 +330,22 @@ void write_optimized(const std::string& folder, const std::string& key, const st
 }
 
 bool read_stored(const std::string& folder, const std::string& key, StoredProgram* stored) {
-    const std::string& bytes = stored->file = contents_of(folder, name_of_program(key));
+    stored->file = contents_of(folder, name_of_program(key));
+    const std::string_view bytes = stored->file;
     std::uint64_t sum;
     const std::size_t header = kMagic.size() + sizeof sum;
     if (!bytes.starts_with(kMagic) || bytes.size() < header) return false;
     std::memcpy(&sum, bytes.data() + kMagic.size(), sizeof sum);
-    Reader in(std::string_view(bytes).substr(header));
+    Reader in(bytes.substr(header));
     if (in.text() != key) return false;
     stored->code.generator = in.text();
     if (in.text() != stamp_of(stored->code.generator)) return false;
     for (std::string_view path = in.text(); !path.empty(); path = in.text())
         stored->files.push_back({std::string(path), std::string(in.text()), in.text() == kDescribed});
     if (!are_current(stored->files)) return false;
+    for (std::string_view kernel = in.text(); !kernel.empty(); kernel = in.text())
+        stored->kernels.emplace_back(kernel);
+    runtime::prepare_kernels(stored->kernels);
     for (auto left = std::strtoul(std::string(in.text()).c_str(), nullptr, 10); left && in.good(); --left) {
         const std::string_view name = in.text();
         stored->texts.emplace_back(name, in.text());
@@ -353,12 +357,13 @@ bool read_stored(const std::string& folder, const std::string& key, StoredProgra
         stored->params.emplace_back(name, in.text());
     for (std::string_view name = in.text(); !name.empty(); name = in.text())
         stored->code.data.push_back({std::string(name), in.text()});
-    stored->code.quick.bitcode = in.text();
+    stored->code.quick.bitcode = stored->file.part(in.text());
+    stored->loops_stamp = in.text();
     for (std::string_view name = in.text(); !name.empty(); name = in.text())
         stored->code.quick.functions.emplace_back(name);
-    while (in.good() && !in.at_end()) stored->code.objects.emplace_back(in.text());
+    while (in.good() && !in.at_end()) stored->code.objects.push_back(stored->file.part(in.text()));
     if (!in.good() || in.sum() != sum || stored->code.objects.empty()) return false;
-    if (!stored->code.quick.functions.empty()) read_optimized(folder, key, &stored->code);
+    if (!stored->code.quick.functions.empty()) read_optimized(folder, key, stored);
     return true;
 }
 
@@ -396,13 +401,15 @@ void write_stored(const std::string& folder, const std::string& key, const Store
     for (const ReadFile& file : stored.files)
         texts.insert(texts.end(), {file.path, file.stamp, file.is_described ? kDescribed : ""});
     const std::string num_texts = fmt::format("{}", stored.texts.size());
+    texts.push_back("");
+    texts.insert(texts.end(), stored.kernels.begin(), stored.kernels.end());
     texts.insert(texts.end(), {"", num_texts});
     for (const auto& [name, text] : stored.texts) texts.insert(texts.end(), {name, text});
     texts.insert(texts.end(), {stored.after, stored.warnings, stored.result});
     for (const auto& [name, type] : stored.params) texts.insert(texts.end(), {name, type});
     texts.push_back("");
     for (const CodeData& d : stored.code.data) texts.insert(texts.end(), {d.name, d.bytes});
-    texts.insert(texts.end(), {"", stored.code.quick.bitcode});
+    texts.insert(texts.end(), {"", stored.code.quick.bitcode, stored.loops_stamp});
     texts.insert(texts.end(), stored.code.quick.functions.begin(), stored.code.quick.functions.end());
     texts.push_back("");
     texts.insert(texts.end(), stored.code.objects.begin(), stored.code.objects.end());

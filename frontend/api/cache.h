@@ -53,18 +53,18 @@ struct StoredProgram {
     std::string after;   ///< Environment::text of what it leaves; empty: nothing
     std::string result;  ///< types as text
     std::vector<std::pair<std::string, std::string>> params;  ///< name, type
+    std::string loops_stamp;           ///< tells QuickLoops of the code from those of another
+    std::vector<std::string> kernels;  ///< that it calls: their functions, as in runtime/abi/kernels.def
     MachineCode code;
-    std::string file;  ///< that data of the code lie in
+    SharedBytes file;  ///< that data of the code lie in
 };
 
 /// False if `folder` holds nothing by that key that may be used.
 bool read_stored(const std::string& folder, const std::string& key, StoredProgram* stored);
 /// Fails silently: the program will be compiled again.
 void write_stored(const std::string& folder, const std::string& key, const StoredProgram& stored);
-/// Keeps what was optimised of a stored program, whose QuickLoops have this stamp. Fails silently, too.
+/// Keeps what was optimised of a stored program with this StoredProgram::loops_stamp. Fails silently, too.
 void write_optimized(const std::string& folder, const std::string& key, const std::string& stamp,
                      const OptimizedLoops& loops);
-/// The stamp of QuickLoops.
-std::string stamp_of_loops(const QuickLoops& loops);
 
 }  // namespace weld

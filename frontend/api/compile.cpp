@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <new>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -16,8 +17,10 @@
 #include "runtime/owners.h"
 #include "runtime/vecmath/vecmath.h"
 #include "weldir/ir/build.h"
+#include "weldir/ir/kernels.h"
 #include "weldir/ir/print.h"
 #include "weldir/ir/verify.h"
+#include "weldir/ir/walk.h"
 #include "weldir/passes/pass.h"
 #include "weldir/support/budget.h"
 #include "weldir/support/deep_stack.h"
@@ -33,6 +36,17 @@ static constexpr std::int64_t kLeastForCompiling = 16 << 20;
 
 static std::int64_t most_memory(const CompileOptions& options) {
     return std::max(kLeastForCompiling, options.memory_limit ? options.memory_limit : default_memory_limit());
+}
+
+/// The functions of the built-in kernels that a program calls.
+static std::vector<std::string> called_kernels(const Module& m) {
+    std::set<std::string_view> found;
+    const auto look = [&](const Expr* e) {
+        if (Kernel k = e->as<Kernel>(); k && k.ref().builtin) found.insert(k.ref().builtin->symbol);
+    };
+    visit(m.main, look);
+    for (const Function* f : m.functions) visit(f->lambda, look);
+    return {found.begin(), found.end()};
 }
 
 /// The way of one text through the compiler.
@@ -66,6 +80,7 @@ class Compilation {
             params.push_back(m.symbol(name, t));
         }
         const Type* result = read_type(m, stored.result, none);
+        loops_stamp_ = stored.loops_stamp;
         std::string error;
         std::shared_ptr<Code> code =
             result ? load(stored.code, load_options(stored.code), resolve(), &error) : nullptr;
@@ -89,6 +104,8 @@ class Compilation {
                           .after = program_->after() ? program_->after()->text() : "",
                           .result = program_->result_type()->str()};
         for (const Symbol* s : program_->params()) all.params.emplace_back(s->name, s->type->str());
+        all.loops_stamp = loops_stamp_;
+        all.kernels = called_kernels(*program_->module_);
         all.code = std::move(machine_code_);
         return all;
     }
@@ -213,6 +230,7 @@ class Compilation {
                                .asm_text = explains("asm") ? &asm_text : nullptr};
         switch (weld::generate(*program_->module_, code, &machine_code_, &times, &error)) {
             case GenerateEnd::Good:
+                if (!key_.empty()) loops_stamp_ = stamp_of_text(machine_code_.quick.bitcode);
                 if (std::shared_ptr<Code> code =
                         load(machine_code_, load_options(machine_code_), resolve(), &error))
                     program_->set_code(std::move(code));
@@ -239,7 +257,7 @@ class Compilation {
                             .threads = compiling_threads(),
                             .most_memory = most_memory(options_)};
         if (!key_.empty() && !code.quick.functions.empty())
-            loading.keep = [folder = options_.cache, key = key_, stamp = stamp_of_loops(code.quick)](
+            loading.keep = [folder = options_.cache, key = key_, stamp = loops_stamp_](
                                const OptimizedLoops& loops) { write_optimized(folder, key, stamp, loops); };
         return loading;
     }
@@ -283,6 +301,7 @@ class Compilation {
     CompileReport& report_;
     std::shared_ptr<Program> program_;
     const std::string key_;
+    std::string loops_stamp_;
     MachineCode machine_code_;
 };
 

@@ -10,6 +10,8 @@
 #include <thread>
 #include <type_traits>
 
+#include <tbb/task_arena.h>
+
 namespace weld::runtime {
 
 /// While there is one, this thread may run on one processor only.
@@ -48,7 +50,11 @@ static void* library() {
 void begin_to_load_blas() {
     static const std::jthread loading = [] {
         try {
-            return std::jthread([] { library(); });
+            return std::jthread([] {
+                // No library can be loaded, nor thread be started, while this one is: TBB does that now.
+                tbb::task_arena(2).enqueue([] {});
+                library();
+            });
         } catch (const std::system_error&) {
             return std::jthread();  // who calls it first will load it
         }

@@ -1,8 +1,8 @@
 // OpenBLAS: the few routines of it that are called, by the interface of Fortran (matrices by columns).
 //
-// It is loaded when a program that calls it is, since that takes some ms, and set to one thread: what is
-// worth several is cut into blocks by us. (A host that computes with the same library itself gets one thread
-// there, too.)
+// It is loaded when the first of them is wanted, or when a program that was kept calls them, since that takes
+// some ms, and set to one thread: what is worth several is cut into blocks by us. (A host that computes with
+// the same library itself gets one thread there, too.)
 #pragma once
 
 namespace weld::runtime {

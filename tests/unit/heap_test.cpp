@@ -46,7 +46,7 @@ Made make(const Module& m, int threads, std::int64_t fail_at = 0, std::int64_t b
     Made made;
     const CodeOptions options{.threads = threads, .budget = &budget, .verify = true, .probe = &probe};
     on_deep_stack([&] { made.end = generate(m, options, &code, nullptr, &made.error); });
-    made.objects = std::move(code.objects);
+    made.objects.assign(code.objects.begin(), code.objects.end());
     made.allocations = probe.allocations;
     CHECK(budget.take(bytes));  // all was given back
     return made;

@@ -310,6 +310,46 @@ TEST_CASE("large blocks that wait serve others of any size") {
     CHECK(account.used() == 0);
 }
 
+TEST_CASE("a large block that nearly fills its last 2 MiB gets them whole, if the limit allows it") {
+    constexpr std::int64_t mib = std::int64_t(1) << 20;
+    const auto bytes_of = [](std::int64_t limit, std::int64_t size) {
+        MemoryAccount account(limit);
+        Shortage why;
+        Page* page = account.take_single(size, &why);
+        REQUIRE(page);
+        CHECK(page->end - page->begin >= size);
+        CHECK(account.used() == page->bytes);
+        CHECK(account.peak() == page->bytes);
+        const std::int64_t bytes = page->bytes;
+        account.give(page);
+        CHECK(account.used() == 0);
+        return bytes;
+    };
+    CHECK(bytes_of(MemoryAccount::kUnlimited, 2'000'000) == 2 * mib);
+    CHECK(bytes_of(MemoryAccount::kUnlimited, 12 * mib - 300'000) == 12 * mib);
+    CHECK(bytes_of(2 * mib - 1, 2'000'000) < 2 * mib);
+    CHECK(bytes_of(MemoryAccount::kUnlimited, 3 * mib) < 4 * mib);
+    CHECK(bytes_of(MemoryAccount::kUnlimited, 1'600'000) < 2 * mib);  // it would be a quarter larger
+}
+
+TEST_CASE("the first memory is a small piece, and no limit for what follows") {
+    MemoryAccount account;
+    Shortage why;
+    std::vector<Page*> pages;
+    for (const std::int64_t size : {4096, 300'000, 4096, 200'000, 1'000'000, 70'000, 250'000, 4096}) {
+        pages.push_back(account.take_single(size, &why));
+        REQUIRE(pages.back());
+        std::memset(pages.back()->begin, int(pages.size()), std::size_t(size));
+    }
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+        CHECK(pages[i]->begin[0] == char(i + 1));
+        CHECK(pages[i]->begin[4000] == char(i + 1));
+        CHECK(account.find(pages[i]->begin + 4000) == pages[i]);
+        account.give(pages[i]);
+    }
+    CHECK(account.used() == 0);
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need address space of their own
 TEST_CASE("a machine without memory is another failure than the limit") {
     constexpr std::int64_t gib = 1 << 30;
