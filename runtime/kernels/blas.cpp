@@ -4,12 +4,16 @@
 #include <dlfcn.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <type_traits>
 
+#include <tbb/global_control.h>
+#include <tbb/info.h>
+#include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
 namespace weld::runtime {
@@ -36,6 +40,7 @@ class OnOneProcessor {
 
 static void* library() {
     static void* const loaded = [] {
+        tbb::info::default_concurrency();  // TBB counts processors once, those of the main thread
         // It starts a thread for each other processor that it may run on, when it is loaded. We have threads
         // of our own, and these would look for work for some 30 ms before they sleep.
         const OnOneProcessor here;
@@ -52,7 +57,11 @@ void begin_to_load_blas() {
         try {
             return std::jthread([] {
                 // No library can be loaded, nor thread be started, while this one is: TBB does that now.
-                tbb::task_arena(2).enqueue([] {});
+                using tbb::global_control;
+                const auto most = global_control::active_value(global_control::max_allowed_parallelism);
+                tbb::task_arena(int(std::min<std::size_t>(2, most))).execute([] {
+                    tbb::parallel_for(0, 2, [](int) {});
+                });
                 library();
             });
         } catch (const std::system_error&) {
