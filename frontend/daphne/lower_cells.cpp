@@ -118,7 +118,8 @@ void Lowering::elementwise(const Value* out, const std::vector<const Value*>& op
 
     // The shape of the result: of the operands that are not known to be repeated.
     enum Form { Whole, Single, Cell, Row, Column, Unknown };
-    std::vector<Form> forms;
+    std::vector<Form> forms, likely(operands.size());
+    std::string as_likely;  // those of unknown form have the likely one
     std::string rows = size(out->rows, ""), columns = size(out->columns, "");
     std::string fits;
     auto also = [&](const std::string& c) { fits += (fits.empty() ? "" : " && ") + c; };
@@ -156,27 +157,32 @@ void Lowering::elementwise(const Value* out, const std::vector<const Value*>& op
         else if (v->columns.is(1) && same_rows) forms.push_back(Column);
         else {
             forms.push_back(Unknown);
+            const Form form = likely[i] = v->rows.is(1) ? Row : v->columns.is(1) ? Column : Whole;
+            if (!as_likely.empty()) as_likely += " && ";
+            as_likely += form == Row      ? its_columns + " == m"
+                         : form == Column ? its_rows + " == n"
+                                          : fmt::format("{} == n && {} == m", its_rows, its_columns);
             if (!same_rows && !v->rows.is(1)) also(fmt::format("({0} == n || {0} == 1L)", its_rows));
             if (!same_columns && !v->columns.is(1)) also(fmt::format("({0} == m || {0} == 1L)", its_columns));
         }
     }
+    for (std::size_t i = 0; i < operands.size(); ++i)
+        if (forms[i] != Unknown) likely[i] = forms[i];
     if (rows.empty()) rows = rows_of;
     if (columns.empty()) columns = columns_of;
     std::string text = fmt::format("let n = {}; let m = {}; ", rows, columns);
     if (!fits.empty())
         text +=
             fmt::format("let fits = assert({}, \"the shapes of the operands do not fit together\"); ", fits);
-    // A loop in which operands of unknown form are read as `whole` says: in step, or by row and column.
-    auto loop = [&](bool whole) {
+    auto loop = [&](const std::vector<Form>& forms) {
         std::string data, lets;
         int zipped = 0;
         for (std::size_t i = 0; i < operands.size(); ++i)
-            if (forms[i] == Whole || (forms[i] == Unknown && whole))
-                data += fmt::format("{}x{}.$0", zipped++ ? ", " : "", i);
+            if (forms[i] == Whole) data += fmt::format("{}x{}.$0", zipped++ ? ", " : "", i);
         int at = 0;
         for (std::size_t i = 0; i < operands.size(); ++i) {
             std::string cell;
-            switch (forms[i] == Unknown && whole ? Whole : forms[i]) {
+            switch (forms[i]) {
                 case Whole: cell = zipped > 1 ? fmt::format("e.${}", at++) : "e"; break;
                 case Single: cell = fmt::format("x{}", i); break;
                 case Cell: cell = fmt::format("lookup(x{}.$0, 0L)", i); break;
@@ -196,12 +202,8 @@ void Lowering::elementwise(const Value* out, const std::vector<const Value*>& op
                                                : "zip(" + data + ")";
         return fmt::format("result(for({}, appender, |out, k, e| {}merge(out, {})))", over, lets, what);
     };
-    std::string all_whole;
-    for (std::size_t i = 0; i < operands.size(); ++i)
-        if (forms[i] == Unknown)
-            all_whole += fmt::format("{}x{}.$1 == n && x{}.$2 == m", all_whole.empty() ? "" : " && ", i, i);
-    if (all_whole.empty()) text += fmt::format("{{{}, n, m}}", loop(true));
-    else text += fmt::format("{{if({}, {}, {}), n, m}}", all_whole, loop(true), loop(false));
+    if (as_likely.empty()) text += fmt::format("{{{}, n, m}}", loop(forms));
+    else text += fmt::format("{{if({}, {}, {}), n, m}}", as_likely, loop(likely), loop(forms));
     define(out, text, args, loc);
 }
 
