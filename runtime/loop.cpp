@@ -52,10 +52,9 @@ std::int32_t set_aside(Task* task, const WeldLoop* loop, char* state, std::int64
 
 // ---- quick and optimised code
 
-constexpr std::int64_t kWorthOptimising = 300'000'000;  // ps
-constexpr std::int64_t kWorthWaiting = 1'000'000'000;   // for the optimised code before anything is done
-constexpr std::int64_t kCallWork = 100'000;             // of a function, but for its loops
-constexpr int kWait = 2, kMostWaits = 500;              // ms, and how often
+constexpr std::int64_t kWorthWaiting = 1'000'000'000;  // ps; for the optimised code before anything is done
+constexpr std::int64_t kCallWork = 100'000;            // of a function, but for its loops
+constexpr int kWait = 2, kMostWaits = 500;             // ms, and how often
 
 /// The best code that there is now.
 WeldLoopFn body_of(const Task* task, const WeldLoop* loop) {
@@ -73,7 +72,7 @@ void consider_optimised(Task* task, const WeldLoop* loop, std::int64_t work) {
     std::atomic<std::int64_t>& all = tiers->work[number];
     const std::int64_t sum = all.load(std::memory_order_relaxed) + std::min(work, kWorthWaiting);
     all.store(sum, std::memory_order_relaxed);  // roughly, if several threads do
-    if (sum < kWorthOptimising) return;
+    if (sum < tiers->worth) return;
     const int waits = work < kWorthWaiting ? 0 : kMostWaits;
     bool goes_on = tiers->optimise(tiers, number, 0);
     for (int i = 0; i < waits && goes_on && !task->should_stop(); ++i)

@@ -1,6 +1,8 @@
 // Loops that are compiled the quick way at first: when they are optimised, and that the bits stay the same.
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -90,6 +92,22 @@ TEST_CASE("a loop that has little to do, but often, is optimised in the end") {
         CHECK(run(*program, numbers(1000)) == first);
     CHECK(runs > 2);
     CHECK(num_optimised(*program) > 0);
+}
+
+TEST_CASE("what is kept for later runs is worth optimising at a tenth of the work") {
+    std::string folder = "/tmp/weld-tiers-XXXXXX";
+    REQUIRE(::mkdtemp(folder.data()));
+    {
+        const auto once = compiled({}), kept = compiled({.cache = folder});
+        const Numbers first = run(*once, numbers(30'000));
+        CHECK(num_optimised(*once) == 0);
+        CHECK(run(*kept, numbers(30'000)) == first);
+        for (int waited = 0; num_optimised(*kept) == 0 && waited < 10'000; ++waited)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        CHECK(num_optimised(*kept) > 0);
+        CHECK(run(*kept, numbers(30'000)) == first);
+    }
+    std::filesystem::remove_all(folder);
 }
 
 /// Rounds, and calls of a function inside one another, that call one loop each.
