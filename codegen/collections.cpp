@@ -34,7 +34,7 @@ static Leaves find_value(Emitter& e, const Expr* node, const Expr* dict, const E
     const Leaves k = canonical_key(e, type->key(), e.emit(key));
     if (e.loop_depth > 0 && is_sought_inline(type->key()))
         return find_entry(
-            e, node, opened(e, never_null(e, table)), type->key(), type->value(), k,
+            e, node, opened(e, type->key(), never_null(e, table)), type->key(), type->value(), k,
             [&](llvm::Value* entry) {
                 return found(e.address(entry, entry_layout(type->key(), type->value()).value_at));
             },

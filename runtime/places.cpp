@@ -32,8 +32,20 @@ static std::uint64_t place_of(const WeldDict* d, std::int64_t number) {
     return place & d->places->mask;
 }
 
+/// Keys are one byte.
+static bool are_bytes(const WeldDict* d) {
+    return d->num_key_fields == 1 && (d->key_fields[0].kind == kWeldBool ||
+                                      d->key_fields[0].kind == kWeldI8 || d->key_fields[0].kind == kWeldU8);
+}
+
 /// Gives an entry its place. False: another one has it.
 static bool fill_place(WeldDict* d, std::int64_t number) {
+    if (are_bytes(d)) {
+        const std::int64_t end = (number + 1) * d->stride;
+        if (end > std::int64_t(UINT32_MAX)) return false;
+        slots_of(d)[place_of(d, number)] = std::uint32_t(end);
+        return true;
+    }
     if (number == 0) return true;  // free places name the first entry
     const std::uint64_t place = place_of(d, number);
     std::uint32_t& slot = slots_of(d)[place];
@@ -85,11 +97,14 @@ static std::int32_t make_places(Task* task, WeldDict* d, std::int32_t loc) {
     d->next_places = 2 * d->count;
     if (d->count > 2 << kMostPlaceBits) return kOk;
     WeldPlaces how{};
-    const int most =
-        std::min(kMostPlaceBits, int(std::bit_width(std::uint64_t(d->count - 1))) + kPlaceBitsForEntry);
-    // One bit more: numbers that follow, in the last field, have places until there are twice as many.
-    int bits = choose_shifts(d, &how, bits_of_all) + 1;
-    if (bits > most) bits = std::min(most, choose_shifts(d, &how, bits_of_most) + 1);
+    int bits = 8;
+    if (!are_bytes(d)) {
+        const int most =
+            std::min(kMostPlaceBits, int(std::bit_width(std::uint64_t(d->count - 1))) + kPlaceBitsForEntry);
+        // One bit more: numbers that follow, in the last field, have places until there are twice as many.
+        bits = choose_shifts(d, &how, bits_of_all) + 1;
+        if (bits > most) bits = std::min(most, choose_shifts(d, &how, bits_of_most) + 1);
+    }
     how.mask = (std::uint64_t(1) << bits) - 1;
     const std::int64_t bytes = std::int64_t(sizeof how + (sizeof(std::uint32_t) << bits));
     auto* places = static_cast<WeldPlaces*>(allocate_array(task, bytes, 1, loc));

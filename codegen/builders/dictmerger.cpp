@@ -21,7 +21,7 @@ static Leaves reform(Emitter& e, const Type* t, const Leaves& s, Lanes from, Lan
     if (from.groups == to.groups && from.tables == to.tables) return s;
     const Leaves table = from.groups ? release_groups(e, t, s, from, loc) : Leaves{s[0]};
     if (to.groups) return hold_groups(e, t, table, to);
-    return to.tables ? opened(e, table[0]) : table;
+    return to.tables ? opened(e, t->key(), table[0]) : table;
 }
 
 /// The runtime does what is rare: keys that are new, and keys of unusual types.
@@ -36,10 +36,10 @@ static Leaves merge(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {
     };
     if (e.loop_depth == 0 || !is_sought_inline(t->key())) {
         call();
-        return e.lanes.tables ? opened(e, s[0]) : s;
+        return e.lanes.tables ? opened(e, t->key(), s[0]) : s;
     }
     const bool stays_open = e.lanes.tables;
-    const Leaves open = stays_open ? s : opened(e, s[0]);
+    const Leaves open = stays_open ? s : opened(e, t->key(), s[0]);
     const auto add_to = [&](llvm::Value* entry) {
         merge_in_memory(e, t->value(), t->op, e.address(entry, entry_layout(t->key(), t->value()).value_at),
                         value);
@@ -47,7 +47,7 @@ static Leaves merge(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {
     };
     const auto add = [&] {
         call();
-        return stays_open ? opened(e, s[0]) : open;
+        return stays_open ? opened(e, t->key(), s[0]) : open;
     };
     const auto direct = [&] { return find_entry(e, g.node, open, t->key(), t->value(), key, add_to, add); };
     const auto search = [&] {

@@ -488,9 +488,23 @@ void prefetch_entry(Emitter& e, llvm::Value* table, const Type* key_type, const 
     e.prefetch(at);
 }
 
-Leaves opened(Emitter& e, llvm::Value* table) {
+/// Keys of a table are one byte: see WeldPlaces.
+static bool are_bytes(const Type* key_type) { return has_places(key_type) && size_of(key_type) == 1; }
+
+/// Instead of no places of bytes: none of them has one.
+static llvm::Constant* free_places(Emitter& e) {
+    llvm::Module& out = e.unit.out;
+    if (llvm::GlobalVariable* known = out.getNamedGlobal("free_places")) return known;
+    auto* type = llvm::ArrayType::get(e.unit.i64, (sizeof(WeldPlaces) + 256 * sizeof(std::uint32_t)) / 8);
+    return new llvm::GlobalVariable(out, type, true, llvm::GlobalValue::PrivateLinkage,
+                                    llvm::ConstantAggregateZero::get(type), "free_places");
+}
+
+Leaves opened(Emitter& e, const Type* key_type, llvm::Value* table) {
+    llvm::Value* places = e.load(fields::Table::places, table);
+    if (are_bytes(key_type)) places = e.ir.CreateSelect(e.ir.CreateIsNull(places), free_places(e), places);
     return {table, e.load(fields::Table::index, table), e.load(fields::Table::entries, table),
-            e.load(fields::Table::shift, table), e.load(fields::Table::places, table)};
+            e.load(fields::Table::shift, table), places};
 }
 
 Leaves find_entry(Emitter& e, const Expr* node, const Leaves& open, const Type* key_type,
@@ -569,10 +583,12 @@ Leaves find_placed(Emitter& e, const Leaves& open, const Type* key_type, const T
     llvm::Value *entries = open[2], *places = open[4];
     auto *at_place = e.block("at_place"), *here = e.block("placed"), *search = e.block("not_placed"),
          *join = e.block("merged");
-    ir.CreateCondBr(ir.CreateIsNotNull(places), at_place, search);
+    const bool bytes = are_bytes(key_type);
+    if (bytes) ir.CreateBr(at_place);
+    else ir.CreateCondBr(ir.CreateIsNotNull(places), at_place, search);
 
     ir.SetInsertPoint(at_place);
-    const auto word_at = [&](std::int64_t offset) {
+    const auto word_at = [&](std::int64_t offset) -> llvm::Value* {
         return ir.CreateAlignedLoad(e.unit.i64, e.address(places, offset), llvm::Align(8));
     };
     llvm::Value* place = nullptr;
@@ -584,13 +600,17 @@ Leaves find_placed(Emitter& e, const Leaves& open, const Type* key_type, const T
         place = place ? ir.CreateAdd(place, x) : x;
         ++leaf;
     });
-    place = ir.CreateAnd(place, word_at(offsetof(WeldPlaces, mask)));
+    llvm::Value* mask = bytes ? e.c64(255) : word_at(offsetof(WeldPlaces, mask));
+    place = ir.CreateAnd(place, mask);
     llvm::Value* slots = e.address(places, sizeof(WeldPlaces));
     llvm::Value* distance =
         ir.CreateAlignedLoad(e.unit.i32, ir.CreateGEP(e.unit.i32, slots, place), llvm::Align(4));
     llvm::Value* entry = ir.CreateGEP(e.unit.i8, entries, ir.CreateZExt(distance, e.unit.i64));
     const EntryLayout layout = entry_layout(key_type, value_type);
-    ir.CreateCondBr(KeyCode(e).equal(key_type, entry, layout.head_at, key, {}), here, search);
+    if (bytes) entry = e.address(entry, -std::int64_t(layout.size));
+    ir.CreateCondBr(
+        bytes ? ir.CreateIsNotNull(distance) : KeyCode(e).equal(key_type, entry, layout.head_at, key, {}),
+        here, search);
 
     ir.SetInsertPoint(here);
     Leaves result = found(entry);

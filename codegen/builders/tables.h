@@ -21,7 +21,7 @@ Leaves canonical_key(Emitter& e, const Type* t, const Leaves& key);
 /// {table, index, entries, shift, places}: what looking for keys reads of a table (not null). They change
 /// when the runtime adds an entry.
 constexpr int kOpenLeaves = 5;
-Leaves opened(Emitter& e, llvm::Value* table);
+Leaves opened(Emitter& e, const Type* key_type, llvm::Value* table);
 
 /// Looks for the `key` of the look-up or merge `node` in a table (of `key_type` and `value_type`) and goes on in one of
 /// two ways, whose results become one: with the address of the entry, or without.

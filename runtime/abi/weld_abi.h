@@ -42,6 +42,9 @@ constexpr uint64_t kWeldMixCount = 0xe7037ed1a0b428dbu, kWeldMixBytes = 0x8ebc6a
 // Keys that are a few integers (bools as 0 and 1) have places: (first + (second << its shift) + ...) & mask,
 // in 64 bits. Behind this struct stands an uint32_t for each place: how far behind the first entry an entry
 // lies, the one that has the key of that place if any has. Another key may have the same place.
+//
+// A key that is one byte has a place of its own of 256: there stands how far behind the first entry its entry ends, and
+// 0 if there is none.
 enum { kWeldMostKeyFields = 4 };
 typedef struct WeldPlaces {
     uint64_t mask;
