@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <exception>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -56,12 +57,14 @@ void begin_to_load_blas() {
     static const std::jthread loading = [] {
         try {
             return std::jthread([] {
-                // No library can be loaded, nor thread be started, while this one is: TBB does that now.
-                using tbb::global_control;
-                const auto most = global_control::active_value(global_control::max_allowed_parallelism);
-                tbb::task_arena(int(std::min<std::size_t>(2, most))).execute([] {
-                    tbb::parallel_for(0, 2, [](int) {});
-                });
+                try {
+                    // No library can be loaded, nor thread be started, while this one is: TBB does that now.
+                    using tbb::global_control;
+                    const auto most = global_control::active_value(global_control::max_allowed_parallelism);
+                    tbb::task_arena(int(std::min<std::size_t>(2, most))).execute([] {
+                        tbb::parallel_for(0, 2, [](int) {});
+                    });
+                } catch (const std::exception&) {}  // of TBB, without memory; runs will tell
                 library();
             });
         } catch (const std::system_error&) {
