@@ -584,6 +584,7 @@ static std::vector<Workload> make_workloads() {
     add("W16.skewed", "W16.skewed", -755073984191125022, countdowns, i64);
     add_texts(all);
     add_matrices(all);
+    for (Workload& w : natural()) all.push_back(std::move(w));
     for (Workload& w : scripts()) all.push_back(std::move(w));
     return all;
 }

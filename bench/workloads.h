@@ -31,5 +31,7 @@ struct Workload {
 const std::vector<Workload>& workloads();
 /// D1 to D7, which are among them.
 std::vector<Workload> scripts();
+/// N1 to N12.
+std::vector<Workload> natural();
 
 }  // namespace weld::bench

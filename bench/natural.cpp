@@ -1,0 +1,229 @@
+// N1 to N12: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// references are plain loops (bench/reference/natural.cpp), which make the same columns.
+#include <cstring>
+
+#include "bench/columns.h"
+#include "bench/workloads.h"
+
+namespace weld::bench {
+
+using std::size_t;
+
+namespace {
+
+using f32 = float;
+using f64 = double;
+using i32 = std::int32_t;
+using i64 = std::int64_t;
+using u8 = std::uint8_t;
+
+template <class T>
+double number(const void* result) {
+    T value;
+    std::memcpy(&value, result, sizeof value);
+    return double(value);
+}
+
+/// The sum of the elements, each times one to seven, in turn.
+template <class T>
+double weighted(const void* result, auto value) {
+    WeldVec v;
+    std::memcpy(&v, result, sizeof v);
+    double sum = 0;
+    for (i64 i = 0; i < v.len; ++i)
+        sum += double(value(static_cast<const T*>(v.data)[i])) * double(i % 7 + 1);
+    return sum;
+}
+
+template <class T>
+double vector(const void* result) {
+    return weighted<T>(result, [](T e) { return e; });
+}
+
+/// A column and what a program finds of it among its parameters.
+template <class... T>
+Inputs columns(Column<T>... c) {
+    const WeldVec args[] = {c.vec()...};
+    return inputs(args, std::move(c)...);
+}
+
+template <class T, class... C>
+Inputs columns_and(T last, Column<C>... c) {
+    struct {
+        WeldVec columns[sizeof...(C)];
+        T last;
+    } args{{c.vec()...}, last};
+    return inputs(args, std::move(c)...);
+}
+
+/// Numbers below n, and numbers in [0, 1) times n.
+template <class T>
+Column<T> below(size_t size, std::uint64_t stream, std::uint64_t n) {
+    return {size, [=](size_t i) { return bnd(stream, i, n); }};
+}
+template <class T>
+Column<T> uniform(size_t size, std::uint64_t stream, double n) {
+    return {size, [=](size_t i) { return n * u01(stream, i); }};
+}
+
+Inputs found(size_t keys, std::uint64_t probes) {
+    return columns(Column<i64>(keys, [](size_t i) { return sm(303, i) >> 1; }), below<i64>(keys, 304, 1000),
+                   Column<i64>(20'000'000, [=](size_t i) { return sm(303, bnd(305, i, probes)) >> 1; }));
+}
+
+Inputs sparse() {
+    const size_t n = 1'000'000;
+    Column<i64> starts(n + 1, [](size_t i) { return i ? bnd(321, i - 1, 21) : 0; });
+    for (size_t i = 1; i <= n; ++i) starts.data()[i] += starts[i - 1];
+    const auto all = size_t(starts[n]);
+    return columns(std::move(starts), below<i32>(all, 322, 100'000), uniform<f64>(all, 323, 1),
+                   uniform<f64>(100'000, 324, 1));
+}
+
+Inputs ragged() {
+    const size_t n = 1'000'000;
+    Column<i64> ends(n + 1, [](size_t i) { return i ? bnd(351, i - 1, 21) : 0; });
+    for (size_t i = 1; i <= n; ++i) ends.data()[i] += ends[i - 1];
+    Column<i64> x = below<i64>(size_t(ends[n]), 352, 1000);
+    Column<WeldVec> rows(n, [&](size_t i) { return WeldVec{x.data() + ends[i], ends[i + 1] - ends[i]}; });
+    const WeldVec args[] = {rows.vec()};
+    return inputs(args, std::move(x), std::move(rows));
+}
+
+Inputs matrix_of_columns() {
+    Column<f64> x = uniform<f64>(64 * 65536, 325, 1);
+    Column<WeldVec> c = rows(x, 65536);
+    const WeldVec args[] = {c.vec()};
+    return inputs(args, std::move(x), std::move(c));
+}
+
+/// Every number below n once.
+Column<i64> places(size_t n) {
+    return {n, [=](size_t i) { return i64(i * 7'368'787u % n); }};
+}
+
+template <class T>
+Inputs alone(T value) {
+    return inputs(value);
+}
+
+}  // namespace
+
+std::vector<Workload> natural() {
+    struct Row {
+        i64 a;
+        f64 b;
+    };
+    const size_t many = 20'000'000, some = 10'000'000;
+    const std::vector<Workload> all = {
+        {"N1.lookup", "N1.lookup", 130269061.316, 1e-9,
+         [=] {
+             Column<i64> keys(1'000'000, [](size_t i) { return sm(301, i) >> 1; });
+             Column<i64> k(many, [](size_t i) { return sm(301, bnd(302, i, 1'000'000)) >> 1; });
+             return columns_and(i32(13), std::move(keys), uniform<f64>(1'000'000, 306, 1000), std::move(k),
+                                below<i32>(many, 307, 1000));
+         },
+         number<f64>},
+        {"N1.merge", "N1.merge", 359290443, 1e-9,
+         [=] {
+             return columns_and(0.02, below<i32>(many, 308, 300), below<i64>(many, 309, 500),
+                                uniform<f64>(many, 310, 1));
+         },
+         number<i64>},
+        {"N1.miss", "N1.miss", 999649063316, 1e-9, [] { return found(300'000, 6'000'000); }, number<i64>},
+        {"N2.million", "N2.million", 2000089390, 1e-9,
+         [] {
+             return columns_and(f32(0.5), below<i64>(1'000'000, 311, 1000), uniform<f32>(1'000'000, 312, 1));
+         },
+         vector<i64>},
+        {"N2.structs", "N2.structs", 15591227688, 1e-9,
+         [=] {
+             return columns_and(i32(300), below<i64>(many, 311, 1000), uniform<f64>(many, 313, 1),
+                                below<i32>(many, 314, 1000));
+         },
+         [](const void* r) { return weighted<Row>(r, [](const Row& e) { return f64(e.a) + e.b; }); }},
+        {"N3.mean", "N3.mean", 2749.67847777, 1e-9,
+         [=] { return columns(below<i32>(many, 315, 10), uniform<f64>(many, 316, 100)); }, number<f64>},
+        {"N4.bisect", "N4.bisect", 29815336.4688, 1e-7,
+         [] { return columns(uniform<f64>(1'000'000, 317, 1000)); }, vector<f64>},
+        {"N5.again", "N5.again", 0.760811058638, 1e-9,
+         [] { return columns_and(i64(20000), uniform<f64>(4000, 318, 1)); }, number<f64>},
+        {"N6.dots", "N6.dots", 28598824.5143, 1e-9,
+         [=] { return columns(uniform<f64>(2 * some, 319, 1), uniform<f64>(8, 320, 1)); }, vector<f64>},
+        {"N6.softmax", "N6.softmax", 40012.0210324, 1e-9,
+         [=] { return columns_and(i64(1000), uniform<f64>(some, 319, 8)); }, vector<f64>},
+        {"N6.argmax", "N6.argmax", 19912280, 1e-9,
+         [=] { return columns_and(i64(100), uniform<f64>(some, 319, 1)); }, vector<i64>},
+        {"N6.standard", "N6.standard", 40002770.806, 1e-4,
+         [=] { return columns_and(i64(250), uniform<f32>(some, 319, 1)); },
+         [](const void* r) { return weighted<f32>(r, [](f32 e) { return e * e; }); }},
+        {"N6.gram", "N6.gram", 269569399.508, 1e-9, matrix_of_columns, vector<f64>},
+        {"N6.sparse", "N6.sparse", 9998428.10735, 1e-9, sparse, vector<f64>},
+        {"N7.chain", "N7.chain", 9488824.16425, 1e-9, [=] { return columns(uniform<f64>(many, 326, 1)); },
+         number<f64>},
+        {"N7.haversine", "N7.haversine", 76824670727.5, 1e-9,
+         [=] { return columns(uniform<f64>(some / 2, 327, 80), uniform<f64>(some / 2, 328, 90)); },
+         vector<f64>},
+        {"N7.random", "N7.random", 78533053, 1e-9, [] { return alone(i64(100'000'000)); }, number<i64>},
+        {"N8.clamped", "N8.clamped", 80012318.0058, 1e-5,
+         [=] { return columns(uniform<f32>(2 * many, 329, 1)); }, vector<f32>},
+        {"N8.words", "N8.words", 13887611, 1e-9,
+         [] {
+             return columns(Column<u8>(100'000'000,
+                                       [](size_t i) { return bnd(330, i, 6) ? 97 + bnd(331, i, 26) : 32; }));
+         },
+         number<i64>},
+        {"N8.grey", "N8.grey", 10160098712, 1e-9, [=] { return columns(below<u8>(60'000'000, 332, 256)); },
+         vector<u8>},
+        {"N9.pairs", "N9.pairs", 18461103076764, 1e-9,
+         [=] { return columns(below<i32>(many, 333, 64), below<i32>(many, 334, 64)); }, number<i64>},
+        {"N9.remainder", "N9.remainder", 205038686442, 1e-9,
+         [=] { return columns(below<i64>(many, 335, 1'000'000'000), uniform<f64>(many, 336, 1)); },
+         number<f64>},
+        {"N9.floats", "N9.floats", 293541469569, 1e-9,
+         [=] {
+             return columns(Column<f64>(many, [](size_t i) { return f64(bnd(337, i, 40)) * 0.25; }),
+                            below<i64>(many, 338, 50), below<i64>(many, 339, 1000));
+         },
+         number<f64>},
+        {"N9.bytes", "N9.bytes", 1275077090.2, 1e-9,
+         [=] { return columns(below<u8>(many, 340, 256), uniform<f32>(many, 341, 1)); }, number<f64>},
+        {"N9.months", "N9.months", 239699969579, 1e-9,
+         [=] { return columns(below<i32>(many, 342, 20000), uniform<f64>(many, 343, 1)); }, number<f64>},
+        {"N10.flatten", "N10.flatten", 39950888118, 1e-9, ragged, vector<i64>},
+        {"N10.scatter", "N10.scatter", 19999483.9749, 1e-9,
+         [=] {
+             return columns(uniform<f64>(some, 353, 1), places(some),
+                            Column<f64>(some, [](size_t) { return 0; }));
+         },
+         vector<f64>},
+        {"N10.bytes", "N10.bytes", 397665639, 1e-9,
+         [] { return columns(below<u8>(100'000'000, 354, 256), Column<i64>(256, [](size_t) { return 0; })); },
+         vector<i64>},
+        {"N10.bins", "N10.bins", 159875718, 1e-9, [=] { return columns(uniform<f64>(2 * many, 355, 1)); },
+         vector<i64>},
+        {"N11.structs", "N11.structs", 4902188211.3, 1e-9,
+         [=] {
+             return columns(below<i64>(many, 356, 1000), uniform<f64>(many, 357, 1),
+                            uniform<f64>(many, 358, 1));
+         },
+         number<f64>},
+        {"N11.skip", "N11.skip", 35072.7145354, 1e-9,
+         [=] {
+             return columns(Column<i32>(many, [](size_t i) { return i / 10'000; }),
+                            uniform<f64>(many, 359, 1), uniform<f64>(many, 360, 1),
+                            below<i64>(many, 361, 1000));
+         },
+         number<f64>},
+        {"N12.nearest", "N12.nearest", 573.417303041, 1e-9,
+         [] {
+             return columns(uniform<f64>(20'000, 362, 1), uniform<f64>(20'000, 363, 1),
+                            uniform<f64>(5'000, 364, 1), uniform<f64>(5'000, 365, 1));
+         },
+         vector<f64>},
+        {"N12.symmetric", "N12.symmetric", 18005137.5407, 1e-9,
+         [] { return columns_and(i64(3000), uniform<f64>(9'000'000, 366, 1)); }, vector<f64>}};
+    return all;
+}
+
+}  // namespace weld::bench

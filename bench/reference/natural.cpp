@@ -1,0 +1,459 @@
+// N1 to N12: what bench/natural.cpp runs, in plain loops as one writes them in C, compiled by gcc -O3 -ffast-math; dictionaries are open tables.
+// One thread.
+#include "common.hpp"
+
+typedef float f32;
+
+// A table of keys that lie beside their values; `none` is no key.
+template <class K, class V> struct Table {
+  struct Slot { K key; V value; bool used; };
+  std::vector<Slot> slots; u64 mask, n = 0;
+  explicit Table(u64 entries) { u64 s = 16; while (s < 2 * entries) s *= 2; slots.resize(s); mask = s - 1; }
+  static u64 hash(u64 k) { k *= 0x9E3779B97F4A7C15ull; return k ^ k >> 32; }
+  Slot &at(u64 h, K key) {
+    u64 i = h & mask;
+    while (slots[i].used && !(slots[i].key == key)) i = (i + 1) & mask;
+    return slots[i];
+  }
+  void grow() {
+    std::vector<Slot> old(slots.size() * 2); old.swap(slots); mask = slots.size() - 1;
+    for (auto &s : old) if (s.used) { u64 i = hash(u64(s.key)) & mask; while (slots[i].used) i = (i + 1) & mask; slots[i] = s; }
+  }
+  V &operator[](K key) {
+    Slot *s = &at(hash(u64(key)), key);
+    if (!s->used) {
+      if (2 * ++n > mask) { grow(); s = &at(hash(u64(key)), key); }
+      s->used = true; s->key = key;
+    }
+    return s->value;
+  }
+  void ahead(K key) { __builtin_prefetch(&slots[hash(u64(key)) & mask]); }
+};
+
+static f64 lookup_rare(const i64 *keys, const f64 *worth, i64 m, const i64 *k, const i32 *x, i32 below, i64 n) {
+  Table<i64, f64> t(m);
+  for (i64 i = 0; i < m; i++) { if (i + 16 < m) t.ahead(keys[i + 16]); t[keys[i]] += worth[i]; }
+  f64 s = 0;
+  i64 waiting[64];
+  for (i64 i = 0; i < n;) {
+    i64 w = 0;
+    for (; i < n && w < 64; i++) { waiting[w] = k[i]; w += x[i] < below; }
+    for (i64 j = 0; j < w; j++) t.ahead(waiting[j]);
+    for (i64 j = 0; j < w; j++) s += t[waiting[j]];
+  }
+  return s;
+}
+static i64 merge_rare(const i32 *p, const i64 *q, const f64 *x, f64 below, i64 n) {
+  Table<i64, i64> t(1024);
+  for (i64 i = 0; i < n; i++) if (x[i] < below) t[q[i] << 32 | u32(p[i])]++;
+  i64 s = 0;
+  for (auto &e : t.slots) if (e.used) s += (i64(i32(e.key)) + 3 * (e.key >> 32)) * e.value;
+  return s;
+}
+static i64 miss(const i64 *keys, const i64 *worth, i64 m, const i64 *k, i64 n) {
+  Table<i64, i64> t(m);
+  std::vector<u64> bits(1 << 16);
+  for (i64 i = 0; i < m; i++) { t[keys[i]] += worth[i]; u64 h = t.hash(keys[i]); bits[h >> 6 & 65535] |= 1ull << (h & 63); }
+  i64 s = 0, hits = 0, waiting[64];
+  for (i64 i = 0; i < n;) {
+    i64 w = 0;
+    for (; i < n && w < 64; i++) { u64 h = t.hash(k[i]); waiting[w] = k[i]; w += bits[h >> 6 & 65535] >> (h & 63) & 1; }
+    for (i64 j = 0; j < w; j++) t.ahead(waiting[j]);
+    for (i64 j = 0; j < w; j++) { auto &e = t.at(t.hash(waiting[j]), waiting[j]); if (e.used) { s += e.value; hits++; } }
+  }
+  return s + 1000003 * hits;
+}
+static i64 filter_by(const i64 *__restrict v, const f32 *__restrict x, f32 below, i64 *__restrict to, i64 n) {
+  i64 m = 0;
+  for (i64 i = 0; i < n; i++) { to[m] = v[i] * 2; m += x[i] < below; }
+  return m;
+}
+struct Row { i64 a; f64 b; };
+static i64 filter_rows(const i64 *__restrict v, const f64 *__restrict y, const i32 *__restrict x, i32 below, Row *__restrict to, i64 n) {
+  i64 m = 0;
+  for (i64 i = 0; i < n; i++) { to[m] = {v[i] + x[i], y[i] * 0.5}; m += x[i] < below; }
+  return m;
+}
+static f64 means_by(const i32 *k, const f64 *v, i64 n) {
+  Table<i32, std::pair<f64, i64>> t(16);
+  for (i64 i = 0; i < n; i++) { auto &e = t[k[i]]; e.first += v[i]; e.second++; }
+  f64 s = 0;
+  for (auto &e : t.slots) if (e.used) s += f64(e.key + 1) * e.value.first / f64(e.value.second);
+  return s;
+}
+static void bisect(const f64 *__restrict v, f64 *__restrict to, i64 n) {
+  for (i64 i = 0; i + 16 <= n; i += 16) {
+    f64 lo[16], hi[16];
+    for (int j = 0; j < 16; j++) lo[j] = 0, hi[j] = 10;
+    for (int round = 0; round < 34; round++)  // until halves are at most 1e-9
+      for (int j = 0; j < 16; j++) {
+        f64 t = (lo[j] + hi[j]) * 0.5; bool less = t * t * t + t < v[i + j];
+        lo[j] = less ? t : lo[j]; hi[j] = less ? hi[j] : t;
+      }
+    for (int j = 0; j < 16; j++) to[i + j] = lo[j];
+  }
+}
+static f64 again(const f64 *v, i64 n, i64 rounds) {
+  f64 s = 1;
+  for (i64 r = 0; r < rounds; r++) {
+    f64 t = 0;
+    for (i64 i = 0; i < n; i++) t += v[i] * s * 0.25 + v[i] * v[i] * 0.5;
+    s = t / 4000 + 0.5;
+  }
+  return s;
+}
+static void dots(const f64 *__restrict x, const f64 *__restrict w, f64 *__restrict to, i64 r, i64 c) {
+  for (i64 i = 0; i < r; i++) { f64 s = 0; for (i64 j = 0; j < c; j++) s += x[i * c + j] * w[j]; to[i] = s; }
+}
+static void softmax(const f64 *__restrict x, f64 *__restrict to, i64 r, i64 c) {
+  for (i64 i = 0; i < r; i++) {
+    const f64 *row = x + i * c; f64 *o = to + i * c, most = row[0], s = 0;
+    for (i64 j = 0; j < c; j++) most = std::max(most, row[j]);
+    for (i64 j = 0; j < c; j++) s += o[j] = exp(row[j] - most);
+    for (i64 j = 0; j < c; j++) o[j] /= s;
+  }
+}
+static void argmax(const f64 *__restrict x, i64 *__restrict to, i64 r, i64 c) {
+  for (i64 i = 0; i < r; i++) {
+    const f64 *row = x + i * c; i64 best = 0;
+    for (i64 j = 1; j < c; j++) if (row[j] > row[best]) best = j;
+    to[i] = best;
+  }
+}
+static void standard(const f32 *__restrict x, f32 *__restrict to, i64 r, i64 c) {
+  for (i64 i = 0; i < r; i++) {
+    const f32 *row = x + i * c; f32 s = 0, q = 0;
+    for (i64 j = 0; j < c; j++) s += row[j];
+    const f32 mean = s / f32(c);
+    for (i64 j = 0; j < c; j++) q += (row[j] - mean) * (row[j] - mean);
+    const f32 spread = sqrtf(q / f32(c));
+    for (i64 j = 0; j < c; j++) to[i * c + j] = (row[j] - mean) / spread;
+  }
+}
+// columns in pieces that fit the second-level cache, one product at a time
+static void gram(const f64 *__restrict x, f64 *__restrict to, i64 c, i64 n) {
+  memset(to, 0, size_t(c * c) * 8);
+  for (i64 k = 0; k < n; k += 1024) for (i64 i = 0; i < c; i++) for (i64 j = 0; j < c; j++) {
+    f64 s = 0;
+    for (i64 l = k; l < std::min(n, k + 1024); l++) s += x[i * n + l] * x[j * n + l];
+    to[i * c + j] += s;
+  }
+}
+static void sparse(const i64 *starts, const i32 *cols, const f64 *values, const f64 *v, f64 *__restrict to, i64 n) {
+  for (i64 i = 0; i < n; i++) { f64 s = 0; for (i64 j = starts[i]; j < starts[i + 1]; j++) s += values[j] * v[cols[j]]; to[i] = s; }
+}
+static f64 chain(const f64 *v, i64 n) {
+  f64 s = 0;
+  for (i64 i = 0; i < n; i++) {
+    f64 x = v[i];
+    f64 y = 1.0 + x * (0.5 + x * (0.25 + x * (0.125 - x * (0.0625 + x * (0.03 - x * (0.015 + x * (0.007 -
+      x * (0.003 + x * (0.001 - x * 0.0005)))))))));
+    s += y / (1.0 + y * y);
+  }
+  return s;
+}
+static void haversine(const f64 *__restrict lat, const f64 *__restrict lon, f64 *__restrict to, i64 n) {
+  for (i64 i = 0; i < n; i++) {
+    f64 a = lat[i] * 0.017453292519943295, o = lon[i] * 0.017453292519943295;
+    f64 s = sin((a - 0.8) * 0.5), t = sin((o - 0.2) * 0.5);
+    to[i] = 12742.0 * asin(sqrt(s * s + cos(a) * 0.6967067093471654 * t * t));
+  }
+}
+static i64 random_points(i64 n) {
+  i64 m = 0;
+  for (i64 i = 0; i < n; i++) {
+    u64 a = u64(i) * 11400714819323198485ull, c = (a ^ a >> 32) * 13787848793156543929ull;
+    f64 x = f64(i64(c >> 33)) / 2147483648.0, y = f64(i64((c ^ c >> 29) & 2147483647)) / 2147483648.0;
+    m += x * x + y * y < 1.0;
+  }
+  return m;
+}
+static void clamped(const f32 *__restrict v, f32 *__restrict to, i64 n) {
+  to[0] = (v[0] + v[0] + v[1]) / 3;
+  for (i64 i = 1; i < n - 1; i++) to[i] = (v[i - 1] + v[i] + v[i + 1]) / 3;
+  to[n - 1] = (v[n - 2] + v[n - 1] + v[n - 1]) / 3;
+}
+static i64 words(const u8 *text, i64 n) {
+  i64 m = text[0] > 32;
+  for (i64 i = 1; i < n;) {  // counted in bytes that cannot overflow
+    u8 few[64] = {};
+    for (int k = 0; k < 255 && i + 64 <= n; k++, i += 64) for (int j = 0; j < 64; j++) few[j] += text[i + j] > 32 & text[i + j - 1] <= 32;
+    for (int j = 0; j < 64; j++) m += few[j];
+    if (i + 64 > n) for (; i < n; i++) m += text[i] > 32 & text[i - 1] <= 32;
+  }
+  return m;
+}
+static void grey(const u8 *__restrict rgb, u8 *__restrict to, i64 n) {
+  for (i64 i = 0; i < n; i++) to[i] = u8((rgb[3 * i] * 77 + rgb[3 * i + 1] * 150 + rgb[3 * i + 2] * 29) >> 8);
+}
+static i64 count_pairs(const i32 *p, const i32 *q, i64 n) {
+  Table<i64, i64> t(4096);
+  for (i64 i = 0; i < n; i++) t[i64(q[i]) << 32 | u32(p[i])]++;
+  i64 s = 0;
+  for (auto &e : t.slots) if (e.used) s += (i64(i32(e.key)) * 5 + (e.key >> 32)) * e.value * e.value;
+  return s;
+}
+static f64 by_remainder(const i64 *k, const f64 *v, i64 n) {
+  Table<i64, std::pair<f64, i64>> t(1024);
+  for (i64 i = 0; i < n; i++) { auto &e = t[k[i] % 1000]; e.first += v[i]; e.second++; }
+  f64 s = 0;
+  for (auto &e : t.slots) if (e.used) s += f64(e.key + e.value.second) * e.value.first;
+  return s;
+}
+static f64 by_floats(const f64 *p, const i64 *q, const i64 *v, i64 n) {
+  struct Key {
+    f64 p; i64 q;
+    bool operator==(const Key &o) const { return p == o.p && q == o.q; }
+    explicit operator u64() const { u64 b; memcpy(&b, &p, 8); return (b ^ b >> 32) * 0xD1342543DE82EF95ull + u64(q); }
+  };
+  Table<Key, i64> t(2048);
+  for (i64 i = 0; i < n; i++) t[{p[i], q[i]}] += v[i];
+  f64 s = 0;
+  for (auto &e : t.slots) if (e.used) s += (e.key.p + f64(e.key.q)) * f64(e.value);
+  return s;
+}
+static f64 by_bytes(const u8 *k, const f32 *v, i64 n) {
+  f64 sums[256] = {}, s = 0;
+  for (i64 i = 0; i < n; i++) sums[k[i]] += v[i];
+  for (int i = 0; i < 256; i++) s += f64(i) * sums[i];
+  return s;
+}
+static f64 by_months(const i32 *__restrict days, const f64 *__restrict v, i64 n) {
+  Table<i32, f64> t(1024);
+  i32 keys[1024];
+  for (i64 k = 0; k < n; k += 1024) {
+    const i64 m = std::min<i64>(1024, n - k);
+    for (i64 i = 0; i < m; i++) {
+      i32 z = days[k + i] + 719468, era = z / 146097, day = z - era * 146097;
+      i32 year = (day - day / 1460 + day / 36524 - day / 146096) / 365, of_year = day - (365 * year + year / 4 - year / 100);
+      i32 shifted = (5 * of_year + 2) / 153, month = shifted < 10 ? shifted + 3 : shifted - 9;
+      keys[i] = (era * 400 + year + (month <= 2)) * 12 + month;
+    }
+    for (i64 i = 0; i < m; i++) t[keys[i]] += v[k + i];
+  }
+  f64 s = 0;
+  for (auto &e : t.slots) if (e.used) s += f64(e.key) * e.value;
+  return s;
+}
+static i64 flatten(const std::vector<std::pair<const i64 *, i64>> &rows, i64 *__restrict to) {
+  i64 m = 0;
+  for (auto &r : rows) { for (i64 j = 0; j < r.second; j++) to[m + j] = r.first[j] * 2; m += r.second; }
+  return m;
+}
+static void scatter(const f64 *__restrict v, const i64 *__restrict at, f64 *__restrict to, i64 n) {
+  memset(to, 0, size_t(n) * 8);
+  for (i64 i = 0; i < n; i++) to[at[i]] += v[i];
+}
+static void count_bytes(const u8 *text, i64 *to, i64 n) {
+  u32 few[4][256] = {};
+  i64 i = 0;
+  for (; i + 4 <= n; i += 4) for (int j = 0; j < 4; j++) few[j][text[i + j]]++;
+  for (; i < n; i++) few[0][text[i]]++;
+  for (int b = 0; b < 256; b++) to[b] = i64(few[0][b]) + few[1][b] + few[2][b] + few[3][b];
+}
+static void bins(const f64 *v, i64 *to, i64 n) {
+  u32 few[2][1000] = {};
+  i64 i = 0;
+  for (; i + 2 <= n; i += 2) { few[0][i64(v[i] * 1000)]++; few[1][i64(v[i + 1] * 1000)]++; }
+  for (; i < n; i++) few[0][i64(v[i] * 1000)]++;
+  for (int b = 0; b < 1000; b++) to[b] = i64(few[0][b]) + few[1][b];
+}
+static f64 structs(const i64 *k, const f64 *x, const f64 *y, i64 n) {
+  f64 total = 0, most = -INFINITY; i64 s = 0;
+  for (i64 i = 0; i < n; i++) {
+    const bool good = k[i] < 700; const f64 z = x[i] * y[i];
+    total += good ? x[i] + z : 0; most = std::max(most, good ? z : -1e300); s += good ? k[i] : 0;
+  }
+  return total + most + f64(s);
+}
+static f64 skip(const i32 *day, const f64 *x, const f64 *y, const i64 *z, i64 n) {
+  f64 s = 0;
+  for (i64 k = 0; k < n; k += 1024) {
+    const i64 end = std::min(n, k + 1024); i32 any = 0;
+    for (i64 i = k; i < end; i++) any |= u32(day[i] - 1000) < 30;
+    if (any) for (i64 i = k; i < end; i++) s += (u32(day[i] - 1000) < 30) & (x[i] > 0.25) & (z[i] < 500) ? x[i] * y[i] : 0;
+  }
+  return s;
+}
+static void nearest(const f64 *__restrict ax, const f64 *__restrict ay, const f64 *__restrict bx, const f64 *__restrict by, f64 *__restrict to, i64 n, i64 m) {
+  for (i64 i = 0; i < n; i++) {
+    f64 least = 1e300;
+    for (i64 j = 0; j < m; j++) { f64 dx = ax[i] - bx[j], dy = ay[i] - by[j]; least = std::min(least, dx * dx + dy * dy); }
+    to[i] = sqrt(least);
+  }
+}
+static void symmetric(const f64 *__restrict x, f64 *__restrict to, i64 n) {
+  const i64 B = 16;
+  for (i64 ib = 0; ib < n; ib += B) for (i64 jb = 0; jb < n; jb += B)
+    for (i64 i = ib; i < std::min(n, ib + B); i++) for (i64 j = jb; j < std::min(n, jb + B); j++) to[i * n + j] = (x[i * n + j] + x[j * n + i]) * 0.5;
+}
+
+template <class T> Buf<T> below(size_t size, u64 stream, u64 n) { return gen<T>(size, [=](size_t i) { return T(bnd(stream, i, n)); }); }
+template <class T> Buf<T> uniform(size_t size, u64 stream, f64 n) { return gen<T>(size, [=](size_t i) { return T(n * u01(stream, i)); }); }
+static Buf<i64> sizes_to_ends(size_t n, u64 stream) {
+  auto ends = gen<i64>(n + 1, [=](size_t i) { return i64(i ? bnd(stream, i - 1, 21) : 0); });
+  for (size_t i = 1; i <= n; i++) ends[i] += ends[i - 1];
+  return ends;
+}
+// f gives how many elements `to` has then
+template <class T> static void vector(const char *name, Buf<T> &to, auto f, auto value) {
+  i64 m = 0;
+  bench(name, [&] { m = f(); keep(to.p); return 0.0; });
+  f64 s = 0;
+  for (i64 i = 0; i < m; i++) s += f64(value(to[i])) * f64(i % 7 + 1);
+  printf("   %s chk %.12g\n", name, s);
+}
+template <class T> static void vector(const char *name, Buf<T> &to, auto f) { vector(name, to, f, [](T e) { return e; }); }
+
+int main(int argc, char **argv) {
+  init(argc, argv);
+  const size_t many = 20'000'000, some = 10'000'000;
+  if (want("N1.lookup")) {
+    const i64 m = 1'000'000;
+    auto keys = gen<i64>(m, [](size_t i) { return i64(sm(301, i) >> 1); }), k = gen<i64>(many, [](size_t i) { return i64(sm(301, bnd(302, i, 1'000'000)) >> 1); });
+    auto worth = uniform<f64>(m, 306, 1000); auto x = below<i32>(many, 307, 1000);
+    bench("N1.lookup", [&] { return lookup_rare(keys.p, worth.p, m, k.p, x.p, 13, many); });
+  }
+  if (want("N1.merge")) {
+    auto p = below<i32>(many, 308, 300); auto q = below<i64>(many, 309, 500); auto x = uniform<f64>(many, 310, 1);
+    bench("N1.merge", [&] { return merge_rare(p.p, q.p, x.p, 0.02, many); });
+  }
+  if (want("N1.miss")) {
+    const i64 m = 300'000;
+    auto keys = gen<i64>(m, [](size_t i) { return i64(sm(303, i) >> 1); }), k = gen<i64>(many, [](size_t i) { return i64(sm(303, bnd(305, i, 6'000'000)) >> 1); });
+    auto worth = below<i64>(m, 304, 1000);
+    bench("N1.miss", [&] { return miss(keys.p, worth.p, m, k.p, many); });
+  }
+  if (want("N2.million")) {
+    auto v = below<i64>(1'000'000, 311, 1000); auto x = uniform<f32>(1'000'000, 312, 1); Buf<i64> to(1'000'001);
+    vector("N2.million", to, [&] { return filter_by(v.p, x.p, 0.5f, to.p, 1'000'000); });
+  }
+  if (want("N2.structs")) {
+    auto v = below<i64>(many, 311, 1000); auto y = uniform<f64>(many, 313, 1); auto x = below<i32>(many, 314, 1000); Buf<Row> to(many + 1);
+    vector("N2.structs", to, [&] { return filter_rows(v.p, y.p, x.p, 300, to.p, many); }, [](Row e) { return f64(e.a) + e.b; });
+  }
+  if (want("N3.mean")) {
+    auto k = below<i32>(many, 315, 10); auto v = uniform<f64>(many, 316, 100);
+    bench("N3.mean", [&] { return means_by(k.p, v.p, many); });
+  }
+  if (want("N4.bisect")) {
+    auto v = uniform<f64>(1'000'000, 317, 1000); Buf<f64> to(v.n);
+    vector("N4.bisect", to, [&] { bisect(v.p, to.p, v.n); return i64(v.n); });
+  }
+  if (want("N5.again")) {
+    auto v = uniform<f64>(4000, 318, 1);
+    bench("N5.again", [&] { return again(v.p, 4000, 20000); });
+  }
+  if (want("N6.dots")) {
+    auto x = uniform<f64>(many, 319, 1), w = uniform<f64>(8, 320, 1); Buf<f64> to(many / 8);
+    vector("N6.dots", to, [&] { dots(x.p, w.p, to.p, many / 8, 8); return i64(many / 8); });
+  }
+  if (want("N6.softmax")) {
+    auto x = uniform<f64>(some, 319, 8); Buf<f64> to(some);
+    vector("N6.softmax", to, [&] { softmax(x.p, to.p, some / 1000, 1000); return i64(some); });
+  }
+  if (want("N6.argmax")) {
+    auto x = uniform<f64>(some, 319, 1); Buf<i64> to(some / 100);
+    vector("N6.argmax", to, [&] { argmax(x.p, to.p, some / 100, 100); return i64(some / 100); });
+  }
+  if (want("N6.standard")) {
+    auto x = uniform<f32>(some, 319, 1); Buf<f32> to(some);
+    vector("N6.standard", to, [&] { standard(x.p, to.p, some / 250, 250); return i64(some); }, [](f32 e) { return e * e; });
+  }
+  if (want("N6.gram")) {
+    auto x = uniform<f64>(64 * 65536, 325, 1); Buf<f64> to(64 * 64);
+    vector("N6.gram", to, [&] { gram(x.p, to.p, 64, 65536); return i64(4096); });
+  }
+  if (want("N6.sparse")) {
+    const i64 n = 1'000'000;
+    auto starts = sizes_to_ends(n, 321);
+    auto cols = below<i32>(starts[n], 322, 100'000); auto values = uniform<f64>(starts[n], 323, 1), v = uniform<f64>(100'000, 324, 1); Buf<f64> to(n);
+    vector("N6.sparse", to, [&] { sparse(starts.p, cols.p, values.p, v.p, to.p, n); return n; });
+  }
+  if (want("N7.chain")) {
+    auto v = uniform<f64>(many, 326, 1);
+    bench("N7.chain", [&] { return chain(v.p, many); });
+  }
+  if (want("N7.haversine")) {
+    auto lat = uniform<f64>(some / 2, 327, 80), lon = uniform<f64>(some / 2, 328, 90); Buf<f64> to(some / 2);
+    vector("N7.haversine", to, [&] { haversine(lat.p, lon.p, to.p, some / 2); return i64(some / 2); });
+  }
+  if (want("N7.random")) {
+    bench("N7.random", [&] {
+      i64 n = 100'000'000;
+      asm volatile("" : "+r"(n) : : "memory");  // as if it were not known
+      i64 m = random_points(n);
+      asm volatile("" : "+r"(m) : : "memory");
+      return m;
+    });
+  }
+  if (want("N8.clamped")) {
+    auto v = uniform<f32>(2 * many, 329, 1); Buf<f32> to(2 * many);
+    vector("N8.clamped", to, [&] { clamped(v.p, to.p, 2 * many); return i64(2 * many); });
+  }
+  if (want("N8.words")) {
+    auto text = gen<u8>(100'000'000, [](size_t i) { return u8(bnd(330, i, 6) ? 97 + bnd(331, i, 26) : 32); });
+    bench("N8.words", [&] { return words(text.p, 100'000'000); });
+  }
+  if (want("N8.grey")) {
+    auto rgb = below<u8>(60'000'000, 332, 256); Buf<u8> to(many);
+    vector("N8.grey", to, [&] { grey(rgb.p, to.p, many); return i64(many); });
+  }
+  if (want("N9.pairs")) {
+    auto p = below<i32>(many, 333, 64), q = below<i32>(many, 334, 64);
+    bench("N9.pairs", [&] { return count_pairs(p.p, q.p, many); });
+  }
+  if (want("N9.remainder")) {
+    auto k = below<i64>(many, 335, 1'000'000'000); auto v = uniform<f64>(many, 336, 1);
+    bench("N9.remainder", [&] { return by_remainder(k.p, v.p, many); });
+  }
+  if (want("N9.floats")) {
+    auto p = gen<f64>(many, [](size_t i) { return f64(bnd(337, i, 40)) * 0.25; }); auto q = below<i64>(many, 338, 50), v = below<i64>(many, 339, 1000);
+    bench("N9.floats", [&] { return by_floats(p.p, q.p, v.p, many); });
+  }
+  if (want("N9.bytes")) {
+    auto k = below<u8>(many, 340, 256); auto v = uniform<f32>(many, 341, 1);
+    bench("N9.bytes", [&] { return by_bytes(k.p, v.p, many); });
+  }
+  if (want("N9.months")) {
+    auto days = below<i32>(many, 342, 20000); auto v = uniform<f64>(many, 343, 1);
+    bench("N9.months", [&] { return by_months(days.p, v.p, many); });
+  }
+  if (want("N10.flatten")) {
+    const i64 n = 1'000'000;
+    auto ends = sizes_to_ends(n, 351);
+    auto x = below<i64>(ends[n], 352, 1000); Buf<i64> to(ends[n]);
+    std::vector<std::pair<const i64 *, i64>> rows;
+    for (i64 i = 0; i < n; i++) rows.push_back({x.p + ends[i], ends[i + 1] - ends[i]});
+    vector("N10.flatten", to, [&] { return flatten(rows, to.p); });
+  }
+  if (want("N10.scatter")) {
+    auto v = uniform<f64>(some, 353, 1); auto at = gen<i64>(some, [](size_t i) { return i64(i * 7'368'787u % 10'000'000); }); Buf<f64> to(some);
+    vector("N10.scatter", to, [&] { scatter(v.p, at.p, to.p, some); return i64(some); });
+  }
+  if (want("N10.bytes")) {
+    auto text = below<u8>(100'000'000, 354, 256); Buf<i64> to(256);
+    vector("N10.bytes", to, [&] { count_bytes(text.p, to.p, 100'000'000); return i64(256); });
+  }
+  if (want("N10.bins")) {
+    auto v = uniform<f64>(2 * many, 355, 1); Buf<i64> to(1000);
+    vector("N10.bins", to, [&] { bins(v.p, to.p, 2 * many); return i64(1000); });
+  }
+  if (want("N11.structs")) {
+    auto k = below<i64>(many, 356, 1000); auto x = uniform<f64>(many, 357, 1), y = uniform<f64>(many, 358, 1);
+    bench("N11.structs", [&] { return structs(k.p, x.p, y.p, many); });
+  }
+  if (want("N11.skip")) {
+    auto day = gen<i32>(many, [](size_t i) { return i32(i / 10'000); });
+    auto x = uniform<f64>(many, 359, 1), y = uniform<f64>(many, 360, 1); auto z = below<i64>(many, 361, 1000);
+    bench("N11.skip", [&] { return skip(day.p, x.p, y.p, z.p, many); });
+  }
+  if (want("N12.nearest")) {
+    auto ax = uniform<f64>(20'000, 362, 1), ay = uniform<f64>(20'000, 363, 1), bx = uniform<f64>(5'000, 364, 1), by = uniform<f64>(5'000, 365, 1); Buf<f64> to(20'000);
+    vector("N12.nearest", to, [&] { nearest(ax.p, ay.p, bx.p, by.p, to.p, 20'000, 5'000); return i64(20'000); });
+  }
+  if (want("N12.symmetric")) {
+    auto x = uniform<f64>(9'000'000, 366, 1); Buf<f64> to(9'000'000);
+    vector("N12.symmetric", to, [&] { symmetric(x.p, to.p, 3000); return i64(9'000'000); });
+  }
+}
