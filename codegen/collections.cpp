@@ -86,6 +86,8 @@ Leaves Emitter::emit_lookup_lanes(LookupLanes l) {
         llvm::Value* outside = ir.CreateOr(ir.CreateICmpUGE(first, of[1]), ir.CreateICmpUGE(last, of[1]));
         unlikely(outside, fail_outside);
         llvm::Value* lowest = ir.CreateGEP(type->getElementType(), of[0], apart->number > 0 ? first : last);
+        const Annotation* ahead = l.node->annotation(AttrKey::Stream);
+        if (ahead && !unit.target.follows_streams) prefetch(address(lowest, ahead->number));
         return lanes_of(load_strided(*this, type, lowest, apart->number));
     }
     fail_outside();

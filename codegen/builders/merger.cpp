@@ -1,5 +1,7 @@
 // `merger[T,op]`: the scalars of its value; in loops over lanes also, for each of these, as many vectors as
 // the loop has accumulators, which collect lanes.
+#include <llvm/Analysis/VectorUtils.h>
+
 #include "codegen/builders/code.h"
 #include "codegen/lanes.h"
 
@@ -67,7 +69,14 @@ static Leaves merge(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {
     return after;
 }
 
-/// Parts of the value are scalars or lanes.
+/// How many of `n` lanes the mask has, or all.
+static llvm::Value* count_lanes(Emitter& e, llvm::Type* as, std::uint32_t n, llvm::Value* mask) {
+    if (!mask) return llvm::ConstantInt::get(as, n);
+    llvm::Value* bits = e.ir.CreateBitCast(mask, e.ir.getIntNTy(n));
+    return e.ir.CreateZExtOrTrunc(e.ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, bits), as);
+}
+
+/// Parts of the value are scalars or lanes. What is the same in all lanes is added as often as there are lanes.
 static std::optional<Leaves> merge_lanes(Emitter& e, Merge g, const Leaves& state, const Leaves& v,
                                          std::uint32_t n, llvm::Value* mask) {
     const Type* t = g.node->type;
@@ -76,6 +85,11 @@ static std::optional<Leaves> merge_lanes(Emitter& e, Merge g, const Leaves& stat
     for_each_scalar(t->elem(), [&](Scalar x) { scalars.push_back(x); });
     const bool here = n == e.lanes.lanes;  // the accumulators of this loop have as many lanes
     for (std::size_t k = 0; k < scalars.size(); ++k) {
+        llvm::Value* same = v[k]->getType()->isVectorTy() ? llvm::getSplatValue(v[k]) : v[k];
+        if (same && t->op == MergeOp::Add && !is_float(scalars[k]) && n > 1) {
+            s[k] = e.ir.CreateAdd(s[k], e.ir.CreateMul(same, count_lanes(e, same->getType(), n, mask)));
+            continue;
+        }
         llvm::Value* x = v[k]->getType()->isVectorTy() ? v[k] : e.ir.CreateVectorSplat(n, v[k]);
         llvm::Value*& into = here ? s[scalars.size() + k * e.lanes.accumulators + e.accumulator] : s[k];
         if (here) {

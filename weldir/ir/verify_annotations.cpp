@@ -162,7 +162,11 @@ void annotations(Demands& d, const Expr* e) {
                     "rounds are selected by a condition that cannot fail, without which the builder stays");
                 break;
             }
-            case AttrKey::Stream: on_loop(1, 1 << 20); break;
+            case AttrKey::Stream:
+                if (e->op != Op::LookupLanes) on_loop(1, 1 << 20);
+                d.that(e->op != Op::LookupLanes || (e->annotation(AttrKey::Apart) && a.number >= 1),
+                       "look-ups of lanes that lie close together ask for what follows");
+                break;
             case AttrKey::Prefetch:
                 d.that(e->op == Op::For || e->op == Op::Merge || e->op == Op::Lookup ||
                            e->op == Op::OptLookup || e->op == Op::KeyExists || e->op == Op::Iter ||

@@ -21,7 +21,7 @@ LaneBody::LaneBody(Module& m, Facts& facts, For loop, Nests nests)
     for (const Type* leaf : leaves_) ok_ &= nests == Nests::Yes || info(leaf->builder).takes_lanes(leaf);
     for (const Expr* d : loop.data()) {
         const Type* elem = d->type->elem();
-        if (nests == Nests::No || !is_row(elem)) count_width(elem);
+        if (nests == Nests::No ? !is_range(d) : !is_row(elem)) count_width(elem);
     }
     if (ok_) mark(loop.body().body());
     if (ok_) scan(loop.body().body());
@@ -120,6 +120,18 @@ void LaneBody::count_width(const Type* t) {
     else if (!t->is_builder()) ok_ = false;
 }
 
+/// Counts along with the lanes: no register of them is needed where only the first one's is asked for.
+bool LaneBody::is_place(const Expr* e) {
+    return nests_ == Nests::No && e->type == m_.types.i64() && varies(e) && lane_stride(e).has_value();
+}
+
+/// Of a merge of a constant under a condition: how many lanes it holds in decides, not what is merged.
+bool LaneBody::is_count(const Expr* merge) const {
+    const Type* t = merge->type;
+    return t->builder == BuilderKind::Merger && t->op == MergeOp::Add && t->elem()->is_scalar() &&
+           !is_float(t->elem()->scalar) && !varies(merge->arg(1));
+}
+
 /// Looks at every node: how wide it is, whether it can be done at all. `certain`: all lanes evaluate it.
 void LaneBody::scan(const Expr* e, bool certain) {
     if (!ok_) return;
@@ -135,11 +147,12 @@ void LaneBody::scan(const Expr* e, bool certain) {
     if (nests_ == Nests::Yes && (e->op == Op::Result || e->op == Op::Iterate || e->op == Op::Lookup))
         return scan_nested(e, certain);
     ok_ &= may_be_lanes(e);
-    count_width(e->type);
+    const bool place = is_place(e);
+    if (!place) count_width(e->type);
     reads_index_ |= is_var(e, loop_.index_param());
     const bool meets = is_scalar_op(e->op) || e->op == Op::Select;
     for (std::size_t i = 0; i < e->num_args; ++i) {
-        if (meets) count_width(e->arg(i)->type);
+        if (!place && (meets || is_place(e->arg(i)))) count_width(e->arg(i)->type);
         if (e->op == Op::GetField && e->arg(i)->op == Op::Var) continue;  // of other fields nothing is asked
         scan(e->arg(i), certain && !is_lazy_arg(e, i));
     }
@@ -166,7 +179,7 @@ void LaneBody::scan_builder(const Expr* e, bool certain) {
             ok_ &= e->num_args == 2 && !e->arg(1)->type->holds_simd && !holds_nothing(e->arg(1)->type);
             if (info(e->type->builder).indexed && (nests_ == Nests::No || is_at_index(e)))
                 return scan_indexed(e, certain);
-            count_width(e->arg(1)->type);
+            if (certain || nests_ == Nests::Yes || !is_count(e)) count_width(e->arg(1)->type);
             scan(e->arg(0), certain);
             scan(e->arg(1), certain);
             return;

@@ -46,7 +46,7 @@ class LaneBody {
     LaneBody(Module& m, Facts& facts, For loop, Nests nests);
 
     bool ok() const { return ok_; }
-    /// Bytes of the widest scalar.
+    /// Bytes of the widest scalar that is needed on all lanes.
     std::uint32_t width() const { return width_; }
     bool reads_index() const { return reads_index_; }
     /// It merges at indices that count along with the loop.
@@ -98,9 +98,15 @@ class LaneBody {
 
     // what the body holds
     static bool is_row(const Type* t) { return t->is_vec() && t->elem()->is_scalar(); }
+    static bool is_range(const Expr* datum) {
+        const Iter it = datum->as<Iter>();
+        return it && it.shape().range;
+    }
     void find_leaves(const Type* t);
     static Builders whole(const Type* t, int& next);
     void count_width(const Type* t);
+    bool is_place(const Expr* e);
+    bool is_count(const Expr* merge) const;
     void scan(const Expr* e, bool certain = true);
     void scan_block(Block b, bool certain);
     void scan_builder(const Expr* e, bool certain);

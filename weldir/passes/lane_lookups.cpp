@@ -29,11 +29,16 @@ bool LaneBody::is_gather(const Expr* e) const {
            varies(e->arg(1));
 }
 
+/// So far that what lies between the lanes is read as well.
+static bool is_near(std::optional<std::int64_t> stride) {
+    return stride && *stride != 0 && std::abs(*stride) <= kFarthestLane;
+}
+
 /// Lanes that do not look up must not fail.
 void LaneBody::scan_gather(const Expr* e, bool certain) {
     ok_ &= certain;
     count_width(e->type);
-    count_width(e->arg(1)->type);
+    if (!is_place(e->arg(1)) || !is_near(lane_stride(e->arg(1)))) count_width(e->arg(1)->type);
     scan(e->arg(1), certain);
 }
 
@@ -41,8 +46,7 @@ const Expr* LaneBody::gathered(const Expr* e, Lets& lets) {
     const std::optional<std::int64_t> stride = lane_stride(e->arg(1));
     const Expr* all = lookup_lanes(m_, uniform(e->arg(0)), wide(e->arg(1), lets), e->loc);
     if (e->says(AttrKey::Tile, true)) return annotate(m_, all, AttrKey::Tile, "true");
-    if (stride && *stride != 0 && std::abs(*stride) <= kFarthestLane)
-        return annotate(m_, all, AttrKey::Apart, std::to_string(*stride));
+    if (is_near(stride)) return annotate(m_, all, AttrKey::Apart, std::to_string(*stride));
     return lanes_walk(e->arg(1)) ? annotate(m_, all, AttrKey::Walks, "true") : all;
 }
 

@@ -17,7 +17,7 @@
 //     for(xs, B, |b, i, x| merge(b, if(i == 0L, x, x - lookup(xs, i - 1L))))
 // becomes
 //     for(zip(iter(xs, 1L, n, 1L), iter(xs, 0L, n - 1L, 1L)), for(iter(xs, 0L, 1L, 1L), B, as it was),
-//       |b, k, z| let i = k + 1L; merge(b, if(i == 0L, z.$0, z.$0 - z.$1)))
+//       |b, k, z| merge(b, z.$0 - z.$1)))
 //
 // Likewise where an index is kept inside, by `max`, `min`, `if` or `select`: in the rounds between, it is
 // what it would be without.
@@ -28,6 +28,8 @@
 //     for(iter(v, to, …),
 //       for(zip(iter(v, 0L, to - 1L), iter(v, 2L, to + 1L)), for(iter(v, 0L, 1L), B, as it was),
 //         |b, i, z| merge(b, z.$0 + z.$1)), as it was)
+//
+// Comparisons of the counter that come out the same in all rounds between are constants there.
 //
 // The index must be a loop's index, or the element of a range with stride 1, plus what does not change in the
 // loop. Lookups in vectors that the loop makes itself, in dictionaries, and inside inner functions are left
@@ -155,7 +157,7 @@ class Converter {
             const Expr* bounds[] = {start, scalar_op(m_, Op::Add, {start, count}), i64(1)};
             data.push_back(iter(m_, IterKind::Scalar, w.vec, bounds));
         }
-        const Expr* middle = with_data(loop, data, finder, from);
+        const Expr* middle = with_data(loop, data, finder, from, before);
         if (!can_vectorize(m_, facts_, middle)) return nullptr;
         const Expr* own = fits ? shared(loop.builder(), lets) : loop.builder();
         const Expr* start = with_capacity(loop, own, n);
@@ -256,9 +258,9 @@ class Converter {
     }
 
     /// The loop over more data, with lookups replaced by their elements. Its index begins at `from`, if
-    /// given.
+    /// given, which is `first` if there are rounds.
     const Expr* with_data(For loop, const std::vector<const Expr*>& data, WalkFinder& finder,
-                          const Expr* from = nullptr) {
+                          const Expr* from = nullptr, std::int64_t first = 0) {
         const std::size_t own = loop.data().size();
         std::vector<const Type*> types;
         for (const Expr* d : data) types.push_back(d->type->elem());
@@ -266,6 +268,9 @@ class Converter {
         std::vector<const Expr*> parts;
         for (std::size_t i = 0; i < own; ++i) parts.push_back(get_field(m_, var(m_, z), i));
         const Expr* body = rewrite(m_, loop.body().body(), [&](const Expr* e) -> const Expr* {
+            if (from && is_comparison(e->op))
+                if (const std::optional<bool> holds = finder.settled(e, first))
+                    return bool_literal(m_, *holds);
             const int k = e->op == Op::Lookup ? finder.walk_of(e) : -1;
             return k < 0 ? nullptr : get_field(m_, var(m_, z), own + std::size_t(k), e->loc);
         });

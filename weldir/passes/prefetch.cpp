@@ -15,7 +15,8 @@
 // - Loops over vectors of vectors: the beginnings of rows, `@(prefetch:8)` of the loop.
 // - Loops that read whole lines of the cache in each round: what comes next, `@(stream:3072)` of the loop.
 //   Many processors do that by themselves, but not beyond the end of a page. Not what each round of a loop
-//   around reads again, and so is in the cache.
+//   around reads again, and so is in the cache. So do look-ups of lanes that lie close together, of which one
+//   asks for all that read the same lines.
 #include <algorithm>
 #include <string>
 #include <unordered_map>
@@ -35,6 +36,7 @@ constexpr std::string_view kRoundsAhead = "16", kRowsAhead = "8", kBytesAhead = 
 constexpr std::int64_t kFarSlots = 1 << 17, kFarBytes = 1 << 19;  // of a table, of a vector
 constexpr std::int64_t kFarSlotsOfStrings = 1 << 16;
 constexpr std::size_t kLargestKey = 24;  // nodes
+constexpr std::int64_t kLineBytes = 64;
 
 /// From which size on what `e` looks up in or merges into is asked for early.
 std::int64_t far_from(const Expr* e) {
@@ -171,17 +173,20 @@ class Prefetcher {
 
     /// What is around an expression.
     struct Around {
-        const Body* body = nullptr;    ///< of the loop, if the way from there is plain
-        const Body* rounds = nullptr;  ///< of the loop, whatever the way, but for an `iterate`
-        int depth = 0;                 ///< loops
+        const Body* body = nullptr;                   ///< of the loop, if the way from there is plain
+        const Body* rounds = nullptr;                 ///< of the loop, whatever the way, but for an `iterate`
+        int depth = 0;                                ///< loops
+        std::vector<const Expr*>* streams = nullptr;  ///< look-ups of lanes in this loop that ask
     };
 
     const Expr* marked(const Expr* e, Around around) {
         if (const For loop = e->as<For>()) return marked_loop(loop, around);
         const Body* body = around.body;
         if (e->op == Op::Lambda) around.body = nullptr;
-        if (e->op == Op::Iterate) around = {around.body, nullptr, around.depth + 1};
+        if (e->op == Op::Iterate) around = {around.body, nullptr, around.depth + 1, nullptr};
         const Expr* now = map_args(m_, e, [&](const Expr* a, std::size_t) { return marked(a, around); });
+        if (around.streams && begins_stream(e, *around.streams))
+            return annotate(m_, now, AttrKey::Stream, kBytesAhead);
         const bool early = body && !e->annotation(AttrKey::Prefetch) && body->knows_key_of(e);
         if (!early) return now;
         const bool is_row = e->op == Op::Iter || e->op == Op::Slice;
@@ -195,8 +200,9 @@ class Prefetcher {
         const Iter first = loop.data()[0]->as<Iter>();
         const bool is_simd = first && first.shape().kind == IterKind::Simd;
         const Body own(loop);
+        std::vector<const Expr*> streams;
         const Around inside = {is_simd || std::ranges::any_of(loop.data(), is_nd) ? nullptr : &own, &own,
-                               around.depth + 1};
+                               around.depth + 1, is_simd ? &streams : nullptr};
         const Expr* now = map_args(m_, e, [&](const Expr* a, std::size_t) {
             return a->op == Op::Lambda ? marked_body(a, inside) : marked(a, around);
         });
@@ -218,6 +224,27 @@ class Prefetcher {
 
     const Expr* annotated(const Expr* e, AttrKey key, std::string_view text) {
         return e->annotation(key) ? e : annotate(m_, e, key, text);
+    }
+
+    /// `place` without what is added that is the same in all lanes and all rounds, and that.
+    static std::pair<const Expr*, std::int64_t> base_and_offset(const Expr* place) {
+        if (place->op != Op::Add || place->arg(1)->op != Op::Broadcast) return {place, 0};
+        const Literal by = place->arg(1)->arg(0)->as<Literal>();
+        return by ? std::pair(place->arg(0), by.as_int()) : std::pair(place, std::int64_t(0));
+    }
+
+    /// Lanes that lie close together, and not in the lines of any of `known`, to which it is added.
+    static bool begins_stream(const Expr* e, std::vector<const Expr*>& known) {
+        if (e->op != Op::LookupLanes || !e->annotation(AttrKey::Apart)) return false;
+        const auto [base, offset] = base_and_offset(e->as<LookupLanes>().indices());
+        for (const Expr* other : known) {
+            const auto [its_base, its_offset] = base_and_offset(other->as<LookupLanes>().indices());
+            const std::int64_t bytes = (offset - its_offset) * std::int64_t(size_of(e->type->scalar));
+            if (same(e->arg(0), other->arg(0)) && same(base, its_base) && std::abs(bytes) < kLineBytes)
+                return false;
+        }
+        known.push_back(e);
+        return true;
     }
 
     static bool is_nd(const Expr* datum) {

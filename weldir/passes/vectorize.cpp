@@ -58,7 +58,7 @@ class Vectorizer {
         if (does_nothing(loop) || facts_.traits(loop.body().node).size > kMostNodes) return nullptr;
         LaneBody body(m_, facts_, loop, Nests::No);
         if (!body.ok()) return nullptr;
-        const std::uint32_t width = body.reads_index() ? std::max(8u, body.width()) : body.width();
+        const std::uint32_t width = body.width();
         const std::uint32_t lanes = kLaneBytes / width;
         const std::optional<Count> n = facts_.iterations(loop.node);
         if (lanes < 2 || (n && n->known() && *n->known() < lanes)) return nullptr;

@@ -42,7 +42,7 @@ class OuterVectorizer {
         if (facts_.traits(loop.body().node).size > kMostNodes) return nullptr;
         LaneBody body(m_, facts_, loop, Nests::Yes);
         if (!body.ok() || !body.is_nest()) return nullptr;
-        const std::uint32_t width = body.reads_index() ? std::max(8u, body.width()) : body.width();
+        const std::uint32_t width = body.width();
         lanes_ = std::min(kMostLanes, 2 * kLaneBytes / width);
         const std::optional<Count> n = facts_.iterations(loop.node);
         if (lanes_ < 2 || !std::has_single_bit(lanes_) || (n && n->known() && *n->known() < lanes_))

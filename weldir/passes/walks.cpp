@@ -172,6 +172,58 @@ const Expr* WalkFinder::in_middle(const Expr* key) {
     }
 }
 
+static Op turned(Op op) {
+    switch (op) {
+        case Op::Lt: return Op::Gt;
+        case Op::Le: return Op::Ge;
+        case Op::Gt: return Op::Lt;
+        case Op::Ge: return Op::Le;
+        default: return op;
+    }
+}
+
+/// A comparison of the counter with something else.
+std::optional<WalkFinder::Compared> WalkFinder::compared(const Expr* cond) {
+    if (!is_comparison(cond->op) || cond->arg(0)->type != m_.types.i64()) return {};
+    if (const auto by = ahead(cond->arg(0))) return Compared{cond->op, *by, cond->arg(1)};
+    if (const auto by = ahead(cond->arg(1))) return Compared{turned(cond->op), *by, cond->arg(0)};
+    return {};
+}
+
+std::optional<bool> WalkFinder::settled(const Expr* cond, std::int64_t first) {
+    const Middle without = middle_;
+    const std::optional<Compared> c = compared(cond);
+    const bool is_clamped =
+        middle_.from() != without.from() || middle_.lasts().size() != without.lasts().size();
+    middle_ = without;
+    if (!c || is_clamped) return {};
+    // how far the counter is at least above the limit, or below it
+    std::optional<std::int64_t> above, below;
+    if (const Literal n = facts_.resolve(c->limit)->as<Literal>()) {
+        if (std::abs(n.as_int()) <= kFarthestWalk) above = first + c->ahead - n.as_int();
+    } else if (const std::optional<Count> limit = facts_.count(c->limit)) {
+        for (const Walk& w : walks_) {
+            const std::optional<Count> length = facts_.length(w.vec);
+            const std::optional<std::int64_t> by = w.distance();
+            const std::optional<std::int64_t> over =
+                length && by ? (*limit - *length).known() : std::nullopt;  // the limit over the length
+            if (over) below = std::max(below.value_or(INT64_MIN), *over + 1 + *by - c->ahead);
+        }
+    }
+    const bool is_above = above && *above > 0, is_below = below && *below > 0;
+    switch (c->op) {
+        case Op::Eq:
+        case Op::Ne: return is_above || is_below ? std::optional(c->op == Op::Ne) : std::nullopt;
+        case Op::Gt:
+        case Op::Le:
+            if (is_above || (below && *below >= 0)) return is_above == (c->op == Op::Gt);
+            return {};
+        default:
+            if (is_below || (above && *above >= 0)) return is_below == (c->op == Op::Lt);
+            return {};
+    }
+}
+
 std::optional<bool> WalkFinder::holds_in_middle(const Expr* cond) {
     cond = facts_.resolve(cond);
     switch (cond->op) {
@@ -187,36 +239,18 @@ std::optional<bool> WalkFinder::holds_in_middle(const Expr* cond) {
             if (first == decides || second == decides) return decides;
             return first && second ? std::optional(!decides) : std::nullopt;
         }
-        case Op::Eq:
-        case Op::Ne:
-        case Op::Lt:
-        case Op::Le:
-        case Op::Gt:
-        case Op::Ge: break;
-        default: return {};
+        default: break;
     }
-    if (cond->arg(0)->type != m_.types.i64()) return {};
-    Op op = cond->op;
-    const Expr* limit = cond->arg(1);
-    std::optional<std::int64_t> by = ahead(cond->arg(0));
-    if (!by) {
-        by = ahead(cond->arg(1));
-        limit = cond->arg(0);
-        op = op == Op::Lt   ? Op::Gt
-             : op == Op::Le ? Op::Ge
-             : op == Op::Gt ? Op::Lt
-             : op == Op::Ge ? Op::Le
-                            : op;
-    }
-    if (!by) return {};
-    const std::optional<bool> begin = at_begin(limit, *by);
+    const std::optional<Compared> c = compared(cond);
+    if (!c) return {};
+    const std::optional<bool> begin = at_begin(c->limit, c->ahead);
     if (!begin) return {};
     const bool next =
-        *begin ? op != Op::Ge && op != Op::Lt : op == Op::Le || op == Op::Gt;  // one round later
-    if (*begin) middle_.begin_at(facts_.resolve(limit)->as<Literal>().as_int() - *by + next);
-    else middle_.end_before(limit, next - *by);
-    if (op == Op::Eq || op == Op::Ne) return op == Op::Ne;
-    return (op == Op::Gt || op == Op::Ge) == *begin;
+        *begin ? c->op != Op::Ge && c->op != Op::Lt : c->op == Op::Le || c->op == Op::Gt;  // one round later
+    if (*begin) middle_.begin_at(facts_.resolve(c->limit)->as<Literal>().as_int() - c->ahead + next);
+    else middle_.end_before(c->limit, next - c->ahead);
+    if (c->op == Op::Eq || c->op == Op::Ne) return c->op == Op::Ne;
+    return (c->op == Op::Gt || c->op == Op::Ge) == *begin;
 }
 
 }  // namespace weld

@@ -63,6 +63,9 @@ class WalkFinder {
     const std::vector<Walk>& walks() const { return walks_; }
     const Middle& middle() const { return middle_; }
     bool all_inside() const;
+    /// Whether a comparison of the counter holds in all rounds from `first` on in which all walks lie inside;
+    /// nothing if it holds in some of them only, or that can't be told.
+    std::optional<bool> settled(const Expr* cond, std::int64_t first);
     /// The number of the walk that a lookup belongs to, or -1.
     int walk_of(const Expr* lookup);
 
@@ -77,6 +80,12 @@ class WalkFinder {
 
     const Expr* in_middle(const Expr* key);
     std::optional<bool> holds_in_middle(const Expr* cond);
+    struct Compared {
+        Op op;  ///< of the counter, on the left
+        std::int64_t ahead;
+        const Expr* limit;
+    };
+    std::optional<Compared> compared(const Expr* cond);
     std::optional<std::int64_t> ahead(const Expr* e);
     std::optional<bool> at_begin(const Expr* limit, std::int64_t ahead);
 
