@@ -7,6 +7,7 @@
 //     @(privatise:N)      the same with copies of a small vector
 //     @(tile:N)           N rounds of this loop by N of the one inside, or by one of its rounds of lanes, for
 //                         which what look-ups give is transposed first
+//     @(skip:N)           with or without accumulators, blocks of N: first ask whether any lane passes
 //     @(selection:N)      blocks of N: first note the rounds in which the condition holds, then do these
 //     none of these       lo, lo + 1, ..., hi - 1
 //     @(tail:masked)      after any of these: one round on the elements that do not fill all lanes
@@ -115,14 +116,18 @@ class RangeEmitter {
             state = selected(lo, hi, state, prefetches, collect);
         } else {
             if (plan_.step == 1) prefetches.start(e_);
-            state = rounds(lo, hi, 1, state, [&](llvm::Value* i, const Leaves& s) {
+            const auto round = [&](llvm::Value* i, const Leaves& s) {
                 llvm::Value* last = e_.ir.CreateSub(hi, e_.c64(1));
                 prefetch_rows(i, last);
                 if (plan_.step == 1) prefetches.emit(e_, i, last, s, [&](llvm::Value* at) { begin(at); });
                 const Leaves next = iteration(i, s);
                 if (collect) e_.collect_check(type_, [&] { return next; });
                 return next;
-            });
+            };
+            const bool skips = accumulators() == 1 && plan_.f.node->annotation(AttrKey::Skip);
+            state = skips ? skipping(lo, hi, state, 1, round,
+                                     [&](llvm::Value* from, llvm::Value* to) { return any_passes(from, to); })
+                          : rounds(lo, hi, 1, state, round);
         }
         prefetches.end(e_);
         if (rest) state = partial_round(hi, rest, state);
@@ -173,6 +178,64 @@ class RangeEmitter {
             };
             return e_.counted_loop(e_.c64(0), count, 1, before, fixed, work);
         });
+    }
+
+    /// Rounds [lo, hi) of `iterations` iterations each, by blocks of which those are left out in which no lane
+    /// passes. After a block that was asked in vain, twice as many as before are not asked.
+    Leaves skipping(llvm::Value* lo, llvm::Value* hi, const Leaves& state, std::int64_t iterations,
+                    const std::function<Leaves(llvm::Value*, const Leaves&)>& round,
+                    const std::function<llvm::Value*(llvm::Value*, llvm::Value*)>& passes) {
+        constexpr std::int64_t most_unasked = 63;
+        auto& ir = e_.ir;
+        const std::int64_t size = plan_.f.node->annotation(AttrKey::Skip)->number / iterations;
+        Leaves begin = state;
+        begin.append({e_.c64(0), e_.c64(0)});  // blocks not to ask, and how many that were when it began
+        const std::vector<bool> fixed(state.size(), false);
+        const auto block = [&](llvm::Value* from, const Leaves& now) {
+            const Leaves before(now.begin(), now.end() - 2);
+            llvm::Value *left = now[state.size()], *unasked = now[state.size() + 1];
+            llvm::Value* end = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin,
+                                                        ir.CreateAdd(from, e_.c64(size), "", true, true), hi);
+            llvm::Value* asks = ir.CreateICmpEQ(left, e_.c64(0));
+            llvm::Value* any = e_.emit_if(
+                asks, [&]() -> Leaves { return {passes(from, end)}; },
+                [&]() -> Leaves { return {ir.getTrue()}; })[0];
+            llvm::Value* more = ir.CreateOr(ir.CreateShl(unasked, 1), e_.c64(1));
+            more = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, more, e_.c64(most_unasked));
+            more = ir.CreateSelect(any, more, e_.c64(0));
+            Leaves next = e_.emit_if(
+                any, [&] { return e_.counted_loop(from, end, 1, before, fixed, round); },
+                [&] { return before; });
+            next.push_back(ir.CreateSelect(asks, more, ir.CreateSub(left, e_.c64(1))));
+            next.push_back(ir.CreateSelect(asks, more, unasked));
+            return next;
+        };
+        const std::vector<bool> all_fixed(begin.size(), false);
+        const Leaves end = e_.counted_loop(lo, hi, size, begin, all_fixed, block, strip(size * iterations));
+        return Leaves(end.begin(), end.end() - 2);
+    }
+
+    /// Whether any lane of the iterations [from, to) passes.
+    llvm::Value* any_passes(llvm::Value* from, llvm::Value* to) {
+        llvm::Value* none = e_.ir.getIntN(unsigned(plan_.step), 0);
+        const Leaves any =
+            e_.counted_loop(from, to, 1, {none}, {false}, [&](llvm::Value* i, const Leaves& some) {
+                return Leaves{e_.ir.CreateOr(some[0], lanes_that_pass(i))};
+            });
+        return e_.ir.CreateIsNotNull(any[0]);
+    }
+
+    /// The lanes of iteration `i` that have what all merges demand, as bits.
+    llvm::Value* lanes_that_pass(llvm::Value* i) {
+        const Demand demand = *demand_of(plan_.f);
+        begin(i, &demand.reads);
+        llvm::Value* all = nullptr;
+        for (const Expr* cond : demand.conds) {
+            emit_lets_for(cond, demand.lets);
+            llvm::Value* holds = e_.emit1(cond);
+            all = all ? e_.ir.CreateAnd(all, holds) : holds;
+        }
+        return e_.ir.CreateBitCast(all, e_.ir.getIntNTy(unsigned(plan_.step)));
     }
 
     /// Binds those of `lets` that `e` reads.
@@ -330,19 +393,22 @@ class RangeEmitter {
 
     /// Prefetches the elements some cache lines behind those of iteration `i`: most processors do that by
     /// themselves, but not beyond the end of a page.
-    void prefetch_elements(llvm::Value* i) {
+    /// `which`: of these data; null: of all.
+    void prefetch_elements(llvm::Value* i, const std::vector<bool>* which = nullptr) {
         const Annotation* distance = plan_.f.node->annotation(AttrKey::Stream);
         if (!distance || e_.unit.target.follows_streams) return;
-        for (const Datum& d : plan_.data) {
+        for (std::size_t k = 0; k < plan_.data.size(); ++k) {
+            const Datum& d = plan_.data[k];
+            if (which && !(*which)[k]) continue;
             if (d.vec.empty() || d.stride || !d.nd_shape.empty()) continue;
             const Type* elem = d.iter ? d.iter.data()->type->elem() : d.yields;
             e_.prefetch(e_.address(e_.element(d.vec[0], elem, position(e_, plan_, d, i)), distance->number));
         }
     }
 
-    /// Binds the index and the element.
-    void begin(llvm::Value* i) {
-        if (plan_.step != 1 && !e_.tail.mask) prefetch_elements(i);
+    /// Binds the index and the element. `asked`: memory of these data is asked for early; null: of all.
+    void begin(llvm::Value* i, const std::vector<bool>* asked = nullptr) {
+        if (plan_.step != 1 && !e_.tail.mask) prefetch_elements(i, asked);
         e_.names[plan_.f.index_param()] = {i};
         Leaves elem;
         for (const Datum& d : plan_.data) elem.append(read(e_, plan_, d, i));
@@ -395,11 +461,11 @@ class RangeEmitter {
         llvm::Value* any = e_.ir.CreateICmpSGT(times, e_.c64(0));
         llvm::Value* end = e_.ir.CreateAdd(begin, e_.ir.CreateMul(times, e_.c64(n)));
         *lo = e_.ir.CreateSelect(any, end, begin);
-        llvm::Value *step = e_.c64(n), *distance = e_.c64(1);
+        llvm::Value *step = e_.c64(n), *distance = e_.c64(1), *is_apart = nullptr;
         if (const std::int64_t least = chosen(plan_.f.node, AttrKey::Apart, 0)) {
-            llvm::Value* is_long = e_.ir.CreateICmpSGE(times, e_.c64(least));
-            step = e_.ir.CreateSelect(is_long, distance, step);
-            distance = e_.ir.CreateSelect(is_long, times, distance);
+            is_apart = e_.ir.CreateICmpSGE(times, e_.c64(least));
+            step = e_.ir.CreateSelect(is_apart, distance, step);
+            distance = e_.ir.CreateSelect(is_apart, times, distance);
         }
         const auto round = [&](llvm::Value* r, const Leaves& s) {
             llvm::Value* i = e_.ir.CreateAdd(begin, e_.ir.CreateMul(r, step, "", true, true), "", true, true);
@@ -412,8 +478,24 @@ class RangeEmitter {
             e_.accumulator = 0;
             return now;
         };
+        const auto passes = [&](llvm::Value* from, llvm::Value* to) -> llvm::Value* {
+            const auto at = [&](llvm::Value* r) {
+                return e_.ir.CreateAdd(begin, e_.ir.CreateMul(r, step, "", true, true), "", true, true);
+            };
+            llvm::Value *first = at(from), *last = at(to);
+            llvm::Value* any = any_passes(first, last);
+            for (std::int64_t k = 1; is_apart && k < n; ++k) {
+                first = e_.ir.CreateAdd(first, distance, "", true, true);
+                last = e_.ir.CreateSelect(is_apart, e_.ir.CreateAdd(last, distance, "", true, true), first);
+                any = e_.ir.CreateOr(any, any_passes(first, last));
+            }
+            return any;
+        };
         const auto loop = [&] {
-            return into(single, rounds(e_.c64(0), times, 1, into(form, state), round, n));
+            const Leaves first = into(form, state);
+            const bool skips = plan_.f.node->annotation(AttrKey::Skip);
+            return into(single, skips ? skipping(e_.c64(0), times, first, n, round, passes)
+                                      : rounds(e_.c64(0), times, 1, first, round, n));
         };
         return e_.emit_if(any, loop, [&] { return state; });
     }

@@ -2,6 +2,7 @@
 #include "weldir/ir/loop_forms.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <vector>
 
 #include "weldir/ir/builder.h"
@@ -26,6 +27,91 @@ bool is_known_early(const Filter& filter) {
     for (std::size_t i = 0; filter.lets && i < filter.lets.size(); ++i)
         if (!is_movable(filter.lets.value(i))) return false;
     return is_movable(filter.cond);
+}
+
+namespace {
+
+/// The masks of a body on lanes, and what they read.
+class Masks {
+  public:
+    explicit Masks(For f) : f_(f), lets_(f.body().body()->as<Block>()) {
+        for (std::size_t i = 0; lets_ && i < lets_.size(); ++i) bound_[lets_.symbol(i)] = lets_.value(i);
+    }
+
+    std::optional<Demand> demand() {
+        std::vector<const Expr*> shared;
+        bool first = true, all = true;
+        visit(f_.body().body(), [&](const Expr* e) {
+            all &= e->op != Op::For && e->op != Op::NewBuilder;
+            if (e->op != Op::Merge) return;
+            std::vector<const Expr*> of;
+            if (e->num_args > 2) split(e->arg(2), of);
+            if (first) shared = of;
+            else std::erase_if(shared, [&](const Expr* c) { return !holds(of, c); });
+            first = false;
+        });
+        if (!all || shared.empty()) return {};
+        Demand d = {lets_, {}, std::vector<bool>(f_.data().size())};
+        for (const Expr* c : shared) {
+            std::vector<bool> reads(f_.data().size());
+            if (!read(c, reads)) continue;
+            const bool is_first = d.conds.empty();
+            if (is_first) d.reads = reads;
+            bool more = false;
+            for (std::size_t i = 0; i < reads.size(); ++i) more |= reads[i] && !d.reads[i];
+            if (!more) d.conds.push_back(c);
+        }
+        return d.conds.empty() ? std::nullopt : std::optional(d);
+    }
+
+  private:
+    static bool holds(const std::vector<const Expr*>& all, const Expr* c) {
+        return std::ranges::any_of(all, [&](const Expr* one) { return same(one, c); });
+    }
+
+    /// The parts of `mask`, all of which must hold.
+    void split(const Expr* mask, std::vector<const Expr*>& parts) {
+        const auto at = mask->op == Op::Var ? bound_.find(mask->attr.symbol) : bound_.end();
+        const Expr* e = at == bound_.end() ? mask : at->second;
+        if (e->op != Op::BitAnd) return parts.push_back(mask);
+        split(e->arg(0), parts);
+        split(e->arg(1), parts);
+    }
+
+    /// Notes the data that `e` reads; false if it may fail or reads none, or takes long.
+    bool read(const Expr* e, std::vector<bool>& reads) {
+        if (!is_straight_line(e)) return false;
+        bool plain = true;
+        note(e, reads, plain);
+        return plain && std::ranges::find(reads, true) != reads.end();
+    }
+
+    void note(const Expr* e, std::vector<bool>& reads, bool& plain) {
+        if (e->op == Op::GetField && is_var(e->arg(0), f_.elem_param()) && reads.size() > 1) {
+            reads[std::size_t(e->attr.index)] = true;
+            return;
+        }
+        if (is_var(e, f_.elem_param())) reads.assign(reads.size(), true);
+        if (e->op == Op::Var) {
+            const auto at = bound_.find(e->attr.symbol);
+            if (at == bound_.end()) return;
+            plain &= is_straight_line(at->second);
+            note(at->second, reads, plain);
+        }
+        for (const Expr* a : e->args()) note(a, reads, plain);
+    }
+
+    For f_;
+    Block lets_;
+    std::unordered_map<const Symbol*, const Expr*> bound_;
+};
+
+}  // namespace
+
+std::optional<Demand> demand_of(For f) {
+    const Iter it = f.data()[0]->as<Iter>();
+    if (!it || it.shape().kind != IterKind::Simd) return {};
+    return Masks(f).demand();
 }
 
 bool does_nothing(For loop) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "weldir/ir/expr.h"
 
@@ -23,6 +24,15 @@ std::optional<Filter> filter_of(For f);
 
 /// Lets and condition may be evaluated for many rounds before any of these is done.
 bool is_known_early(const Filter& filter);
+
+/// What all merges of a loop over lanes demand of a lane, as far as that can be told from some of its data
+/// without reading the others. Rounds in which no lane has it do nothing.
+struct Demand {
+    Block lets;                      ///< before the merges; may be none
+    std::vector<const Expr*> conds;  ///< masks, all of which a lane must pass; they cannot fail
+    std::vector<bool> reads;         ///< by datum
+};
+std::optional<Demand> demand_of(For f);
 
 /// Of a loop over fringes, the loop over lanes of the same data that it begins with, if the two can be one
 /// whose last round has a mask (`tail:masked`).

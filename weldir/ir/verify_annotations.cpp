@@ -162,6 +162,11 @@ void annotations(Demands& d, const Expr* e) {
                     "rounds are selected by a condition that cannot fail, without which the builder stays");
                 break;
             }
+            case AttrKey::Skip:
+                on_loop(16, 1 << 16);
+                d.that(e->op == Op::For && demand_of(e->as<For>()),
+                       "rounds of lanes are skipped by a mask of all merges that cannot fail");
+                break;
             case AttrKey::Stream:
                 if (e->op != Op::LookupLanes) on_loop(1, 1 << 20);
                 d.that(e->op != Op::LookupLanes || (e->annotation(AttrKey::Apart) && a.number >= 1),

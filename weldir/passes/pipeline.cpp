@@ -63,6 +63,7 @@ static constexpr Name kChooseMeans[] = {
     "parallelize",        // marks the loops that are left
     "accumulate",         // after vectorize: lanes are accumulated
     "hold-groups",        //
+    "skip-rounds",        // after vectorize: masks
     "prefetch",           // after accumulate: loops with copies read several lines at once
     "select-rounds",      // after prefetch, for whose sake it is
     "tail-calls",         // late: others would bind the calls to names again
