@@ -43,6 +43,7 @@ static constexpr Name kChooseMeans[] = {
     "ask-sizes",         // before the next two, which ask in each round of a loop around
     "strides",           // before lookups-to-iters: rows are walked
     "lookups-to-iters",  // after hoist, which makes offsets plain; before vectorize, which stops at lookups
+    "distribute",        // after fusion, which would join the loops again
     "inline-lets",       //
     "simplify",          // elements that are structs of one another
     "fuse-zip",          // ranges that only lookups read

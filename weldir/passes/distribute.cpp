@@ -1,0 +1,343 @@
+// Loops that go row by row for the sake of a table compute what takes long in loops of their own, on lanes.
+//
+//     for(v, dictmerger[i32,f64,+], |b, i, x| merge(b, {i32(log(x) * 10.0), x}))
+// becomes
+//     let n = len(v);
+//     for(rangeiter(0L, (n + 1023L) / 1024L, 1L), dictmerger[i32,f64,+], |b, k, part|
+//       let from = part * 1024L;
+//       let to = min(from + 1024L, n);
+//       let early = result(for(iter(v, from, to, 1L), appender[i32], |c, i, x| merge(c, i32(log(x) * 10.0))));
+//       for(zip(iter(v, from, to, 1L), early), b, |b, i, z| merge(b, {z.$1, z.$0})))
+//
+// 1,024 rows at a time, so that what is computed early stays in the cache.
+//
+// Not for loops that can be vectorised as they are; nor in loops, which may be short; nor what only some
+// rounds compute, or may fail. Appenders would not know how long they get.
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "weldir/ir/builder.h"
+#include "weldir/ir/traits.h"
+#include "weldir/ir/walk.h"
+#include "weldir/passes/cost.h"
+#include "weldir/passes/lengths.h"
+#include "weldir/passes/normal_form.h"
+#include "weldir/passes/subrange.h"
+#include "weldir/passes/vectorize.h"
+
+namespace weld {
+
+namespace {
+
+constexpr std::int64_t kRows = 1024;
+constexpr std::int64_t kLeastOfEach = 1'500;  // picoseconds of a value that is computed early
+constexpr std::int64_t kLeastOfAll = 5'000;
+
+bool is_scalar_loop(For loop) {
+    return std::ranges::none_of(loop.data(), [](const Expr* d) {
+        const Iter it = d->as<Iter>();
+        return it && (it.shape().kind != IterKind::Scalar || it.shape().nd);
+    });
+}
+
+bool merges_by_key(const Type* t) {
+    if (t->is_builder()) return info(t).probes || (info(t).indexed && has_operator(t->builder));
+    return std::ranges::any_of(t->args, merges_by_key);
+}
+/// It goes row by row, to look up or merge by keys.
+bool seeks_keys(For loop) {
+    bool any = merges_by_key(loop.node->type);
+    visit(loop.body().body(), [&](const Expr* e) {
+        const bool looks_up = e->op == Op::Lookup || e->op == Op::OptLookup || e->op == Op::KeyExists;
+        any |= looks_up && e->arg(0)->type->is_dict();
+    });
+    return any;
+}
+bool appends(const Type* t) {
+    if (t->is_builder()) return info(t).lists_merges;
+    return std::ranges::any_of(t->args, appends);
+}
+
+/// What lanes compute no faster: integers of 64 bits are divided one by one.
+std::int64_t without_long_divisions(const Expr* e) {
+    const bool is_long = (e->op == Op::Div || e->op == Op::Rem) && e->type->is_scalar() &&
+                         !is_float(e->type->scalar) && size_of(e->type->scalar) == 8;
+    std::int64_t less = is_long ? picoseconds(e) : 0;
+    for (const Expr* a : e->args()) less -= is_long ? picoseconds(a) : 0;
+    for (const Expr* a : e->args()) less += without_long_divisions(a);
+    return less;
+}
+
+/// The body of a loop, and what of it can be computed early.
+class Body {
+  public:
+    Body(For loop) : loop_(loop), lets_(loop.body().body()->as<Block>()) {
+        for (std::size_t i = 0; lets_ && i < lets_.size(); ++i)
+            if (is_straight_line(lets_.value(i)) && lets_.value(i)->type->is_scalar())
+                movable_[lets_.symbol(i)] = lets_.value(i);
+        for (std::size_t i = 0; lets_ && i < lets_.size(); ++i)
+            if (!movable_.contains(lets_.symbol(i))) look(lets_.value(i));
+        look(lets_ ? lets_.result() : loop.body().body());
+        if (early_.empty()) return;
+        for (std::size_t i = 0; lets_ && i < lets_.size(); ++i)
+            if (!movable_.contains(lets_.symbol(i))) share(lets_.value(i));
+        share(lets_ ? lets_.result() : loop.body().body());
+        std::erase_if(early_, [&](const Expr* e) { return !is_costly(e); });  // with what is shared known
+    }
+
+    const std::vector<const Expr*>& early() const { return early_; }
+
+    /// Of all that is computed early.
+    std::int64_t cost() {
+        std::int64_t sum = 0;
+        for (const Expr* e : early_) sum += picoseconds(e) - without_long_divisions(e);
+        for (const Expr* value : needed(early_)) sum += picoseconds(value) - without_long_divisions(value);
+        return sum;
+    }
+
+    /// The body with `now` in the place of what it holds, and without lets that nobody reads then.
+    const Expr* behind(Module& m, const std::function<const Expr*(const Expr*)>& now) {
+        const Expr* result = now(lets_ ? lets_.result() : loop_.body().body());
+        std::vector<const Symbol*> read = free_symbols(result);
+        Lets kept;
+        for (std::size_t i = lets_ ? lets_.size() : 0; i-- > 0;) {
+            const bool is_read = std::ranges::find(read, lets_.symbol(i)) != read.end();
+            if (!is_read && movable_.contains(lets_.symbol(i))) continue;
+            const Expr* value = now(lets_.value(i));
+            std::ranges::copy(free_symbols(value), std::back_inserter(read));
+            kept.insert(kept.begin(), {lets_.symbol(i), value});
+        }
+        return block(m, kept, result);
+    }
+
+    /// `merges` of what is early, after the lets that this is computed from.
+    const Expr* before(Module& m, const Expr* merges) {
+        Lets kept;
+        const std::vector<const Expr*> values = needed(early_);
+        for (std::size_t i = 0; lets_ && i < lets_.size(); ++i)
+            if (std::ranges::find(values, lets_.value(i)) != values.end())
+                kept.emplace_back(lets_.symbol(i), lets_.value(i));
+        return block(m, kept, merges);
+    }
+
+  private:
+    /// The values of the movable lets that `all` read, one through another, but for those that were `seen`.
+    std::vector<const Expr*> needed(std::vector<const Expr*> all,
+                                    std::unordered_set<const Symbol*> seen = {}) {
+        std::vector<const Expr*> values;
+        while (!all.empty()) {
+            const Expr* e = all.back();
+            all.pop_back();
+            for (const Symbol* s : free_symbols(e)) {
+                const auto at = movable_.find(s);
+                if (at == movable_.end() || !seen.insert(s).second) continue;
+                values.push_back(at->second);
+                all.push_back(at->second);
+            }
+        }
+        return values;
+    }
+
+    /// It and what it reads can be computed before anything else of its round, from the element.
+    bool is_early(const Expr* e) {
+        if (!e->type->is_scalar() || !is_straight_line(e)) return false;
+        const std::vector<const Symbol*> read = free_symbols(e);
+        return std::ranges::all_of(read, [&](const Symbol* s) {
+            if (const auto at = movable_.find(s); at != movable_.end()) return is_early(at->second);
+            for (std::size_t i = 0; lets_ && i < lets_.size(); ++i)
+                if (lets_.symbol(i) == s) return false;
+            return s != loop_.builder_param();
+        });
+    }
+
+    /// Without what is computed early by a name of its own.
+    bool is_costly(const Expr* e) {
+        if (const auto at = e->op == Op::Var ? movable_.find(e->attr.symbol) : movable_.end();
+            at != movable_.end())
+            return is_costly(at->second);
+        std::int64_t cost = picoseconds(e);
+        for (const Expr* value : needed({e}, shared_)) cost += picoseconds(value);
+        return cost >= kLeastOfEach;
+    }
+    bool is_known(const Expr* e) const {
+        return std::ranges::any_of(early_, [&](const Expr* other) { return same(other, e); });
+    }
+
+    /// Finds what every round computes.
+    void look(const Expr* e) {
+        if (is_early(e)) {
+            if (is_costly(e) && !is_known(e)) early_.push_back(e);
+            return;
+        }
+        for (std::size_t i = 0; i < e->num_args; ++i)
+            if (!is_lazy_arg(e, i)) look(e->arg(i));
+    }
+
+    /// Lets that are computed early for the sake of others, and read by what is left as well.
+    void share(const Expr* e) {
+        if (is_known(e)) return;
+        const auto at = e->op == Op::Var ? movable_.find(e->attr.symbol) : movable_.end();
+        if (at != movable_.end()) {
+            if (is_early(e) && is_costly(e)) early_.push_back(e), shared_.insert(e->attr.symbol);
+            else share(at->second);
+        }
+        for (const Expr* a : e->args()) share(a);
+    }
+
+    For loop_;
+    Block lets_;
+    std::unordered_map<const Symbol*, const Expr*> movable_;  // scalars, by their names
+    std::vector<const Expr*> early_;
+    std::unordered_set<const Symbol*> shared_;  // names among these that what is left reads, too
+};
+
+class Distributor {
+  public:
+    Distributor(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
+
+    const Expr* distributed(const Expr* e) {
+        if (const For loop = e->as<For>()) {
+            std::vector<const Expr*> args(e->args().begin(), e->args().end());
+            args[0] = distributed(args[0]);  // what it begins with is not inside
+            const Expr* now = with_args(m_, e, args);
+            const Expr* apart = in_parts(loop, now->as<For>().builder());
+            return apart ? apart : now;
+        }
+        return map_args(m_, e, [&](const Expr* a, std::size_t) { return distributed(a); });
+    }
+
+  private:
+    const Expr* i64(std::int64_t n) { return i64_literal(m_, n); }
+
+    const Expr* name(const Expr* e, std::string_view as, Lets& lets) {
+        if (is_atom(e)) return e;
+        const Symbol* s = m_.symbol(as, e->type);
+        lets.emplace_back(s, e);
+        return var(m_, s);
+    }
+
+    const Expr* in_parts(For loop, const Expr* builder) {
+        if (!seeks_keys(loop) || appends(loop.node->type) || !is_scalar_loop(loop)) return nullptr;
+        if (loop.node->says(AttrKey::Vectorize, false) || has_loop(loop.body().body())) return nullptr;
+        const Traits& traits = facts_.traits(loop.body().node);
+        if (traits.ordered || traits.calls) return nullptr;
+        if (!std::ranges::all_of(loop.data(), [&](const Expr* d) { return may_be_cut(facts_, d); }))
+            return nullptr;
+        Body body(loop);
+        if (body.early().empty() || body.cost() < kLeastOfAll) return nullptr;
+        // of a table, lanes hold the first few groups alone
+        if (!holds_table(loop.node->type) && can_vectorize(m_, facts_, loop.node)) return nullptr;
+
+        Lets lets, inner;
+        if (const Expr* check = length_check(m_, facts_, loop.data(), loop.node->loc))
+            name(check, "equal", lets);
+        const Expr* n = name(trip_count(m_, loop.data()[0]), "n", lets);
+        const Symbol* part = m_.symbol("part", m_.types.i64());
+        const Expr* from = name(scalar_op(m_, Op::Mul, {var(m_, part), i64(kRows)}), "from", inner);
+        const Expr* to = scalar_op(m_, Op::Min, {scalar_op(m_, Op::Add, {from, i64(kRows)}), n});
+        to = name(to, "to", inner);
+        const Expr* first = early_loop(loop, body, from, to);
+        if (!can_vectorize(m_, facts_, first)) return nullptr;
+        const Expr* all = name(first, "early", inner);
+        std::vector<const Expr*> vectors;
+        for (std::size_t i = 0; i < body.early().size(); ++i) {
+            const Expr* one = body.early().size() > 1 ? get_field(m_, all, i) : all;
+            vectors.push_back(name(result(m_, one), "early", inner));
+        }
+        const Symbol *b = m_.symbol(loop.builder_param()->name, loop.node->type),
+                     *k = m_.symbol("k", m_.types.i64());
+        const Expr* late = late_loop(loop, body, from, to, vectors, var(m_, b));
+        const Expr* f = lambda(m_, {b, k, part}, block(m_, inner, late), loop.body().node->loc);
+        const Expr* parts = scalar_op(m_, Op::Add, {n, i64(kRows - 1)});
+        parts = scalar_op(m_, Op::Div, {parts, i64(kRows)});
+        const Expr* data[] = {range_iter(m_, IterKind::Scalar, i64(0), parts, i64(1))};
+        return block(m_, lets, weld::loop(m_, data, builder, f, loop.node->loc), loop.node->loc);
+    }
+
+    const Type* appender_of(const Type* elem) { return m_.types.builder(BuilderKind::Appender, {&elem, 1}); }
+
+    /// The vectors of what is computed early, for the rounds [from, to).
+    const Expr* early_loop(For loop, Body& body, const Expr* from, const Expr* to) {
+        std::vector<const Expr*> builders, merges;
+        for (const Expr* e : body.early()) builders.push_back(new_builder(m_, appender_of(e->type)));
+        const bool is_one = builders.size() == 1;
+        const Expr* start = is_one ? builders[0] : make_struct(m_, builders);
+        const Symbol* c = m_.symbol("c", start->type);
+        for (std::size_t i = 0; i < body.early().size(); ++i)
+            merges.push_back(merge(m_, is_one ? var(m_, c) : get_field(m_, var(m_, c), i), body.early()[i]));
+        const Expr* merged = body.before(m_, is_one ? merges[0] : make_struct(m_, merges));
+        return fresh(m_, rounds(loop, from, to, {}, merged, c, start));
+    }
+
+    /// The rounds [from, to), which find in `early` what was computed before.
+    const Expr* late_loop(For loop, Body& body, const Expr* from, const Expr* to,
+                          const std::vector<const Expr*>& early, const Expr* builder) {
+        std::vector<const Symbol*> names;  // of elements
+        for (const Expr* e : body.early()) names.push_back(m_.symbol("e", e->type));
+        const Expr* late = body.behind(m_, [&](const Expr* e) {
+            return rewrite(m_, e, [&](const Expr* x) -> const Expr* {
+                for (std::size_t i = 0; i < early.size(); ++i)
+                    if (same(x, body.early()[i])) return var(m_, names[i], x->loc);
+                return nullptr;
+            });
+        });
+        std::vector<std::pair<const Symbol*, const Expr*>> more;
+        for (std::size_t i = 0; i < early.size(); ++i) more.emplace_back(names[i], early[i]);
+        return rounds(loop, from, to, more, late, loop.builder_param(), builder);
+    }
+
+    /// The rounds [from, to) with another body, over those of its data that this reads, and `more` by names.
+    const Expr* rounds(For loop, const Expr* from, const Expr* to, const Lets& more, const Expr* body,
+                       const Symbol* builder_param, const Expr* builder) {
+        const std::vector<const Expr*> own = subranges(m_, loop, from, to);
+        std::vector<bool> reads(own.size());
+        const auto is_field = [&](const Expr* e) {
+            return own.size() > 1 && e->op == Op::GetField && is_var(e->arg(0), loop.elem_param());
+        };
+        const std::function<void(const Expr*)> look = [&](const Expr* e) {
+            if (is_field(e)) reads[std::size_t(e->attr.index)] = true;
+            else if (is_var(e, loop.elem_param())) reads.assign(own.size(), true);
+            else std::ranges::for_each(e->args(), look);
+        };
+        look(body);
+        if (more.empty() && std::ranges::find(reads, true) == reads.end()) reads[0] = true;
+
+        std::vector<const Expr*> data;
+        std::vector<std::size_t> at(own.size());
+        for (std::size_t i = 0; i < own.size(); ++i)
+            if (reads[i]) at[i] = data.size(), data.push_back(own[i]);
+        const std::size_t first = data.size();
+        for (const auto& [name, vector] : more) data.push_back(vector);
+        std::vector<const Type*> types;
+        for (const Expr* d : data) types.push_back(d->type->elem());
+        const Symbol* z = m_.symbol("z", types.size() == 1 ? types[0] : m_.types.structure(types));
+        const auto element = [&](std::size_t i) {
+            return types.size() == 1 ? var(m_, z) : get_field(m_, var(m_, z), i);
+        };
+        body = rewrite(m_, body, [&](const Expr* e) -> const Expr* {
+            if (is_field(e)) return element(at[std::size_t(e->attr.index)]);
+            if (!is_var(e, loop.elem_param())) return nullptr;
+            std::vector<const Expr*> all;
+            for (std::size_t i = 0; i < own.size(); ++i) all.push_back(element(at[i]));
+            return own.size() == 1 ? all[0] : make_struct(m_, all);
+        });
+        SymbolMap by_names;
+        for (std::size_t i = 0; i < more.size(); ++i) by_names[more[i].first] = element(first + i);
+        const Symbol* k = m_.symbol(loop.index_param()->name, m_.types.i64());
+        body = with_index(m_, loop.index_param(), from, k, substitute(m_, body, by_names));
+        const Expr* f = lambda(m_, {builder_param, k, z}, body, loop.body().node->loc);
+        return with_annotations(m_, weld::loop(m_, data, builder, f, loop.node->loc), loop.node->annotations);
+    }
+
+    Module& m_;
+    Facts facts_;
+};
+
+}  // namespace
+
+const Expr* distribute(Module& m, const Expr* lambda) {
+    return in_normal_form(m, lambda, Distributor(m, lambda).distributed(lambda));
+}
+
+}  // namespace weld
