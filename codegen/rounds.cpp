@@ -158,9 +158,19 @@ class RangeEmitter {
         return rounds(lo, hi, size, state, [&](llvm::Value* from, const Leaves& before) {
             llvm::Value* after = ir.CreateAdd(from, e_.c64(size), "", true, true);
             after = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, after, hi);
-            llvm::Value* count = e_.counted_loop(
-                from, after, 1, {e_.c64(0)}, {false},
-                [&](llvm::Value* i, const Leaves& n) { return Leaves{note(from, i, n[0])}; })[0];
+            const Leaves none = {e_.c64(0)};
+            const auto note_one = [&](llvm::Value* i, const Leaves& n) {
+                return Leaves{note(from, i, n[0])};
+            };
+            llvm::Value *at = from, *noted = none[0];
+            if (const Datum* holds = is_datum(filter.cond)) {
+                at = ir.CreateAnd(ir.CreateSub(after, from), e_.c64(~63));
+                at = ir.CreateAdd(from, at, "", true, true);
+                noted = e_.counted_loop(from, at, 64, none, {false}, [&](llvm::Value* i, const Leaves& n) {
+                    return Leaves{note_lanes(*holds, filter.wanted, from, i, n[0], place)};
+                })[0];
+            }
+            llvm::Value* count = e_.counted_loop(at, after, 1, {noted}, {false}, note_one)[0];
             llvm::Value* last = ir.CreateSub(count, e_.c64(1));
             prefetches.start(e_);
             const auto round = [&](llvm::Value* n) {
@@ -178,6 +188,37 @@ class RangeEmitter {
             };
             return e_.counted_loop(e_.c64(0), count, 1, before, fixed, work);
         });
+    }
+
+    /// The datum whose element `cond` is, if its elements lie one behind the other.
+    const Datum* is_datum(const Expr* cond) const {
+        const bool is_one = plan_.data.size() == 1 && is_var(cond, plan_.f.elem_param());
+        if (!is_one && (cond->op != Op::GetField || !is_var(cond->arg(0), plan_.f.elem_param())))
+            return nullptr;
+        const Datum& d = plan_.data[is_one ? 0 : std::size_t(cond->attr.index)];
+        return d.vec.empty() || d.stride || !d.nd_shape.empty() || plan_.step != 1 ? nullptr : &d;
+    }
+
+    /// Notes those of 64 iterations from `i` on whose bool is `wanted`, behind `n` others. How many there are then.
+    llvm::Value* note_lanes(const Datum& d, bool wanted, llvm::Value* from, llvm::Value* i, llvm::Value* n,
+                            const std::function<llvm::Value*(llvm::Value*)>& place) {
+        auto& ir = e_.ir;
+        auto* type = llvm::FixedVectorType::get(e_.unit.i8, 64);
+        llvm::Value* at = e_.element(d.vec[0], d.yields, position(e_, plan_, d, i));
+        llvm::Value* bools = ir.CreateAlignedLoad(type, at, llvm::Align(1));
+        llvm::Value* none = llvm::Constant::getNullValue(type);
+        llvm::Value* bits =
+            ir.CreateICmp(wanted ? llvm::CmpInst::ICMP_NE : llvm::CmpInst::ICMP_EQ, bools, none);
+        bits = ir.CreateBitCast(bits, ir.getInt64Ty());
+        llvm::Value *first = ir.CreateSub(i, from),
+                    *count = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, bits);
+        e_.counted_loop(e_.c64(0), count, 1, {bits}, {false}, [&](llvm::Value* k, const Leaves& left) {
+            llvm::Value* lane = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left[0], ir.getTrue());
+            llvm::Value* number = ir.CreateTrunc(ir.CreateAdd(first, lane), ir.getInt16Ty());
+            ir.CreateStore(number, place(ir.CreateAdd(n, k)));
+            return Leaves{ir.CreateAnd(left[0], ir.CreateSub(left[0], e_.c64(1)))};
+        });
+        return ir.CreateAdd(n, count, "", true, true);
     }
 
     /// Rounds [lo, hi) of `iterations` iterations each, by blocks of which those are left out in which no lane

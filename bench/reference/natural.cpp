@@ -85,11 +85,15 @@ static void bisect(const f64 *__restrict v, f64 *__restrict to, i64 n) {
   for (i64 i = 0; i + 16 <= n; i += 16) {
     f64 lo[16], hi[16];
     for (int j = 0; j < 16; j++) lo[j] = 0, hi[j] = 10;
-    for (int round = 0; round < 34; round++)  // until halves are at most 1e-9
+    for (bool more = true; more;) {  // lanes that have ended go on, to the same end
+      f64 widest = 0;
       for (int j = 0; j < 16; j++) {
         f64 t = (lo[j] + hi[j]) * 0.5; bool less = t * t * t + t < v[i + j];
         lo[j] = less ? t : lo[j]; hi[j] = less ? hi[j] : t;
+        widest = std::max(widest, hi[j] - lo[j]);
       }
+      more = widest > 1e-9;
+    }
     for (int j = 0; j < 16; j++) to[i + j] = lo[j];
   }
 }

@@ -21,7 +21,7 @@ static bool seamless(const WeldType* type) { return merges_exactly(type->args[1]
 static Cut cut(const WeldType* type, const void*, CutQuestion* question) {
     const auto shows_order = [](const WeldType* t) { return t->kind == kWeldVec && holds_float(t); };
     if (seamless(type) && !any_part(type->args[0], shows_order)) return Cut::Worker;
-    question->chunks = table_chunks(*question, 400'000'000);
+    question->chunks = table_chunks(*question, 1'600'000'000);
     return Cut::Chunk;
 }
 

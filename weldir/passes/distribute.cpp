@@ -18,6 +18,7 @@
 #include <unordered_set>
 
 #include "weldir/ir/builder.h"
+#include "weldir/ir/loop_forms.h"
 #include "weldir/ir/traits.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/cost.h"
@@ -87,6 +88,15 @@ class Body {
     }
 
     const std::vector<const Expr*>& early() const { return early_; }
+
+    /// Rounds in which it does something follow from a condition that is computed early, on lanes, so that those
+    /// are found quickly: noted in `early`, however cheap it is.
+    bool asks_early() {
+        const std::optional<Filter> filter = filter_of(loop_);
+        if (!filter || !is_early(filter->cond)) return false;
+        if (!is_known(filter->cond)) early_.push_back(filter->cond);
+        return true;
+    }
 
     /// Of all that is computed early.
     std::int64_t cost() {
@@ -225,7 +235,8 @@ class Distributor {
         if (!std::ranges::all_of(loop.data(), [&](const Expr* d) { return may_be_cut(facts_, d); }))
             return nullptr;
         Body body(loop);
-        if (body.early().empty() || body.cost() < kLeastOfAll) return nullptr;
+        const bool filters = !holds_table(loop.node->type) && body.asks_early();
+        if (body.early().empty() || (!filters && body.cost() < kLeastOfAll)) return nullptr;
         // of a table, lanes hold the first few groups alone
         if (!holds_table(loop.node->type) && can_vectorize(m_, facts_, loop.node)) return nullptr;
 

@@ -53,6 +53,12 @@ class LaneBody {
     bool merges_at_index() const { return merges_at_index_; }
     /// Loops inside of loops, an `iterate`, or windows, that depend on the element.
     bool is_nest() const { return deepest_ > 1 || iterates_ || !windows_.empty(); }
+    /// How many values the rounds of an `iterate` of floats hold on each lane, if there is one and nothing else
+    /// that makes it a nest; else none. Rounds that hold few wait for each other.
+    std::optional<std::uint32_t> held_in_rounds() const {
+        if (!waits_ || deepest_ > 1 || !windows_.empty() || loops_ || looks_up_) return {};
+        return held_;
+    }
     /// `size` elements of `of` that begin at the loop's index, or `offset` behind it. What element k of it is
     /// on all lanes lies side by side. None of the three depends on the body.
     struct Window {
@@ -182,9 +188,10 @@ class LaneBody {
     SymbolMap values_;                                      // what names of the scalar body are here
     std::uint32_t lanes_ = 0;
     std::uint32_t width_ = 1;
+    std::uint32_t held_ = 0;
     const Expr* first_ = nullptr;
     int depth_ = 0, deepest_ = 0, marked_ = 0;
-    bool iterates_ = false;
+    bool iterates_ = false, waits_ = false, loops_ = false, looks_up_ = false;
     bool reads_index_ = false;
     bool merges_at_index_ = false;
     bool ok_ = true;

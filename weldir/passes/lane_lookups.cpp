@@ -37,6 +37,7 @@ static bool is_near(std::optional<std::int64_t> stride) {
 /// Lanes that do not look up must not fail.
 void LaneBody::scan_gather(const Expr* e, bool certain) {
     ok_ &= certain;
+    looks_up_ = true;
     count_width(e->type);
     if (!is_place(e->arg(1)) || !is_near(lane_stride(e->arg(1)))) count_width(e->arg(1)->type);
     scan(e->arg(1), certain);

@@ -132,6 +132,7 @@ void LaneBody::scan_datum(const Expr* datum, bool certain) {
 void LaneBody::scan_loop(For f, bool certain) {
     const NewBuilder made = f.builder()->as<NewBuilder>();
     ok_ &= bool(made) && made.kind() == BuilderKind::Merger && made.node->type->elem()->is_scalar();
+    loops_ = true;
     ok_ &= certain || facts_.lengths_agree(f.data());
     ok_ &= !f.node->says(AttrKey::Vectorize, false);
     if (!ok_) return;
@@ -140,6 +141,17 @@ void LaneBody::scan_loop(For f, bool certain) {
     deepest_ = std::max(deepest_, ++depth_);
     scan(f.body().body(), certain);
     --depth_;
+}
+
+static std::uint32_t scalars_in(const Type* t) {
+    if (!t->is_struct()) return 1;
+    std::uint32_t n = 0;
+    for (const Type* f : t->args) n += scalars_in(f);
+    return n;
+}
+
+static bool holds_float(const Type* t) {
+    return t->is_struct() ? std::ranges::any_of(t->args, holds_float) : t->is_scalar() && is_float(t->scalar);
 }
 
 /// Lanes may take different numbers of rounds. Those that have ended go on in vain, and must not fail; all of
@@ -153,6 +165,11 @@ void LaneBody::scan_iterate(Iterate it, bool certain) {
     ok_ &= !(apart && (state->holds_builder || state->holds_pointer));
     if (!ok_) return;
     iterates_ = true;
+    waits_ |= holds_float(state);
+    std::uint32_t held = scalars_in(state);
+    for (const Symbol* s : free_symbols(it.body().node))
+        if (varying_.contains(s)) held += scalars_in(s->type);
+    held_ = std::max(held_, held);
     scan(it.init(), certain);
     certain = !apart;
     deepest_ = std::max(deepest_, ++depth_);

@@ -30,6 +30,8 @@ namespace {
 
 constexpr std::uint32_t kMostNodes = 1000;  // of a body, which is there twice afterwards
 constexpr std::uint32_t kMostLanes = 16;    // transposing takes that many registers
+// Rounds that hold so few values wait for each other; twice as many lanes fill the waiting, and fit sixteen registers.
+constexpr std::uint32_t kFewHeld = 3;
 
 class OuterVectorizer {
   public:
@@ -44,6 +46,7 @@ class OuterVectorizer {
         if (!body.ok() || !body.is_nest()) return nullptr;
         const std::uint32_t width = body.width();
         lanes_ = std::min(kMostLanes, 2 * kLaneBytes / width);
+        if (body.held_in_rounds().value_or(kFewHeld + 1) <= kFewHeld) lanes_ *= 2;
         const std::optional<Count> n = facts_.iterations(loop.node);
         if (lanes_ < 2 || !std::has_single_bit(lanes_) || (n && n->known() && *n->known() < lanes_))
             return nullptr;
