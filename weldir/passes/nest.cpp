@@ -126,12 +126,29 @@ class Nester {
         return block(m_, lets, rows, loop.node->loc);
     }
 
-    /// The elements of `z` in the inner loop as the whole loop has them: those that count go on from `start`.
-    const Expr* element(For loop, const Symbol* z, const Expr* start) {
+    /// The inner loop strides through a matrix: then vectors that it goes along are looked up as well, so that it
+    /// may go by tiles.
+    static bool strides(const Expr* body, const Symbol* j) {
+        bool any = false;
+        visit(body, [&](const Expr* e) {
+            if (e->op != Op::Lookup) return;
+            visit(e->arg(1), [&](const Expr* place) {
+                any |= place->op == Op::Mul && (is_var(place->arg(0), j) || is_var(place->arg(1), j));
+            });
+        });
+        return any;
+    }
+
+    /// The elements of `z` in the inner loop as the whole loop has them: those that count go on from `start`, and
+    /// from there on others are looked up where the inner loop has numbers in their place.
+    const Expr* element(For loop, const Symbol* z, Args data, const Expr* start) {
         std::vector<const Expr*> all;
-        for (std::size_t i = 0; i < loop.data().size(); ++i) {
-            const Expr* own = loop.data().size() == 1 ? var(m_, z) : get_field(m_, var(m_, z), i);
-            all.push_back(counts_from_zero(loop.data()[i]) ? sum(start, own) : own);
+        for (std::size_t i = 0; i < data.size(); ++i) {
+            const Expr* own = data.size() == 1 ? var(m_, z) : get_field(m_, var(m_, z), i);
+            const Expr* datum = loop.data()[i];
+            if (counts_from_zero(data[i])) own = sum(start, own);
+            const bool is_looked_up = counts_from_zero(data[i]) && !counts_from_zero(datum);
+            all.push_back(is_looked_up ? lookup(m_, datum, own, datum->loc) : own);
         }
         return all.size() == 1 ? all[0] : make_struct(m_, all);
     }
@@ -148,12 +165,18 @@ class Nester {
             return var(m_, e->op == Op::Div ? y : j, e->loc);
         });
         body = with_index(m_, loop.index_param(), start, j, body);
-        const Symbol* z = m_.symbol(loop.elem_param()->name, loop.elem_param()->type);
-        body = let(m_, loop.elem_param(), element(loop, z, start), body);
+        const bool looks_up = strides(body, j);
         std::vector<const Expr*> data = subranges(m_, loop, start, end);
-        for (std::size_t i = 0; i < data.size(); ++i)
-            if (counts_from_zero(loop.data()[i]))
+        std::vector<const Type*> types;
+        for (std::size_t i = 0; i < data.size(); ++i) {
+            const Expr* datum = loop.data()[i];
+            if (counts_from_zero(datum) || (looks_up && is_path(datum) && datum->type->elem()->is_scalar()))
                 data[i] = range_iter(m_, IterKind::Scalar, i64(0), columns, i64(1), 0, data[i]->loc);
+            types.push_back(data[i]->type->elem());
+        }
+        const Type* type = types.size() == 1 ? types[0] : m_.types.structure(types);
+        const Symbol* z = m_.symbol(loop.elem_param()->name, type);
+        body = let(m_, loop.elem_param(), element(loop, z, data, start), body);
         const Expr* f = lambda(m_, {loop.builder_param(), j, z}, body, loop.body().node->loc);
         const Expr* inner = weld::loop(m_, data, var(m_, b), f, loop.node->loc);
         inner = with_annotations(m_, inner, loop.node->annotations);
