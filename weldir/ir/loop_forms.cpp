@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "weldir/ir/builder.h"
@@ -35,16 +36,21 @@ namespace {
 class Masks {
   public:
     explicit Masks(For f) : f_(f), lets_(f.body().body()->as<Block>()) {
-        for (std::size_t i = 0; lets_ && i < lets_.size(); ++i) bound_[lets_.symbol(i)] = lets_.value(i);
+        for (std::size_t i = 0; lets_ && i < lets_.size(); ++i) {
+            bound_[lets_.symbol(i)] = lets_.value(i);
+            cannot_fail_ &= lets_.value(i)->type->holds_builder || is_movable(lets_.value(i));
+        }
     }
 
     std::optional<Demand> demand() {
         std::vector<const Expr*> shared;
-        bool first = true, all = true;
+        bool first = true, all = cannot_fail_;
         visit(f_.body().body(), [&](const Expr* e) {
             all &= e->op != Op::For && e->op != Op::NewBuilder;
             if (e->op != Op::Merge) return;
+            for (const Expr* a : e->args().subspan(1)) all &= is_movable(a);
             std::vector<const Expr*> of;
+            seen_.clear();
             if (e->num_args > 2) split(e->arg(2), of);
             if (first) shared = of;
             else std::erase_if(shared, [&](const Expr* c) { return !holds(of, c); });
@@ -72,6 +78,7 @@ class Masks {
     /// The parts of `mask`, all of which must hold.
     void split(const Expr* mask, std::vector<const Expr*>& parts) {
         const auto at = mask->op == Op::Var ? bound_.find(mask->attr.symbol) : bound_.end();
+        if (at != bound_.end() && !seen_.insert(at->first).second) return;
         const Expr* e = at == bound_.end() ? mask : at->second;
         if (e->op != Op::BitAnd) return parts.push_back(mask);
         split(e->arg(0), parts);
@@ -82,6 +89,7 @@ class Masks {
     bool read(const Expr* e, std::vector<bool>& reads) {
         if (!is_straight_line(e)) return false;
         bool plain = true;
+        seen_.clear();
         note(e, reads, plain);
         return plain && std::ranges::find(reads, true) != reads.end();
     }
@@ -94,7 +102,7 @@ class Masks {
         if (is_var(e, f_.elem_param())) reads.assign(reads.size(), true);
         if (e->op == Op::Var) {
             const auto at = bound_.find(e->attr.symbol);
-            if (at == bound_.end()) return;
+            if (at == bound_.end() || !seen_.insert(at->first).second) return;
             plain &= is_straight_line(at->second);
             note(at->second, reads, plain);
         }
@@ -104,6 +112,8 @@ class Masks {
     For f_;
     Block lets_;
     std::unordered_map<const Symbol*, const Expr*> bound_;
+    bool cannot_fail_ = true;                 // what stands in lets: rounds that are left out would not fail
+    std::unordered_set<const Symbol*> seen_;  // names, each of which is followed once
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ std::optional<Filter> filter_of(For f);
 bool is_known_early(const Filter& filter);
 
 /// What all merges of a loop over lanes demand of a lane, as far as that can be told from some of its data
-/// without reading the others. Rounds in which no lane has it do nothing.
+/// without reading the others. Rounds in which no lane has it do nothing, and cannot fail.
 struct Demand {
     Block lets;                      ///< before the merges; may be none
     std::vector<const Expr*> conds;  ///< masks, all of which a lane must pass; they cannot fail

@@ -32,6 +32,7 @@ namespace weld {
 namespace {
 
 constexpr std::int64_t kRows = 1024;
+constexpr std::uint32_t kMostNodes = 1000;    // of a body, parts of which are there twice
 constexpr std::int64_t kLeastOfEach = 1'500;  // picoseconds of a value that is computed early
 constexpr std::int64_t kLeastOfAll = 5'000;
 
@@ -74,9 +75,11 @@ std::int64_t without_long_divisions(const Expr* e) {
 class Body {
   public:
     Body(For loop) : loop_(loop), lets_(loop.body().body()->as<Block>()) {
-        for (std::size_t i = 0; lets_ && i < lets_.size(); ++i)
+        for (std::size_t i = 0; lets_ && i < lets_.size(); ++i) {
+            is_early_[lets_.symbol(i)] = is_early(lets_.value(i));
             if (is_straight_line(lets_.value(i)) && lets_.value(i)->type->is_scalar())
                 movable_[lets_.symbol(i)] = lets_.value(i);
+        }
         for (std::size_t i = 0; lets_ && i < lets_.size(); ++i)
             if (!movable_.contains(lets_.symbol(i))) look(lets_.value(i));
         look(lets_ ? lets_.result() : loop.body().body());
@@ -152,12 +155,9 @@ class Body {
     /// It and what it reads can be computed before anything else of its round, from the element.
     bool is_early(const Expr* e) {
         if (!e->type->is_scalar() || !is_straight_line(e)) return false;
-        const std::vector<const Symbol*> read = free_symbols(e);
-        return std::ranges::all_of(read, [&](const Symbol* s) {
-            if (const auto at = movable_.find(s); at != movable_.end()) return is_early(at->second);
-            for (std::size_t i = 0; lets_ && i < lets_.size(); ++i)
-                if (lets_.symbol(i) == s) return false;
-            return s != loop_.builder_param();
+        return std::ranges::all_of(free_symbols(e), [&](const Symbol* s) {
+            const auto at = is_early_.find(s);
+            return at == is_early_.end() ? s != loop_.builder_param() : at->second;
         });
     }
 
@@ -188,7 +188,7 @@ class Body {
     void share(const Expr* e) {
         if (is_known(e)) return;
         const auto at = e->op == Op::Var ? movable_.find(e->attr.symbol) : movable_.end();
-        if (at != movable_.end()) {
+        if (at != movable_.end() && looked_at_.insert(at->first).second) {
             if (is_early(e) && is_costly(e)) early_.push_back(e), shared_.insert(e->attr.symbol);
             else share(at->second);
         }
@@ -198,6 +198,8 @@ class Body {
     For loop_;
     Block lets_;
     std::unordered_map<const Symbol*, const Expr*> movable_;  // scalars, by their names
+    std::unordered_map<const Symbol*, bool> is_early_;        // of the lets
+    std::unordered_set<const Symbol*> looked_at_;
     std::vector<const Expr*> early_;
     std::unordered_set<const Symbol*> shared_;  // names among these that what is left reads, too
 };
@@ -231,7 +233,7 @@ class Distributor {
         if (!seeks_keys(loop) || appends(loop.node->type) || !is_scalar_loop(loop)) return nullptr;
         if (loop.node->says(AttrKey::Vectorize, false) || has_loop(loop.body().body())) return nullptr;
         const Traits& traits = facts_.traits(loop.body().node);
-        if (traits.ordered || traits.calls) return nullptr;
+        if (traits.ordered || traits.calls || traits.size > kMostNodes) return nullptr;
         if (!std::ranges::all_of(loop.data(), [&](const Expr* d) { return may_be_cut(facts_, d); }))
             return nullptr;
         Body body(loop);

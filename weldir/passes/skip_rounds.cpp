@@ -9,7 +9,7 @@
 // where rows that pass lie together, such as days that are sorted. Where it was in vain, code waits longer
 // and longer before it asks again, so that it costs next to nothing then (codegen/rounds.cpp).
 //
-// Not for loops inside of loops, which are short; nor where what is asked reads more than it can save.
+// Not where a round may fail, nor for loops inside of loops, which are short; nor where what is asked reads more than it can save.
 #include "weldir/ir/layout.h"
 #include "weldir/ir/loop_forms.h"
 #include "weldir/ir/walk.h"
