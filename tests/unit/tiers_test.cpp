@@ -99,13 +99,13 @@ TEST_CASE("what is kept for later runs is worth optimising at a tenth of the wor
     REQUIRE(::mkdtemp(folder.data()));
     {
         const auto once = compiled({}), kept = compiled({.cache = folder});
-        const Numbers first = run(*once, numbers(30'000));
+        const Numbers first = run(*once, numbers(8'000), 1);
         CHECK(num_optimised(*once) == 0);
-        CHECK(run(*kept, numbers(30'000)) == first);
+        CHECK(run(*kept, numbers(8'000), 1) == first);
         for (int waited = 0; num_optimised(*kept) == 0 && waited < 10'000; ++waited)
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         CHECK(num_optimised(*kept) > 0);
-        CHECK(run(*kept, numbers(30'000)) == first);
+        CHECK(run(*kept, numbers(8'000), 1) == first);
     }
     std::filesystem::remove_all(folder);
 }
