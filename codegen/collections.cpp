@@ -164,6 +164,9 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
 }
 
 Leaves Emitter::emit_key_exists(KeyExists k) {
+    const Type* key_type = k.key()->type;
+    if (k.bits())
+        return {has_bit(*this, key_type, canonical_key(*this, key_type, emit(k.key())), emit(k.bits()))};
     return find_value(
         *this, k.node, k.of(), k.key(), [&](llvm::Value*) -> Leaves { return {ir.getTrue()}; },
         [&]() -> Leaves { return {ir.getFalse()}; });

@@ -8,7 +8,8 @@
 //     @(tile:N)           N rounds of this loop by N of the one inside, or by one of its rounds of lanes, for
 //                         which what look-ups give is transposed first
 //     @(skip:N)           with or without accumulators, blocks of N: first ask whether any lane passes
-//     @(selection:N)      blocks of N: first note the rounds in which the condition holds, then do these
+//     @(selection:N)      blocks of N: first note the rounds in which the condition holds, then do these; with
+//                         `unasked:M` up to M blocks are done whole where that is most rounds
 //     none of these       lo, lo + 1, ..., hi - 1
 //     @(tail:masked)      after any of these: one round on the elements that do not fill all lanes
 #include "codegen/rounds.h"
@@ -155,22 +156,40 @@ class RangeEmitter {
             return ir.CreateAdd(n, ir.CreateZExt(holds, ir.getInt64Ty()), "", true, true);
         };
         const std::vector<bool> fixed(state.size(), false);
-        return rounds(lo, hi, size, state, [&](llvm::Value* from, const Leaves& before) {
+        const Annotation* unasked = plan_.f.node->annotation(AttrKey::Unasked);
+        Leaves begin_with = state;
+        if (unasked) begin_with.append({e_.c64(0), e_.c64(0)});  // Waits
+        const Leaves end = rounds(lo, hi, size, begin_with, [&](llvm::Value* from, const Leaves& now) {
+            const Leaves before(now.begin(), now.begin() + std::ptrdiff_t(state.size()));
             llvm::Value* after = ir.CreateAdd(from, e_.c64(size), "", true, true);
             after = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, after, hi);
             const Leaves none = {e_.c64(0)};
             const auto note_one = [&](llvm::Value* i, const Leaves& n) {
                 return Leaves{note(from, i, n[0])};
             };
-            llvm::Value *at = from, *noted = none[0];
-            if (const Datum* holds = is_datum(filter.cond)) {
-                at = ir.CreateAnd(ir.CreateSub(after, from), e_.c64(~63));
-                at = ir.CreateAdd(from, at, "", true, true);
-                noted = e_.counted_loop(from, at, 64, none, {false}, [&](llvm::Value* i, const Leaves& n) {
-                    return Leaves{note_lanes(*holds, filter.wanted, from, i, n[0], place)};
-                })[0];
-            }
-            llvm::Value* count = e_.counted_loop(at, after, 1, {noted}, {false}, note_one)[0];
+            const auto note_all = [&] {
+                llvm::Value *at = from, *noted = none[0];
+                if (const Datum* holds = is_datum(filter.cond)) {
+                    at = ir.CreateAnd(ir.CreateSub(after, from), e_.c64(~63));
+                    at = ir.CreateAdd(from, at, "", true, true);
+                    const auto lanes = [&](llvm::Value* i, const Leaves& n) {
+                        return Leaves{note_lanes(*holds, filter.wanted, from, i, n[0], place)};
+                    };
+                    noted = e_.counted_loop(from, at, 64, none, {false}, lanes)[0];
+                }
+                return e_.counted_loop(at, after, 1, {noted}, {false}, note_one);
+            };
+            llvm::Value* all = ir.CreateSub(after, from, "", true, true);
+            const auto note_each = [&]() -> Leaves {
+                e_.counted_loop(none[0], all, 1, {}, {}, [&](llvm::Value* n, const Leaves&) -> Leaves {
+                    ir.CreateStore(ir.CreateTrunc(n, number), place(n));
+                    return {};
+                });
+                return {all};
+            };
+            Waits waits;
+            if (unasked) waits = {now[state.size()], now[state.size() + 1], unasked->number};
+            llvm::Value* count = (unasked ? e_.emit_if(asks(waits), note_all, note_each) : note_all())[0];
             llvm::Value* last = ir.CreateSub(count, e_.c64(1));
             prefetches.start(e_);
             const auto round = [&](llvm::Value* n) {
@@ -186,8 +205,29 @@ class RangeEmitter {
                 if (collect) e_.collect_check(type_, [&] { return next; });
                 return next;
             };
-            return e_.counted_loop(e_.c64(0), count, 1, before, fixed, work);
+            Leaves next = e_.counted_loop(e_.c64(0), count, 1, before, fixed, work);
+            llvm::Value* most = ir.CreateICmpUGT(ir.CreateShl(count, 2), ir.CreateMul(all, e_.c64(3)));
+            if (unasked) next.append(waits_after(waits, most));
+            return next;
         });
+        return Leaves(end.begin(), end.begin() + std::ptrdiff_t(state.size()));
+    }
+
+    /// Blocks that go by without being asked something, since asking was in vain.
+    struct Waits {
+        llvm::Value* left = nullptr;   ///< so many more
+        llvm::Value* first = nullptr;  ///< so many in all, since the last that was asked
+        std::int64_t most = 0;
+    };
+    llvm::Value* asks(const Waits& w) { return e_.ir.CreateICmpEQ(w.left, e_.c64(0)); }
+    /// `left` and `first` after a block: after one that was asked in vain, twice as many as before.
+    Leaves waits_after(const Waits& w, llvm::Value* in_vain) {
+        auto& ir = e_.ir;
+        llvm::Value* more = ir.CreateOr(ir.CreateShl(w.first, 1), e_.c64(1));
+        more = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, more, e_.c64(w.most));
+        more = ir.CreateSelect(in_vain, more, e_.c64(0));
+        return {ir.CreateSelect(asks(w), more, ir.CreateSub(w.left, e_.c64(1))),
+                ir.CreateSelect(asks(w), more, w.first)};
     }
 
     /// The datum whose element `cond` is, if its elements lie one behind the other.
@@ -230,25 +270,20 @@ class RangeEmitter {
         auto& ir = e_.ir;
         const std::int64_t size = plan_.f.node->annotation(AttrKey::Skip)->number / iterations;
         Leaves begin = state;
-        begin.append({e_.c64(0), e_.c64(0)});  // blocks not to ask, and how many that were when it began
+        begin.append({e_.c64(0), e_.c64(0)});  // Waits
         const std::vector<bool> fixed(state.size(), false);
         const auto block = [&](llvm::Value* from, const Leaves& now) {
             const Leaves before(now.begin(), now.end() - 2);
-            llvm::Value *left = now[state.size()], *unasked = now[state.size() + 1];
+            const Waits waits = {now[state.size()], now[state.size() + 1], most_unasked};
             llvm::Value* end = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin,
                                                         ir.CreateAdd(from, e_.c64(size), "", true, true), hi);
-            llvm::Value* asks = ir.CreateICmpEQ(left, e_.c64(0));
             llvm::Value* any = e_.emit_if(
-                asks, [&]() -> Leaves { return {passes(from, end)}; },
+                asks(waits), [&]() -> Leaves { return {passes(from, end)}; },
                 [&]() -> Leaves { return {ir.getTrue()}; })[0];
-            llvm::Value* more = ir.CreateOr(ir.CreateShl(unasked, 1), e_.c64(1));
-            more = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, more, e_.c64(most_unasked));
-            more = ir.CreateSelect(any, more, e_.c64(0));
             Leaves next = e_.emit_if(
                 any, [&] { return e_.counted_loop(from, end, 1, before, fixed, round); },
                 [&] { return before; });
-            next.push_back(ir.CreateSelect(asks, more, ir.CreateSub(left, e_.c64(1))));
-            next.push_back(ir.CreateSelect(asks, more, unasked));
+            next.append(waits_after(waits, any));
             return next;
         };
         const std::vector<bool> all_fixed(begin.size(), false);

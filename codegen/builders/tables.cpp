@@ -488,6 +488,16 @@ void prefetch_entry(Emitter& e, llvm::Value* table, const Type* key_type, const 
     e.prefetch(at);
 }
 
+llvm::Value* has_bit(Emitter& e, const Type* key_type, const Leaves& key, const Leaves& bits) {
+    constexpr std::int64_t word_bits = 6;
+    auto& ir = e.ir;
+    llvm::Value* at = ir.CreateLShr(tag_of(e, key_type, key), bits[2]);
+    llvm::Value* to = ir.CreateGEP(e.unit.i64, bits[0], ir.CreateLShr(at, word_bits));
+    llvm::Value* word = ir.CreateAlignedLoad(e.unit.i64, to, llvm::Align(8));
+    llvm::Value* in_word = ir.CreateAnd(at, e.c64((1 << word_bits) - 1));
+    return ir.CreateTrunc(ir.CreateLShr(word, in_word), e.ir.getInt1Ty());
+}
+
 /// Keys of a table are one byte: see WeldPlaces.
 static bool are_bytes(const Type* key_type) { return has_places(key_type) && size_of(key_type) == 1; }
 

@@ -43,6 +43,9 @@ Leaves find_placed(Emitter& e, const Leaves& open, const Type* key_type, const T
 Leaves merge_or_wait(Emitter& e, const Leaves& open, const Type* key_type, const Type* value_type,
                      const Leaves& key, const Leaves& value, Loc loc, const std::function<Leaves()>& direct);
 
+/// i1: the bit of `key` is set in `bits`, {words, number of words, shift} (kernel weld_key_bits).
+llvm::Value* has_bit(Emitter& e, const Type* key_type, const Leaves& key, const Leaves& bits);
+
 /// Prefetches the slot of the index at which a search for `key` begins, or the entry that it names.
 void prefetch_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
                     const Leaves& key, bool entry);

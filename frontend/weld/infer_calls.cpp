@@ -34,7 +34,12 @@ Term* Inference::solve(Node* n, Term** blocker) {
             if (!is_printed(n) || !collection(n, true, false)) return t_.error();
             demand(n->args[1], t_.i64(), "the index of an element");
             return pair(t_.boolean(), found_lanes(n, t_.arg(of, 0)));
-        case Op::KeyExists: return collection(n, false, true) && key(n) ? t_.boolean() : t_.error();
+        case Op::KeyExists:
+            if (n->args.size() > 2 && !is_printed(n)) return t_.error();
+            if (!collection(n, false, true) || !key(n)) return t_.error();
+            if (n->args.size() > 2)
+                demand(n->args[2], pair(t_.vec(t_.scalar(Scalar::U64)), t_.i64()), "the bits of keys");
+            return t_.boolean();
         case Op::Slice:
             if (!collection(n, true, false)) return t_.error();
             demand(n->args[1], t_.i64(), "the start of a `slice`");
@@ -46,7 +51,8 @@ Term* Inference::solve(Node* n, Term** blocker) {
 
 bool Inference::is_printed(Node* n) {
     if (r_.options.is_printed_module) return true;
-    error_at(r_, n, "`{}` with lanes is for the optimiser alone", info(n->op).text);
+    error_at(r_, n, "`{}` with {} is for the optimiser alone", info(n->op).text,
+             n->op == Op::KeyExists ? "bits" : "lanes");
     return false;
 }
 

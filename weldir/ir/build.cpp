@@ -227,8 +227,9 @@ const Expr* opt_lanes(Module& m, const Expr* of, const Expr* first, std::uint32_
     const Type* fields[] = {m.types.boolean(), found};
     return make(m, Op::OptLanes, m.types.structure(fields), {of, first}, loc);
 }
-const Expr* key_exists(Module& m, const Expr* of, const Expr* key, Loc loc) {
-    return make(m, Op::KeyExists, m.types.boolean(), {of, key}, loc);
+const Expr* key_exists(Module& m, const Expr* of, const Expr* key, Loc loc, const Expr* bits) {
+    const Type* t = m.types.boolean();
+    return bits ? make(m, Op::KeyExists, t, {of, key, bits}, loc) : make(m, Op::KeyExists, t, {of, key}, loc);
 }
 const Expr* slice(Module& m, const Expr* of, const Expr* start, const Expr* size, Loc loc) {
     return make(m, Op::Slice, of->type, {of, start, size}, loc);

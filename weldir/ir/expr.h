@@ -354,9 +354,11 @@ struct OptLanes : View<Op::OptLanes> {
     const Type* found() const { return node->type->args[1]; }
     std::uint32_t lanes() const { return found()->is_vec() ? found()->elem()->lanes : found()->lanes; }
 };
+/// With bits, which `weld_key_bits` has made of the dictionary, it may hold for other keys as well.
 struct KeyExists : View<Op::KeyExists> {
     const Expr* of() const { return node->arg(0); }
     const Expr* key() const { return node->arg(1); }
+    const Expr* bits() const { return node->num_args > 2 ? node->arg(2) : nullptr; }
 };
 struct Slice : View<Op::Slice> {  ///< a view, no copy
     const Expr* of() const { return node->arg(0); }

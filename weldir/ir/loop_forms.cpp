@@ -24,6 +24,13 @@ std::optional<Filter> filter_of(For f) {
     return Filter{lets, choice.cond(), wanted, wanted ? choice.then() : choice.otherwise()};
 }
 
+bool goes_one_by_one(For f) {
+    return std::ranges::none_of(f.data(), [](const Expr* datum) {
+        const Iter it = datum->as<Iter>();
+        return it && (it.shape().nd || it.shape().kind != IterKind::Scalar);
+    });
+}
+
 bool is_known_early(const Filter& filter) {
     for (std::size_t i = 0; filter.lets && i < filter.lets.size(); ++i)
         if (!is_movable(filter.lets.value(i))) return false;

@@ -22,6 +22,9 @@ struct Filter {
 };
 std::optional<Filter> filter_of(For f);
 
+/// It goes over plain elements, one after the other.
+bool goes_one_by_one(For f);
+
 /// Lets and condition may be evaluated for many rounds before any of these is done.
 bool is_known_early(const Filter& filter);
 

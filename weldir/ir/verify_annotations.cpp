@@ -162,6 +162,10 @@ void annotations(Demands& d, const Expr* e) {
                     "rounds are selected by a condition that cannot fail, without which the builder stays");
                 break;
             }
+            case AttrKey::Unasked:
+                on_loop(1, 1 << 16);
+                d.that(e->annotation(AttrKey::Selection), "rounds that are selected go by unasked");
+                break;
             case AttrKey::Skip:
                 on_loop(16, 1 << 16);
                 d.that(e->op == Op::For && demand_of(e->as<For>()),

@@ -8,6 +8,7 @@
 #include "weldir/ir/builder.h"
 #include "weldir/ir/demands.h"
 #include "weldir/ir/kernels.h"
+#include "weldir/ir/keys.h"
 #include "weldir/ir/verify.h"
 #include "weldir/ir/walk.h"
 
@@ -176,8 +177,8 @@ void lookup_lanes(Demands& d, const Expr* e) {
            "lanes of `{}` as `{}`", of, e->type);
 }
 
-bool in_dict(Demands& d, const Expr* e) {
-    if (!d.arity(e, 2, 2)) return false;
+bool in_dict(Demands& d, const Expr* e, std::size_t most_args = 2) {
+    if (!d.arity(e, 2, most_args)) return false;
     const Type* of = e->arg(0)->type;
     return d.that(of->is_dict(), "`{}` is no dictionary", of) &&
            d.equal(e->arg(1)->type, of->key(), "the key");
@@ -204,7 +205,13 @@ void opt_lanes(Demands& d, const Expr* e) {
 }
 
 void key_exists(Demands& d, const Expr* e) {
-    if (in_dict(d, e)) d.that(e->type->is_bool(), "`keyexists` gives a bool");
+    if (!in_dict(d, e, 3)) return;
+    d.that(e->type->is_bool(), "`keyexists` gives a bool");
+    if (e->num_args < 3) return;
+    const Type* bits = e->arg(2)->type;
+    const bool fits = bits->is_struct() && bits->args.size() == 2 && bits->args[0]->is_vec() &&
+                      bits->args[0]->elem()->is_scalar(Scalar::U64) && is_i64(bits->args[1]);
+    d.that(fits && is_partitioned(e->arg(1)->type), "bits of keys that are scalars");
 }
 
 void slice(Demands& d, const Expr* e) {

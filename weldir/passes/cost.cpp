@@ -29,7 +29,9 @@ static std::int64_t own_picoseconds(const Expr* e) {
         case Op::Deserialize: return 100'000;
         case Op::Lookup:
         case Op::OptLookup:
-        case Op::KeyExists: return e->arg(0)->type->is_dict() ? 15'000 : 1'000;
+        case Op::KeyExists:
+            if (e->num_args > 2) return 1'000;  // by bits
+            return e->arg(0)->type->is_dict() ? 15'000 : 1'000;
         case Op::LookupLanes: {
             const Annotation* apart = e->annotation(AttrKey::Apart);
             return 1'000 * (apart ? std::abs(apart->number) : e->type->lanes);

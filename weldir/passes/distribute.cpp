@@ -36,13 +36,6 @@ constexpr std::uint32_t kMostNodes = 1000;    // of a body, parts of which are t
 constexpr std::int64_t kLeastOfEach = 1'500;  // picoseconds of a value that is computed early
 constexpr std::int64_t kLeastOfAll = 5'000;
 
-bool is_scalar_loop(For loop) {
-    return std::ranges::none_of(loop.data(), [](const Expr* d) {
-        const Iter it = d->as<Iter>();
-        return it && (it.shape().kind != IterKind::Scalar || it.shape().nd);
-    });
-}
-
 bool merges_by_key(const Type* t) {
     if (t->is_builder()) return info(t).probes || (info(t).indexed && has_operator(t->builder));
     return std::ranges::any_of(t->args, merges_by_key);
@@ -230,7 +223,7 @@ class Distributor {
     }
 
     const Expr* in_parts(For loop, const Expr* builder) {
-        if (!seeks_keys(loop) || appends(loop.node->type) || !is_scalar_loop(loop)) return nullptr;
+        if (!seeks_keys(loop) || appends(loop.node->type) || !goes_one_by_one(loop)) return nullptr;
         if (loop.node->says(AttrKey::Vectorize, false) || has_loop(loop.body().body())) return nullptr;
         const Traits& traits = facts_.traits(loop.body().node);
         if (traits.ordered || traits.calls || traits.size > kMostNodes) return nullptr;

@@ -44,6 +44,7 @@ static constexpr Name kChooseMeans[] = {
     "strides",           // before lookups-to-iters: rows are walked
     "lookups-to-iters",  // after hoist, which makes offsets plain; before vectorize, which stops at lookups
     "distribute",        // after fusion, which would join the loops again
+    "ask-bits",          // after distribute: what it computes early is asked for by lanes
     "inline-lets",       //
     "simplify",          // elements that are structs of one another
     "fuse-zip",          // ranges that only lookups read

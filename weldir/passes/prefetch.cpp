@@ -68,6 +68,7 @@ class Body {
             case Op::OptLookup:
             case Op::KeyExists: {
                 const Expr* dict = e->arg(0);
+                if (e->num_args > 2) return false;  // bits are in the cache
                 if (!dict->type->is_dict() || dict->op != Op::Var) return false;
                 const Symbol* s = dict->attr.symbol;
                 return !bound_.contains(s) && s != loop_.elem_param() &&
