@@ -91,9 +91,18 @@ Leaves Prefetches::table(Emitter& e, const Site& site, const Leaves& state) cons
     return Leaves(state.begin() + leaf, state.begin() + leaf + e.num_leaves(t));
 }
 
+std::int64_t Prefetches::lead() const {
+    std::int64_t most = 0;
+    for (const Site& s : sites_) {
+        const std::int64_t steps = hashes_strings(s) ? 3 : s.in_vector || s.matrix ? 1 : 2;
+        most = std::max(most, steps * s.rounds);
+    }
+    return most;
+}
+
 void Prefetches::start(Emitter& e) {
     for (Site& site : sites_) {
-        if (site.in_vector || !site.key_type->holds_pointer) continue;
+        if (!hashes_strings(site)) continue;
         if (!site.ring) site.ring = new_ring(e);
         clear_ring(e, site.ring);
     }

@@ -12,6 +12,8 @@ class Prefetches {
   public:
     explicit Prefetches(For f);
 
+    /// How many iterations before it is needed the first thing is asked for.
+    std::int64_t lead() const;
     /// Emitted before the first iteration.
     void start(Emitter& e);
     /// Emitted where iteration `i` begins, on `state`. `begin(at)` binds the parameters of the body for
@@ -41,6 +43,7 @@ class Prefetches {
     void note_reads(const Expr* e, Site* site) const;
     void find_builder(const Expr* e, std::vector<std::size_t>* way) const;
     Leaves table(Emitter& e, const Site& site, const Leaves& state) const;
+    static bool hashes_strings(const Site& site) { return !site.in_vector && site.key_type->holds_pointer; }
 
     For loop_;
     std::unordered_map<const Symbol*, const Expr*> bound_;

@@ -30,6 +30,8 @@ namespace weld::codegen {
 
 /// The capacity of an appender whose room has been made: merges need not look.
 static constexpr std::int64_t kEnough = std::numeric_limits<std::int64_t>::max();
+/// Rounds of those that are selected: so long before keys are read, the elements they are read from are asked for.
+static constexpr std::int64_t kElementsAhead = 16;
 /// Appenders that take a fixed number of values per iteration, whose room has been made: their first leaves.
 static std::vector<int> roomy_appenders(const Emitter& e, const LoopPlan& plan) {
     std::vector<int> at;
@@ -197,7 +199,6 @@ class RangeEmitter {
                 return ir.CreateAdd(from, in_block, "", true, true);
             };
             const auto work = [&](llvm::Value* n, const Leaves& now) {
-                prefetches.emit(e_, n, last, now, [&](llvm::Value* at) { begin(round(at)); });
                 e_.names[plan_.f.builder_param()] = now;
                 begin(round(n));
                 if (filter.lets) e_.emit_lets_of(filter.lets);
@@ -205,12 +206,47 @@ class RangeEmitter {
                 if (collect) e_.collect_check(type_, [&] { return next; });
                 return next;
             };
-            Leaves next = e_.counted_loop(e_.c64(0), count, 1, before, fixed, work);
+            // The first of these iterations only ask for memory.
+            const std::int64_t lead = prefetches.lead();
+            llvm::Value* ahead = e_.c64(lead + kElementsAhead);
+            ahead = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ahead, count);
+            const auto ask_and_work = [&](llvm::Value* n, const Leaves& now) {
+                llvm::Value* there = ir.CreateAdd(n, ahead, "", true, true);
+                there = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, there, last);
+                prefetch_unasked(filter, [&] { return round(there); });
+                prefetches.emit(e_, n, last, now, [&](llvm::Value* at) { begin(round(at)); });
+                llvm::Value* works = ir.CreateICmpSGE(n, e_.c64(0));
+                return e_.emit_if(works, [&] { return work(n, now); }, [&] { return now; });
+            };
+            Leaves next = e_.counted_loop(ir.CreateNeg(ahead), count, 1, before, fixed, ask_and_work);
             llvm::Value* most = ir.CreateICmpUGT(ir.CreateShl(count, 2), ir.CreateMul(all, e_.c64(3)));
             if (unasked) next.append(waits_after(waits, most));
             return next;
         });
         return Leaves(end.begin(), end.begin() + std::ptrdiff_t(state.size()));
+    }
+
+    /// Prefetches those elements of iteration `at` that the condition does not read, and the work does.
+    void prefetch_unasked(const Filter& filter, const std::function<llvm::Value*()>& at) {
+        if (plan_.data.size() < 2) return;
+        llvm::Value* i = nullptr;
+        for (std::size_t k = 0; k < plan_.data.size(); ++k) {
+            const Datum& d = plan_.data[k];
+            if (d.vec.empty() || d.stride || !d.nd_shape.empty() || is_asked(filter, k)) continue;
+            if (!i) i = at();
+            const Type* elem = d.iter ? d.iter.data()->type->elem() : d.yields;
+            e_.prefetch(e_.element(d.vec[0], elem, position(e_, plan_, d, i)));
+        }
+    }
+    /// The condition, or what is computed before it, reads datum `k`.
+    bool is_asked(const Filter& filter, std::size_t k) const {
+        bool any = false;
+        const auto look = [&](const Expr* e) {
+            any |= e->op == Op::GetField && e->attr.index == k && is_var(e->arg(0), plan_.f.elem_param());
+        };
+        visit(filter.cond, look);
+        for (std::size_t i = 0; filter.lets && i < filter.lets.size(); ++i) visit(filter.lets.value(i), look);
+        return any;
     }
 
     /// Blocks that go by without being asked something, since asking was in vain.

@@ -3,21 +3,23 @@
 //     for(v, dictmerger[i32,f64,+], |b, i, x| merge(b, {i32(log(x) * 10.0), x}))
 // becomes
 //     let n = len(v);
-//     for(rangeiter(0L, (n + 1023L) / 1024L, 1L), dictmerger[i32,f64,+], |b, k, part|
-//       let from = part * 1024L;
-//       let to = min(from + 1024L, n);
+//     for(rangeiter(0L, (n + 4095L) / 4096L, 1L), dictmerger[i32,f64,+], |b, k, part|
+//       let from = part * 4096L;
+//       let to = min(from + 4096L, n);
 //       let early = result(for(iter(v, from, to, 1L), appender[i32], |c, i, x| merge(c, i32(log(x) * 10.0))));
 //       for(zip(iter(v, from, to, 1L), early), b, |b, i, z| merge(b, {z.$1, z.$0})))
 //
-// 1,024 rows at a time, so that what is computed early stays in the cache.
+// As many rows at a time as have 16 KiB of what is computed early, which stays in the cache, and 1,024 at least.
 //
 // Not for loops that can be vectorised as they are; nor in loops, which may be short; nor what only some
 // rounds compute, or may fail. Appenders would not know how long they get.
 #include <algorithm>
+#include <bit>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "weldir/ir/builder.h"
+#include "weldir/ir/layout.h"
 #include "weldir/ir/loop_forms.h"
 #include "weldir/ir/traits.h"
 #include "weldir/ir/walk.h"
@@ -31,8 +33,8 @@ namespace weld {
 
 namespace {
 
-constexpr std::int64_t kRows = 1024;
-constexpr std::uint32_t kMostNodes = 1000;    // of a body, parts of which are there twice
+constexpr std::int64_t kBytes = 16 << 10, kFewestRows = 1024;  // of what is computed early at a time
+constexpr std::uint32_t kMostNodes = 1000;                     // of a body, parts of which are there twice
 constexpr std::int64_t kLeastOfEach = 1'500;  // picoseconds of a value that is computed early
 constexpr std::int64_t kLeastOfAll = 5'000;
 
@@ -92,6 +94,13 @@ class Body {
         if (!filter || !is_early(filter->cond)) return false;
         if (!is_known(filter->cond)) early_.push_back(filter->cond);
         return true;
+    }
+
+    /// So many at a time.
+    std::int64_t rows() const {
+        std::int64_t bytes = 0;
+        for (const Expr* e : early_) bytes += size_of(e->type);
+        return std::max(kFewestRows, std::int64_t(std::bit_floor(std::uint64_t(kBytes / bytes))));
     }
 
     /// Of all that is computed early.
@@ -240,8 +249,9 @@ class Distributor {
             name(check, "equal", lets);
         const Expr* n = name(trip_count(m_, loop.data()[0]), "n", lets);
         const Symbol* part = m_.symbol("part", m_.types.i64());
-        const Expr* from = name(scalar_op(m_, Op::Mul, {var(m_, part), i64(kRows)}), "from", inner);
-        const Expr* to = scalar_op(m_, Op::Min, {scalar_op(m_, Op::Add, {from, i64(kRows)}), n});
+        const std::int64_t rows = body.rows();
+        const Expr* from = name(scalar_op(m_, Op::Mul, {var(m_, part), i64(rows)}), "from", inner);
+        const Expr* to = scalar_op(m_, Op::Min, {scalar_op(m_, Op::Add, {from, i64(rows)}), n});
         to = name(to, "to", inner);
         const Expr* first = early_loop(loop, body, from, to);
         if (!can_vectorize(m_, facts_, first)) return nullptr;
@@ -255,8 +265,8 @@ class Distributor {
                      *k = m_.symbol("k", m_.types.i64());
         const Expr* late = late_loop(loop, body, from, to, vectors, var(m_, b));
         const Expr* f = lambda(m_, {b, k, part}, block(m_, inner, late), loop.body().node->loc);
-        const Expr* parts = scalar_op(m_, Op::Add, {n, i64(kRows - 1)});
-        parts = scalar_op(m_, Op::Div, {parts, i64(kRows)});
+        const Expr* parts = scalar_op(m_, Op::Add, {n, i64(rows - 1)});
+        parts = scalar_op(m_, Op::Div, {parts, i64(rows)});
         const Expr* data[] = {range_iter(m_, IterKind::Scalar, i64(0), parts, i64(1))};
         return block(m_, lets, weld::loop(m_, data, builder, f, loop.node->loc), loop.node->loc);
     }

@@ -2,14 +2,14 @@
 //
 //     for(zip(xs, ks), b, |b, i, e| if(e.$0 < 0.1, merge(b, @(prefetch:16) lookup(d, e.$1)), b))
 // becomes
-//     @(selection:4096) for(zip(xs, ks), b, |b, i, e| if(…, …, b))
+//     @(selection:16384) for(zip(xs, ks), b, |b, i, e| if(…, …, b))
 //
-// Of 4096 rounds at a time, the numbers of those in which the condition holds are noted without a branch;
+// Of 16,384 rounds at a time, the numbers of those in which the condition holds are noted without a branch;
 // then only these are done, so that what is prefetched for coming rounds is needed. Otherwise keys would be
 // hashed and memory asked for in vain, and a branch that cannot be predicted would stand before each look-up.
 //
 // A filter of bits (ask-bits), which rounds need not have asked, is left alone for longer and longer where it
-// holds in most rounds: @(selection:4096, unasked:63).
+// holds in most rounds: @(selection:16384, unasked:63).
 #include "weldir/ir/builder.h"
 #include "weldir/ir/loop_forms.h"
 #include "weldir/ir/traits.h"
@@ -20,7 +20,7 @@ namespace weld {
 
 namespace {
 
-constexpr std::string_view kRounds = "4096";  // their elements stay in the cache
+constexpr std::string_view kRounds = "16384";  // one in a hundred of them are more than are asked for early
 constexpr std::string_view kBlocks = "63";
 constexpr std::size_t kLargestCondition = 24;  // nodes, with the lets before it
 
