@@ -4,6 +4,8 @@
 
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/MDBuilder.h>
 
 #include "codegen/emit.h"
 
@@ -170,15 +172,45 @@ llvm::Value* Emitter::math_call(Op op, Scalar s, llvm::Value* a, llvm::Value* b)
     return ir.CreateShuffleVector(all, first);
 }
 
+#if defined(__x86_64__)
+/// A float as an i64, in one instruction: the least number for those out of range, and NaN.
+static llvm::Value* converted(Emitter& e, llvm::Value* v) {
+    auto& ir = e.ir;
+    const bool is_double = v->getType()->isDoubleTy();
+    auto* lanes = llvm::FixedVectorType::get(v->getType(), is_double ? 2 : 4);
+    llvm::Value* lane = ir.CreateInsertElement(llvm::PoisonValue::get(lanes), v, std::uint64_t(0));
+    const auto id = is_double ? llvm::Intrinsic::x86_sse2_cvttsd2si64 : llvm::Intrinsic::x86_sse_cvttss2si64;
+    return ir.CreateIntrinsic(id, {}, {lane});
+}
+#endif
+
+/// A scalar float as an integer, saturated.
+static llvm::Value* saturated_scalar(Emitter& e, llvm::Value* v, Scalar to, llvm::Type* type) {
+    auto& ir = e.ir;
+    const bool with_sign = is_signed(to);
+    const auto id = with_sign ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    const auto exactly = [&]() -> Leaves { return {ir.CreateIntrinsic(id, {type, v->getType()}, {v})}; };
+#if defined(__x86_64__)
+    if (to != Scalar::U64) {
+        llvm::Value* wide = converted(e, v);
+        llvm::Value* narrow = ir.CreateTrunc(wide, type);
+        llvm::Value* back = with_sign ? ir.CreateSExt(narrow, e.unit.i64) : ir.CreateZExt(narrow, e.unit.i64);
+        llvm::Value* is_other =
+            to == Scalar::I64 ? ir.CreateICmpEQ(wide, e.c64(INT64_MIN)) : ir.CreateICmpNE(back, wide);
+        return e.emit_if(
+            is_other, exactly, [&]() -> Leaves { return {narrow}; },
+            llvm::MDBuilder(e.unit.ctx).createBranchWeights(1, 1 << 20))[0];
+    }
+#endif
+    return exactly()[0];
+}
+
 /// Floats to integers: out of range saturates, NaN gives 0. LLVM has an intrinsic for it, which takes lanes
 /// one by one, so of lanes those are converted that are in range, and the others chosen afterwards.
 static llvm::Value* saturated(Emitter& e, llvm::Value* v, Scalar to, llvm::Type* type) {
     auto& ir = e.ir;
     const bool with_sign = is_signed(to);
-    if (!v->getType()->isVectorTy()) {
-        const auto id = with_sign ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-        return ir.CreateIntrinsic(id, {type, v->getType()}, {v});
-    }
+    if (!v->getType()->isVectorTy()) return saturated_scalar(e, v, to, type);
     const unsigned bits = type->getScalarSizeInBits(), magnitude = with_sign ? bits - 1 : bits;
     const auto least = with_sign ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt(bits, 0);
     const auto most = with_sign ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits);
