@@ -20,7 +20,8 @@ const BuilderCode& code_of(const Type* builder) {
 
 // ---- operators -----------------------------------------------------------------------------------------
 
-llvm::Value* Emitter::merge_op(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b) {
+llvm::Value* Emitter::merge_op(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b,
+                               llvm::BasicBlock* evaluated) {
     if (!is_float(s) || op == MergeOp::Min || op == MergeOp::Max) return scalar_op(op_of(op), s, a, b, Loc{});
     // A sum of a product may be one operation. LLVM is not left to choose: what it fuses depends on the
     // machine and on what stands around, and so would bits. A product of another block may come from outside
@@ -28,7 +29,7 @@ llvm::Value* Emitter::merge_op(MergeOp op, Scalar s, llvm::Value* a, llvm::Value
     if (op == MergeOp::Mul) return ir.CreateFMul(a, b);
     auto* product = llvm::dyn_cast<llvm::BinaryOperator>(b);
     if (!unit.target.fuses || !product || product->getOpcode() != llvm::Instruction::FMul ||
-        product->getParent() != ir.GetInsertBlock())
+        product->getParent() != (evaluated ? evaluated : ir.GetInsertBlock()))
         return ir.CreateFAdd(a, b);
     return ir.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()},
                               {product->getOperand(0), product->getOperand(1), a});
@@ -67,11 +68,11 @@ llvm::Value* Emitter::initial(MergeOp op, Scalar s) {
 }
 
 void merge_in_memory(Emitter& e, const Type* type, MergeOp op, llvm::Value* at,
-                     llvm::ArrayRef<llvm::Value*> v) {
+                     llvm::ArrayRef<llvm::Value*> v, llvm::BasicBlock* evaluated) {
     Leaves now = e.load(type, at);
     std::size_t k = 0;
     for_each_scalar(type, [&](Scalar x) {
-        now[k] = e.merge_op(op, x, now[k], v[k]);
+        now[k] = e.merge_op(op, x, now[k], v[k], evaluated);
         ++k;
     });
     e.store(type, now, at);

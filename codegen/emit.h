@@ -189,7 +189,9 @@ class Emitter {
                            const Expr* divisor = nullptr);
     llvm::Value* emit_cast(llvm::Value* v, Scalar from, Scalar to);
     llvm::Value* math_call(Op op, Scalar s, llvm::Value* a, llvm::Value* b);
-    llvm::Value* merge_op(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b);
+    /// `evaluated`: the block in which `b` was, where it is not this one.
+    llvm::Value* merge_op(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b,
+                          llvm::BasicBlock* evaluated = nullptr);
     /// The same where `number` is no NaN, which saves two instructions.
     llvm::Value* merge_into_number(MergeOp op, Scalar s, llvm::Value* number, llvm::Value* b);
     llvm::Value* compare_values(Op op, const Type* t, const Leaves& a, const Leaves& b, Loc loc);

@@ -32,7 +32,8 @@ const BuilderCode& code_of(const Type* builder);
 inline Leaves same_form(Emitter&, const Type*, const Leaves& state, Lanes, Lanes, Loc) { return state; }
 
 /// Merges `v` into the value of `type`, a scalar or struct of them, at `at`.
+/// `evaluated`: see Emitter::merge_op.
 void merge_in_memory(Emitter& e, const Type* type, MergeOp op, llvm::Value* at,
-                     llvm::ArrayRef<llvm::Value*> v);
+                     llvm::ArrayRef<llvm::Value*> v, llvm::BasicBlock* evaluated = nullptr);
 
 }  // namespace weld::codegen

@@ -7,20 +7,22 @@ static int leaves(const Emitter&, const Type*, Lanes) { return 2; }
 
 static Leaves merge(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {
     const Type* t = g.node->type;
+    auto* evaluated = e.ir.GetInsertBlock();
     check_index(e, g, s, v);
     merge_in_memory(e, t->elem(), t->op, e.element(s[0], t->elem(), v[0]),
-                    llvm::ArrayRef<llvm::Value*>(v).drop_front(1));
+                    llvm::ArrayRef<llvm::Value*>(v).drop_front(1), evaluated);
     return s;
 }
 
 /// Lanes for the elements from index v[0] on.
 static Leaves merge_row(Emitter& e, Merge g, const Leaves& s, const Leaves& v, std::uint32_t n) {
     const Type* t = g.node->type;
+    auto* evaluated = e.ir.GetInsertBlock();
     check_row(e, g, s, v, n);
     const Type* row = g.value()->type->args[1];
     llvm::Value* at = e.element(s[0], t->elem(), v[0]);
     llvm::Value* before = e.tail.mask ? e.load_tail(row, at, Rest::Unread) : e.load(row, at)[0];
-    llvm::Value* after = e.merge_op(t->op, row->scalar, before, v[1]);
+    llvm::Value* after = e.merge_op(t->op, row->scalar, before, v[1], evaluated);
     if (e.tail.mask) e.store_tail(row->scalar, after, at);
     else e.store(row, {after}, at);
     return s;

@@ -22,6 +22,12 @@
 // The inner loop merges once in each round, at its own index, into a vecmerger or a vecsetter; its rounds are
 // equally many in every row; all it does is cheap. What the outer loop goes over can be found by an index.
 //
+// Between the two may be a loop that goes over what is in the row as well:
+//     for(rangeiter(0L, r, 1L), B, |b, n, i|
+//       for(iter(m, i * c, (i + 1L) * c, 1L), b, |d, p, x|
+//         for(iter(m, i * c, (i + 1L) * c, 1L), d, |g, j, e| merge(g, {p * c + j, x * e}))))
+// It takes four rows at a time always, for a row is read again and again.
+//
 // The inner loop may stand under a condition, as `lookups-to-iters` leaves it: then four rows are taken at a
 // time where it holds in all of them, and where it does not, these go on one by one as it is written for that.
 #include <algorithm>
@@ -56,7 +62,8 @@ class Jammer {
         const For outer = e->as<For>();
         if (!outer || !outer.node->type->is_builder() || !info(outer.node->type).indexed) return nullptr;
         const Nest nest = nest_of(outer);
-        if (!nest.inner || !is_var(nest.inner.builder(), outer.builder_param())) return nullptr;
+        if (!nest.inner || !goes_on(outer, nest.middle ? nest.middle : nest.inner)) return nullptr;
+        if (nest.middle && !goes_on(nest.middle, nest.inner)) return nullptr;
         inside_ = BoundNames(outer.node);
         return fits(nest) ? jammed(nest) : nullptr;
     }
@@ -66,11 +73,17 @@ class Jammer {
 
     struct Nest {
         For outer, inner;
-        If choice = {};  ///< that the inner loop is the first side of, if any
+        If choice = {};   ///< that the inner loop is the first side of, if any
+        For middle = {};  ///< between the two, if any
     };
 
+    static bool goes_on(For outer, For inner) { return is_var(inner.builder(), outer.builder_param()); }
+
     static Nest nest_of(For outer) {
-        if (const For inner = last_loop(outer)) return {outer, inner};
+        if (const For inner = last_loop(outer)) {
+            const For innermost = last_loop(inner);
+            return innermost ? Nest{outer, innermost, {}, inner} : Nest{outer, inner};
+        }
         const Expr* end = outer.body().body();
         if (const Block b = end->as<Block>()) end = b.result();
         const If choice = end->as<If>();
@@ -78,7 +91,7 @@ class Jammer {
     }
 
     bool fits(const Nest& nest) {
-        return fits_around(nest.outer) && fits_inside(nest.inner) &&
+        return fits_around(nest.outer) && (!nest.middle || fits_between(nest.middle)) && fits_inside(nest) &&
                facts_.traits(nest.outer.body().node).size <= kMostNodes &&
                (!nest.choice || is_cheap(facts_, nest.choice.cond()));
     }
@@ -98,7 +111,20 @@ class Jammer {
         });
     }
 
-    bool fits_inside(For inner) {
+    /// Its rounds are equally many in every row, and what comes before the inner loop is straight code.
+    bool fits_between(For middle) {
+        if (middle.node->says(AttrKey::Vectorize, false)) return false;
+        if (!std::ranges::all_of(middle.data(), [&](const Expr* d) { return may_be_cut_by_row(d); }))
+            return false;
+        const Block b = middle.body().body()->as<Block>();
+        const auto is_plain = [&](const Expr* v) { return is_cheap(facts_, v); };
+        if (b && !std::ranges::all_of(b.values(), is_plain)) return false;
+        const std::optional<Count> n = facts_.iterations(middle.node);
+        return n && !inside_.are_read_by(*n);
+    }
+
+    bool fits_inside(const Nest& nest) {
+        const For inner = nest.inner;
         int streams = 0;
         for (const Expr* d : inner.data()) {
             if (!may_be_cut_by_row(d)) return false;
@@ -107,7 +133,7 @@ class Jammer {
         if (streams == 0 || streams > kMostStreams || inner.node->says(AttrKey::Vectorize, false))
             return false;
         const std::optional<Count> n = facts_.iterations(inner.node);
-        return n && !inside_.are_read_by(*n) && merges_at_index(inner);
+        return n && !inside_.are_read_by(*n) && merges_at_index(nest, *n);
     }
 
     /// Consecutive scalars.
@@ -122,7 +148,8 @@ class Jammer {
 
     bool varies(const Expr* e) const { return inside_.are_read_by(e); }
 
-    bool merges_at_index(For inner) {
+    bool merges_at_index(const Nest& nest, const Count& columns) {
+        const For inner = nest.inner;
         const Expr* end = inner.body().body();
         if (const Block b = end->as<Block>()) {
             if (!std::ranges::all_of(b.values(), [&](const Expr* v) { return is_cheap(facts_, v); }))
@@ -131,8 +158,31 @@ class Jammer {
         }
         const Merge one = end->as<Merge>();
         return one && !one.mask() && is_var(one.builder(), inner.builder_param()) &&
-               one.value()->op == Op::MakeStruct && is_counter(inner, one.value()->arg(0)) &&
+               one.value()->op == Op::MakeStruct && is_place(nest, one.value()->arg(0), columns) &&
                is_cheap(facts_, one.value()->arg(1));
+    }
+
+    /// The counter of the inner loop; behind as many for each round of the one between.
+    bool is_place(const Nest& nest, const Expr* place, const Count& columns) {
+        if (!nest.middle) return is_counter(nest.inner, place);
+        if (place->op != Op::Add) return false;
+        for (const int k : {0, 1})
+            if (is_counter(nest.inner, place->arg(k)) && begins_row(nest.middle, place->arg(1 - k), columns))
+                return true;
+        return false;
+    }
+
+    /// The counter of `middle` times `columns`.
+    bool begins_row(For middle, const Expr* first, const Count& columns) {
+        const Block b = middle.body().body()->as<Block>();
+        for (std::size_t i = 0; b && i < b.size(); ++i)
+            if (is_var(first, b.symbol(i))) first = b.value(i);
+        if (first->op != Op::Mul) return false;
+        for (const int k : {0, 1}) {
+            const std::optional<Count> n = facts_.count(first->arg(1 - k));
+            if (n && *n == columns && is_counter(middle, first->arg(k))) return true;
+        }
+        return false;
     }
 
     /// The name of a count is the counter of `loop`, from 0 on.
@@ -159,6 +209,7 @@ class Jammer {
 
     /// Rows are long, or very short, or all of them are in the cache; null: for sure.
     const Expr* pays(const Nest& nest) {
+        if (nest.middle) return nullptr;
         std::int64_t bytes = 0;  // of an element of each stream
         for (const Expr* d : nest.inner.data())
             if (varies(d)) bytes = std::max<std::int64_t>(bytes, size_of(d->type->elem()->scalar));
@@ -175,6 +226,7 @@ class Jammer {
     }
 
     const Expr* in_group(const Nest& nest, RoundGroup& group) {
+        if (nest.middle) return between(nest, group);
         const Expr* together = over_rows(nest.inner, group.builder, group.names);
         if (!nest.choice) return together;
         const Expr* holds = nullptr;
@@ -189,6 +241,32 @@ class Jammer {
         return if_(m_, holds, together,
                    loop_over_subrange(m_, otherwise->as<For>(), group.first, end, group.builder),
                    nest.choice.node->loc);
+    }
+
+    /// The loop between over all rows at once.
+    const Expr* between(const Nest& nest, RoundGroup& group) {
+        const For middle = nest.middle;
+        const ZippedRounds zipped(m_, middle, group.names, inside_);
+        const Symbol* b = m_.symbol(middle.builder_param()->name, middle.node->type);
+        const Symbol* j = m_.symbol(middle.index_param()->name, middle.index_param()->type);
+        const Symbol* x = m_.symbol(middle.elem_param()->name, zipped.elem());
+        Lets lets;
+        const Block own = middle.body().body()->as<Block>();
+        for (std::size_t k = 0; k < group.names.size(); ++k) {
+            SymbolMap &now = group.names[k], &first = group.names[0];
+            now[middle.index_param()] = var(m_, j);
+            now[middle.elem_param()] = zipped.element(k, var(m_, x));
+            for (std::size_t i = 0; own && i < own.size(); ++i) {
+                const Expr* value = in_round(m_, own.value(i), now);
+                const bool is_shared = k && same(value, in_round(m_, own.value(i), first));
+                now[own.symbol(i)] =
+                    is_shared ? first[own.symbol(i)] : named(m_, value, own.symbol(i)->name, lets);
+            }
+        }
+        const Expr* body = over_rows(nest.inner, var(m_, b), group.names);
+        const Expr* f = lambda(m_, {b, j, x}, block(m_, lets, body), middle.body().node->loc);
+        return with_annotations(m_, loop(m_, zipped.data(), group.builder, f, middle.node->loc),
+                                middle.node->annotations);
     }
 
     /// The inner loop over all rows at once.
