@@ -27,11 +27,13 @@
 //
 // Rows are vectors among the elements, or iterators that begin elsewhere in each round; something must be
 // shared. What is done for an element cannot fail, and what is done with the sum holds no loop, nor fails if
-// rows may. Loops in loops stay: their rows may be in the cache already, and vectorize-outer takes several of
-// them at a time.
+// rows may. Of loops in loops those are taken that are all that the loop around does (sums for all pairs of
+// rows); others stay: their rows may be in the cache already, and vectorize-outer takes several at a time.
 #include <algorithm>
 
 #include "weldir/ir/builder.h"
+#include "weldir/ir/loop_forms.h"
+#include "weldir/ir/walk.h"
 #include "weldir/passes/cheap.h"
 #include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
@@ -55,6 +57,9 @@ class SumJammer {
         const For loop = e->as<For>();
         if (!loop) return map_args(m_, e, [&](const Expr* a, std::size_t) { return jammed(a); });
         if (const Expr* now = by_groups(loop)) return now;
+        if (const For inner = last_loop(loop); inner && is_var(inner.builder(), loop.builder_param()))
+            if (const Expr* now = by_groups(inner))
+                return rewrite_binding(m_, e, [&](const Expr* x) { return x == inner.node ? now : nullptr; });
         return map_args(m_, e,
                         [&](const Expr* a, std::size_t) { return a->op == Op::Lambda ? a : jammed(a); });
     }
