@@ -103,9 +103,8 @@ inline const void* canonical_key(const WeldDict* d, const void* key, KeyRoom* ro
     return room->bytes;
 }
 
-inline std::int64_t bytes_of(const WeldDict* d, const WeldVec& string) {
-    return string.len * d->key->args[0]->size;
-}
+/// Of kind Bytes.
+inline std::int64_t bytes_of(const WeldDict* d, const WeldVec& string) { return string.len * d->string_elem; }
 
 /// With the tag that `key` is known to have.
 template <KeyKind K>
@@ -115,7 +114,7 @@ Sought sought(const WeldDict* d, const void* key, std::uint32_t tag) {
     return {key, tag, head_of(v.data, bytes_of(d, v))};
 }
 template <KeyKind K>
-Sought sought(const WeldDict* d, const void* key) {
+[[gnu::always_inline]] inline Sought sought(const WeldDict* d, const void* key) {
     if constexpr (K != KeyKind::Bytes) return {key, tag_of(hash_key<K>(d->key, key)), {}};
     const WeldVec v = load<WeldVec>(key);
     const std::int64_t bytes = bytes_of(d, v);

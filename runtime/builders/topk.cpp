@@ -127,6 +127,6 @@ extern "C" std::int32_t weld_rt_topk_result(WeldTask* t, WeldTopK* k, const Weld
     Task* task = task_of(t);
     if (k->elements.size && settle(task, k, elem, loc)) return kFailed;
     *out = {k->elements.data, k->elements.size};
-    release(task, k);
+    k->elements = {};  // a value that is looked at later may still name it
     return kOk;
 }

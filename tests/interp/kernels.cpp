@@ -242,6 +242,16 @@ std::optional<Value> call_builtin(Kernel call, const Values& args, Slack& slack,
     if (kernel.name == "weld_key_bits") {  // which of them are set shows in no result
         return list_value({list_value({scalar_value(~std::uint64_t(0))}), i64_value(26)});
     }
+    if (kernel.name == "weld_group") {
+        const Values &keys = args[0].items(), &values = args[1].items();
+        if (keys.size() != values.size()) return {};
+        const Type* key = call.node->type->key();
+        std::map<Value, Values, KeyLess> groups(KeyLess{key});
+        for (std::size_t i = 0; i < keys.size(); ++i) groups[keys[i]].push_back(values[i]);
+        Dict d{std::map<Value, Value, KeyLess>(KeyLess{key})};
+        for (const auto& [k, all] : groups) d.entries.emplace(k, list_value(all));
+        return dict_value(std::move(d));
+    }
     if (kernel.name == "weld_contains") {
         const std::string needle = bytes_of(args[1]);
         return for_each_string(kernel, args[0],

@@ -31,6 +31,12 @@ namespace {
 
 constexpr std::size_t kMostKept = 32;  // names in an annotation
 
+/// Its last reader takes what it has built.
+bool is_builders(const Type* t) {
+    return t->is_builder() ||
+           (t->is_struct() && !t->args.empty() && std::ranges::all_of(t->args, is_builders));
+}
+
 /// All of it is one piece of memory, or none.
 bool is_flat(const Type* t) {
     if (t->is_struct()) return std::ranges::all_of(t->args, is_flat);
@@ -109,6 +115,7 @@ class Collector {
     /// `s` was read at `end` for the last time.
     bool leaves_memory(const Symbol* s, std::size_t from, std::size_t end) const {
         if (from == 0) return false;  // a parameter
+        if (is_builders(s->type)) return false;
         const Expr* value = b_.value(from - 1);
         if (is_path(value) || value->op == Op::Slice || !may_allocate(value)) return false;
         return !is_flat(s->type) || !(freed_.contains(s) || changing_.contains(end));

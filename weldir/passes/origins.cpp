@@ -121,9 +121,13 @@ Reach Origins::unknown(const Expr* e) {
     return all;
 }
 
+/// What is in a vector or dictionary does.
+static bool holds_pointers(const Type* holder) {
+    return std::ranges::any_of(holder->args, [](const Type* t) { return t->holds_pointer; });
+}
+
 Objects Origins::pointees(const Type* holder, const Reach& r) {
-    return std::ranges::any_of(holder->args, [](const Type* t) { return t->holds_pointer; }) ? all_of(r)
-                                                                                             : Objects();
+    return holds_pointers(holder) ? all_of(r) : Objects();
 }
 
 Reach Origins::look(const Expr* e) {
@@ -178,7 +182,11 @@ Reach Origins::look(const Expr* e) {
         case Op::Kernel: {
             const BuiltinKernel* row = e->as<Kernel>().ref().builtin;
             const Reach all = unknown(e);
-            return row && row->fresh && e->type->is_vec() ? made() : all;
+            if (!row || !row->fresh || !(e->type->is_vec() || e->type->is_dict())) return all;
+            Objects inner;
+            if (holds_pointers(e->type))
+                for (const Expr* a : e->args()) add(inner, of(a).inner);
+            return made(std::move(inner));
         }
         default: return unknown(e);
     }

@@ -43,6 +43,7 @@ static constexpr Name kChooseMeans[] = {
     "ask-sizes",         // before the next two, which ask in each round of a loop around
     "strides",           // before lookups-to-iters: rows are walked
     "lookups-to-iters",  // after hoist, which makes offsets plain; before vectorize, which stops at lookups
+    "group-columns",     // after fusion, which may need no vector for what is grouped
     "distribute",        // after fusion, which would join the loops again
     "ask-bits",          // after distribute: what it computes early is asked for by lanes
     "inline-lets",       //

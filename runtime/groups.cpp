@@ -1,0 +1,387 @@
+// First each row gets the number of its key; then the values of each number go to their places in one vector, of
+// which the dictionary holds slices. So values keep their order, and no key has a vector that grows. Rows are cut into
+// shares of workers: those of a share, which has a table of its own, come after those of the share before. Rows of
+// many keys are put in order first (group_ranges.cpp).
+#include "runtime/groups.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "runtime/parallel.h"
+
+namespace weld::runtime {
+
+// ---- numbers of keys
+
+namespace {
+
+/// Where things are in the entries {key, vector, head} of a table, if the kind of its keys tells.
+template <KeyKind K>
+constexpr std::int64_t key_bytes() {
+    switch (K) {
+        case KeyKind::Plain1: return 1;
+        case KeyKind::Plain2: return 2;
+        case KeyKind::Plain4: return 4;
+        case KeyKind::Plain8: return 8;
+        case KeyKind::Plain12: return 12;
+        case KeyKind::Plain16: return 16;
+        case KeyKind::Bytes: return sizeof(WeldVec);
+        case KeyKind::Any: return 0;
+    }
+}
+
+/// What a search reads of a table, until an entry is added.
+template <KeyKind K>
+class Searched {
+  public:
+    explicit Searched(const WeldDict* keys)
+        : keys_(keys),
+          index_(keys->index),
+          entries_(keys->entries),
+          shift_(int(keys->shift)),
+          skip_(keys->skip) {}
+
+    /// Of the entry that the first slot for the key names, if its tag is the key's; else -1.
+    std::int64_t candidate(std::uint32_t tag) const {
+        const std::uint64_t slot = index_[tag << skip_ >> shift_];
+        return slot && tag_in(slot) == tag ? number_in(slot) : -1;
+    }
+    void ask_for_slot(std::uint32_t tag) const { __builtin_prefetch(index_ + (tag << skip_ >> shift_)); }
+    bool is_key(std::int64_t number, const Sought& s) const {
+        const char* at = entry(number);
+        if constexpr (K != KeyKind::Bytes) return equal_keys<K>(keys_->key, at, s.key);
+        const WeldVec u = load<WeldVec>(at), v = load<WeldVec>(s.key);
+        if (u.len != v.len || load<Head>(at + kPair) != s.head) return false;
+        return equal_rests(u.data, v.data, bytes_of(keys_, u));
+    }
+    char* entry(std::int64_t number) const { return entries_ + number * stride(); }
+    std::int64_t stride() const { return kKnown ? kStride : keys_->stride; }
+    WeldVec& vector(std::int64_t number) const {
+        return *reinterpret_cast<WeldVec*>(entry(number) + (kKnown ? kVectorAt : keys_->value_at));
+    }
+
+  private:
+    static constexpr bool kKnown = K != KeyKind::Any;
+    static constexpr std::int64_t kVectorAt = round_up(key_bytes<K>(), std::int64_t(alignof(WeldVec)));
+    static constexpr std::int64_t kPair = kVectorAt + std::int64_t(sizeof(WeldVec));
+    static constexpr std::int64_t kStride = kPair + (K == KeyKind::Bytes ? kHeadBytes : 0);
+
+    const WeldDict* keys_;
+    const std::uint64_t* index_;
+    char* entries_;
+    int shift_, skip_;
+};
+
+/// Looks for the keys of rows.
+template <KeyKind K>
+class Numberer {
+  public:
+    Numberer(Task* task, WeldDict* keys, const Columns& rows, const std::uint32_t* tags, std::int64_t most,
+             std::uint32_t* numbers, std::int32_t loc)
+        : task_(task), keys_(keys), rows_(rows), tags_(tags), most_(most), numbers_(numbers), loc_(loc) {}
+
+    std::int32_t run() {
+        return in_strips(task_, 0, rows_.count, loc_, [&](std::int64_t lo, std::int64_t hi) -> std::int32_t {
+            for (std::int64_t i = lo; i < hi && !too_many_;) {
+                const std::int64_t end = std::min(hi, i + kBlock);
+                if (keys_->bits < kLargeBits ? one_by_one(i, end) : in_block(i, end)) return kFailed;
+                i = end;
+            }
+            return kOk;
+        });
+    }
+
+  private:
+    static constexpr std::int64_t kBlock = 64;
+    static constexpr std::int64_t kAhead = 16;  ///< rows whose strings are asked for
+    static constexpr int kLargeBits = 18;       ///< of an index that had better be asked for early
+
+    const char* key(std::int64_t i) const { return rows_.keys + i * rows_.key_stride; }
+
+    void ask_for_string(std::int64_t i) const {
+        if constexpr (K != KeyKind::Bytes) return;
+        const WeldVec v = load<WeldVec>(key(std::min(i + kAhead, rows_.count - 1)));
+        __builtin_prefetch(v.data);
+        // In the order of their hash strings lie anywhere.
+        if (tags_) __builtin_prefetch(static_cast<const char*>(v.data) + bytes_of(keys_, v));
+    }
+    [[gnu::always_inline]] Sought key_of(std::int64_t i) const {
+        return tags_ ? sought<K>(keys_, key(i), tags_[i]) : sought<K>(keys_, key(i));
+    }
+
+    /// Counts the row for its key.
+    [[gnu::always_inline]] std::int32_t count(Searched<K>& table, std::int64_t i, const Sought& s) {
+        std::int64_t number = table.candidate(s.tag);
+        if (number < 0 || !table.is_key(number, s)) {
+            bool added;
+            number = find_or_add<K>(task_, keys_, s, &added, loc_);
+            if (number < 0) return kFailed;
+            if (added) {
+                table = Searched<K>(keys_);
+                table.vector(number) = {nullptr, 0};
+                too_many_ = keys_->count > most_;
+            }
+        }
+        ++table.vector(number).len;
+        numbers_[i] = std::uint32_t(number);
+        return kOk;
+    }
+
+    std::int32_t one_by_one(std::int64_t i, std::int64_t end) {
+        for (Searched<K> table(keys_); i < end && !too_many_; ++i) {
+            ask_for_string(i);
+            if (count(table, i, key_of(i))) return kFailed;
+        }
+        return kOk;
+    }
+
+    /// Slots, then entries, then strings are asked for before they are needed.
+    std::int32_t in_block(std::int64_t begin, std::int64_t end) {
+        Searched<K> table(keys_);
+        std::array<Sought, kBlock> all;
+        std::array<std::int64_t, kBlock> found;
+        const auto n = std::size_t(end - begin);
+        for (std::size_t k = 0; k < n; ++k) {
+            ask_for_string(begin + std::int64_t(k));
+            all[k] = key_of(begin + std::int64_t(k));
+            table.ask_for_slot(all[k].tag);
+        }
+        for (std::size_t k = 0; k < n; ++k) {
+            found[k] = table.candidate(all[k].tag);
+            if (found[k] < 0) continue;
+            __builtin_prefetch(table.entry(found[k]));
+            __builtin_prefetch(table.entry(found[k]) + table.stride() - 1);
+        }
+        if constexpr (K == KeyKind::Bytes)
+            for (std::size_t k = 0; k < n; ++k) {
+                if (found[k] < 0) continue;
+                const WeldVec v = load<WeldVec>(table.entry(found[k]));
+                if (bytes_of(keys_, v) > kHeadBytes)
+                    __builtin_prefetch(static_cast<const char*>(v.data) + kHeadBytes);
+            }
+        for (std::size_t k = 0; k < n && !too_many_; ++k)
+            if (count(table, begin + std::int64_t(k), all[k])) return kFailed;
+        return kOk;
+    }
+
+    Task* task_;
+    WeldDict* keys_;
+    Columns rows_;
+    const std::uint32_t* tags_;
+    std::int64_t most_;
+    std::uint32_t* numbers_;
+    std::int32_t loc_;
+    bool too_many_ = false;
+};
+
+}  // namespace
+
+std::int32_t number_rows(Task* task, WeldDict* keys, const Columns& rows, const std::uint32_t* tags,
+                         std::int64_t most, std::uint32_t* numbers, std::int32_t loc) {
+    return with_key_kind(keys->kind, [&](auto kind) {
+        return Numberer<kind()>(task, keys, rows, tags, most, numbers, loc).run();
+    });
+}
+
+// ---- values to their places
+
+template <std::int64_t Size>
+static std::int32_t place_sized(Task* task, const NumberedRows& share, std::int64_t value_size, char* to,
+                                std::int32_t loc) {
+    const auto place = [&](std::int64_t lo, std::int64_t hi) {
+        // Names of their own: what is written could be the others.
+        const std::int64_t size = Size ? Size : value_size, stride = share.rows.value_stride;
+        const std::uint32_t* const numbers = share.numbers;
+        std::int64_t* const next = share.next;
+        char* const all = to;
+        const char* value = share.rows.values + lo * stride;
+        for (std::int64_t i = lo; i < hi; ++i, value += stride)
+            std::memcpy(all + next[numbers[i]]++ * size, value, std::size_t(size));
+    };
+    return in_strips<kStripOfNewPages>(task, 0, share.rows.count, loc, place);
+}
+
+std::int32_t place_values(Task* task, const NumberedRows& share, std::int64_t value_size, char* to,
+                          std::int32_t loc) {
+    switch (value_size) {
+        case 1: return place_sized<1>(task, share, value_size, to, loc);
+        case 4: return place_sized<4>(task, share, value_size, to, loc);
+        case 8: return place_sized<8>(task, share, value_size, to, loc);
+        case 16: return place_sized<16>(task, share, value_size, to, loc);
+        default: return place_sized<0>(task, share, value_size, to, loc);
+    }
+}
+
+// ---- shares
+
+namespace {
+
+constexpr std::int64_t kShareRows = 1 << 16;  ///< worth a worker
+/// Keys of a share, beyond which rows are put in order. Keys that point at strings take longer to put in order
+/// than to look for, but the tables of shares become one key by key.
+constexpr std::int64_t kMostKeys = 1 << 14, kMostPointing = 1 << 17;
+
+class Grouping {
+  public:
+    Grouping(Task* task, const RowType& type, const Columns& rows, std::int32_t loc)
+        : task_(task), type_(type), rows_(rows), loc_(loc) {}
+
+    /// Sets `*many`, and has done nothing, if there are too many keys. Null then, or after recording a failure.
+    WeldDict* run(bool* many) {
+        if (number_shares()) return nullptr;
+        *many = std::ranges::any_of(shares_, [&](const Share& s) { return s.keys->count > most_; });
+        if (!*many) return join_keys() ? nullptr : with_vectors();
+        release(task_, numbers_);
+        for (const Share& s : shares_) release_table(task_, s.keys);
+        return nullptr;
+    }
+
+  private:
+    struct Share {
+        Columns rows;
+        std::uint32_t* numbers;
+        WeldDict* keys = nullptr;           ///< each with room for its vector
+        std::vector<std::uint32_t> in_all;  ///< numbers that its keys have among those of all shares
+        std::int64_t* next = nullptr;       ///< by those: how many values, then where the next one goes
+    };
+
+    std::int32_t number_shares() {
+        numbers_ = allocate_array<std::uint32_t>(task_, rows_.count, loc_);
+        if (!numbers_) return kFailed;
+        const std::int64_t count =
+            std::clamp<std::int64_t>(rows_.count / kShareRows, 1, workers_for(task_, INT64_MAX, true));
+        for (std::int64_t s = 0, at = 0; s < count; ++s) {
+            const auto end = std::int64_t(static_cast<__int128>(rows_.count) * (s + 1) / count);
+            shares_.push_back({rows_.part(at, end), numbers_ + at});
+            at = end;
+        }
+        const bool points = reads_type(key_kind(type_.key));
+        most_ = !points ? kMostKeys : count == 1 ? kMostEntries : kMostPointing;
+        return run_parts(task_, count, true, loc_, [&](Task* t, int, std::int64_t s) -> std::int32_t {
+            Share& share = shares_[std::size_t(s)];
+            share.keys = new_table(t, type_.key, sizeof(WeldVec), alignof(WeldVec), loc_);
+            if (!share.keys) return kFailed;
+            return number_rows(t, share.keys, share.rows, nullptr, most_, share.numbers, loc_);
+        });
+    }
+
+    /// All keys in the table of the first share, and what the shares have counted, by numbers there. Status.
+    std::int32_t join_keys() {
+        WeldDict* all = shares_.front().keys;
+        for (Share& share : shares_) {
+            share.in_all.resize(std::size_t(share.keys->count));
+            if (share.keys == all) std::iota(share.in_all.begin(), share.in_all.end(), 0U);
+            else if (with_key_kind(all->kind, [&](auto kind) { return add_keys<kind()>(&share); }))
+                return kFailed;
+        }
+        for (Share& share : shares_) {
+            share.next = allocate_array<std::int64_t>(task_, all->count, loc_);
+            if (!share.next) return kFailed;
+            const auto clear = [&](std::int64_t lo, std::int64_t hi) {
+                std::fill(share.next + lo, share.next + hi, 0);
+            };
+            const auto count = [&](std::int64_t lo, std::int64_t hi) {
+                for (std::int64_t k = lo; k < hi; ++k)
+                    share.next[share.in_all[std::size_t(k)]] = vector_of(share.keys, k).len;
+            };
+            if (in_strips(task_, 0, all->count, loc_, clear)) return kFailed;
+            if (in_strips(task_, 0, std::int64_t(share.in_all.size()), loc_, count)) return kFailed;
+            if (share.keys != all) release_table(task_, share.keys);
+        }
+        return kOk;
+    }
+    template <KeyKind K>
+    std::int32_t add_keys(Share* share) {
+        WeldDict* all = shares_.front().keys;
+        const auto add = [&](std::int64_t lo, std::int64_t hi) -> std::int32_t {
+            for (std::int64_t k = lo; k < hi; ++k) {
+                bool added;
+                const Sought s = sought_of_entry<K>(share->keys, share->keys->entry(k));
+                const std::int64_t number = find_or_add<K>(task_, all, s, &added, loc_);
+                if (number < 0) return kFailed;
+                share->in_all[std::size_t(k)] = std::uint32_t(number);
+            }
+            return kOk;
+        };
+        return in_strips(task_, 0, share->keys->count, loc_, add);
+    }
+
+    /// Of a key the values of one share come after those of the one before.
+    WeldDict* with_vectors() {
+        WeldDict* all = shares_.front().keys;
+        const std::int64_t size = type_.value->size;
+        char* values = static_cast<char*>(allocate_array(task_, rows_.count, size, loc_));
+        if (!values) return nullptr;
+        std::int64_t place = 0;
+        const auto cut = [&](std::int64_t lo, std::int64_t hi) {
+            for (std::int64_t k = lo; k < hi; ++k) {
+                const std::int64_t begin = place;
+                for (Share& share : shares_) place += std::exchange(share.next[k], place);
+                vector_of(all, k) = {values + begin * size, place - begin};
+            }
+        };
+        if (in_strips(task_, 0, all->count, loc_, cut)) return nullptr;
+        const auto fill = [&](Task* t, int, std::int64_t s) -> std::int32_t {
+            const Share& share = shares_[std::size_t(s)];
+            if (s > 0) {
+                const auto rename = [&](std::int64_t lo, std::int64_t hi) {
+                    for (std::int64_t i = lo; i < hi; ++i) share.numbers[i] = share.in_all[share.numbers[i]];
+                };
+                if (in_strips(t, 0, share.rows.count, loc_, rename)) return kFailed;
+            }
+            return place_values(t, {share.rows, share.numbers, share.next}, size, values, loc_);
+        };
+        if (run_parts(task_, std::int64_t(shares_.size()), true, loc_, fill)) return nullptr;
+        for (const Share& share : shares_) release(task_, share.next);
+        release(task_, numbers_);
+        return all;
+    }
+
+    Task* task_;
+    RowType type_;
+    Columns rows_;
+    std::int32_t loc_;
+    std::vector<Share> shares_;
+    std::uint32_t* numbers_ = nullptr;
+    std::int64_t most_ = 0;  ///< keys of a share
+};
+
+/// The keys of rows are canonical but for the bytes that no field has. Status.
+std::int32_t clear_padding(Task* task, const RowType& type, char* rows, std::int64_t count,
+                           std::int32_t loc) {
+    if (reads_type(key_kind(type.key))) return kOk;
+    std::vector<std::int64_t> bytes;
+    each_padding(type.key, 0, [&](std::int64_t at) { bytes.push_back(at); });
+    if (bytes.empty()) return kOk;
+    return for_pieces(task, count, kShareRows, loc, [&](std::int64_t lo, std::int64_t hi) {
+        for (char *row = rows + lo * type.size, *end = rows + hi * type.size; row < end; row += type.size)
+            for (const std::int64_t at : bytes) row[at] = 0;
+    });
+}
+
+}  // namespace
+
+WeldDict* group_rows(Task* task, const RowType& type, char* rows, std::int64_t count, std::int32_t loc) {
+    if (clear_padding(task, type, rows, count, loc)) return nullptr;
+    bool many = false;
+    const Columns columns{rows, rows + type.value_at, type.size, type.size, count};
+    WeldDict* dict = Grouping(task, type, columns, loc).run(&many);
+    if (many) return group_by_ranges(task, type, columns, rows, loc);
+    if (dict) release(task, rows);
+    return dict;
+}
+
+WeldDict* group_columns(Task* task, const WeldType* key, const WeldType* value, const void* keys,
+                        const void* values, std::int64_t count, std::int32_t loc) {
+    const RowType type(key, value);
+    const Columns columns{static_cast<const char*>(keys), static_cast<const char*>(values), key->size,
+                          value->size, count};
+    bool many = false;
+    WeldDict* dict = Grouping(task, type, columns, loc).run(&many);
+    return many ? group_by_ranges(task, type, columns, nullptr, loc) : dict;
+}
+
+}  // namespace weld::runtime
