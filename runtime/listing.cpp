@@ -23,7 +23,7 @@ static std::vector<Tagged<std::int64_t>> entries_of(const WeldDict* d, std::uint
         const std::uint64_t first = first_slot(d, tag_in(slot));
         if (first >= begin && first < end) all.emplace_back(tag_in(slot), number_in(slot));
     }
-    sort_by_tag(all, d->key_size, [&](std::int64_t number) { return d->entry(number); });
+    sort_by_tag(d, all, [&](std::int64_t number) { return d->entry(number); });
     return all;
 }
 
@@ -48,7 +48,7 @@ static std::uint64_t* order_by_tag(Task* task, const WeldDict* d, std::int32_t l
 }
 
 std::uint64_t* order_of_entries(Task* task, const WeldDict* d, const WeldType* key, std::int32_t loc) {
-    return d->count > kMostInKeyOrder && !reads_type(d->kind)
+    return d->count > kMostInKeyOrder && d->kind != KeyKind::Any
                ? order_by_tag(task, d, loc)
                : stable_order(task, key, d->entries, d->stride, d->count, loc);
 }

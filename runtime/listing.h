@@ -1,7 +1,7 @@
 // The entries of dictionaries in an order that depends on nothing but the entries: that of `tovec`.
 //
-// Few come in the ascending order of their keys. Of many with scalar keys that would cost more than all else
-// that is done to them; they come in the order of their tags, which tables have them in nearly.
+// Few come in the ascending order of their keys. Of many with keys that are scalars or strings that would cost
+// more than all else that is done to them; they come in the order of their tags, which tables have them in nearly.
 #pragma once
 
 #include <algorithm>
@@ -19,13 +19,20 @@ constexpr std::int64_t kMostInKeyOrder = 1 << 14;
 template <class T>
 using Tagged = std::pair<std::uint32_t, T>;
 
-/// Sorts what is nearly sorted by tag. Of entries with the same tag, of which there are few, the one whose
-/// key has the lesser bytes comes first: key(entry) is its address.
+/// The order of entries with the same tag, of which there are few: by the bytes of their keys, or of the strings
+/// that these are, shorter ones first.
+inline bool has_lesser_key(const WeldDict* d, const char* a, const char* b) {
+    if (d->kind != KeyKind::Bytes) return std::memcmp(a, b, std::size_t(d->key_size)) < 0;
+    const WeldVec u = load<WeldVec>(a), v = load<WeldVec>(b);
+    if (u.len != v.len) return u.len < v.len;
+    return u.len > 0 && std::memcmp(u.data, v.data, std::size_t(bytes_of(d, u))) < 0;
+}
+
+/// Sorts entries, of which key(entry) is the address, that are nearly sorted by tag.
 template <class T, class Key>
-void sort_by_tag(std::vector<Tagged<T>>& all, std::int64_t key_size, const Key& key) {
+void sort_by_tag(const WeldDict* d, std::vector<Tagged<T>>& all, const Key& key) {
     const auto before = [&](const Tagged<T>& a, const Tagged<T>& b) {
-        if (a.first != b.first) return a.first < b.first;
-        return std::memcmp(key(a.second), key(b.second), std::size_t(key_size)) < 0;
+        return a.first != b.first ? a.first < b.first : has_lesser_key(d, key(a.second), key(b.second));
     };
     std::size_t steps = 16 * all.size();  // more are made only for keys that were chosen for it
     for (std::size_t i = 1; i < all.size(); ++i) {

@@ -74,7 +74,7 @@ class Rows {
             (first_slot(slots, row) > row ? wrapped : all).emplace_back(tag(row), row);
         });
         all.insert(all.end(), wrapped.begin(), wrapped.end());
-        sort_by_tag(all, d_->key_size, [](const char* row) { return row; });
+        sort_by_tag(d_, all, [](const char* row) { return row; });
         return all;
     }
 

@@ -460,13 +460,18 @@ void prefetch_tagged_strings(Emitter& e, llvm::Value* table, const Type* key_typ
         bool has_head = true;
         each_string(key_type, [&](const StringPart& part) {
             const Leaves string = e.load(part.type, e.address(entry, part.at));
-            llvm::Value* to = string[0];
-            if (std::exchange(has_head, false)) {
-                KeyCode keys(e);
-                llvm::Value* is_all = keys.has_head_alone(keys.num_bytes(part.type, string[1]));
-                to = ir.CreateSelect(is_all, entry, e.address(to, kWeldHeadBytes));
-            }
-            e.prefetch(to);
+            KeyCode keys(e);
+            llvm::Value* bytes = keys.num_bytes(part.type, string[1]);
+            const auto ask = [&](std::int64_t from) {
+                e.prefetch(e.address(string[0], from));
+                e.prefetch(ir.CreateGEP(e.unit.i8, string[0], ir.CreateSub(bytes, e.c64(1))));
+            };
+            if (!std::exchange(has_head, false)) return ask(0);
+            const auto rest = [&]() -> Leaves {
+                ask(kWeldHeadBytes);
+                return {};
+            };
+            e.emit_if(keys.has_head_alone(bytes), []() -> Leaves { return {}; }, rest);
         });
         return {};
     };
