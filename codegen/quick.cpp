@@ -58,15 +58,15 @@ class Simplifier {
             if (load->getOrdering() == llvm::AtomicOrdering::Monotonic)
                 load->setAtomic(llvm::AtomicOrdering::NotAtomic);
         } else if (auto* shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(&i)) {
-            replace(i, shuffled(*shuffle));
+            if (llvm::Value* by = shuffled(*shuffle)) return replace(i, by);
         } else if (auto* element = llvm::dyn_cast<llvm::ExtractElementInst>(&i)) {
-            replace(i, extracted(*element));
+            if (llvm::Value* by = extracted(*element)) return replace(i, by);
         }
         if (!i.use_empty() || i.mayHaveSideEffects() || i.isTerminator()) load_constants(i);
     }
 
+    /// Afterwards `i` is gone.
     void replace(llvm::Instruction& i, llvm::Value* by) {
-        if (!by) return;
         i.replaceAllUsesWith(by);
         auto* from = llvm::dyn_cast<llvm::Instruction>(i.getOperand(0));
         i.eraseFromParent();

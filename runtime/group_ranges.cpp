@@ -1,5 +1,5 @@
-// groupmerger, where rows have many keys: they are put in order by the first bits of their keys' tags, so that
-// the keys of such a range, and what they count, stay in the cache.
+// groupmerger, where rows have many keys: they are put in order by the first bits of their keys' tags, so
+// that the keys of such a range, and what they count, stay in the cache.
 #include <algorithm>
 #include <atomic>
 #include <utility>

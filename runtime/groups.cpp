@@ -1,7 +1,7 @@
-// First each row gets the number of its key; then the values of each number go to their places in one vector, of
-// which the dictionary holds slices. So values keep their order, and no key has a vector that grows. Rows are cut into
-// shares of workers: those of a share, which has a table of its own, come after those of the share before. Rows of
-// many keys are put in order first (group_ranges.cpp).
+// Grouping. First each row gets the number of its key; then the values of each number go to their places in
+// one vector, of which the dictionary holds slices. So values keep their order, and no key has a vector that
+// grows. Rows are cut into shares of workers: those of a share, which has a table of its own, come after
+// those of the share before. Rows of many keys are put in order first (group_ranges.cpp).
 #include "runtime/groups.h"
 
 #include <algorithm>
@@ -220,8 +220,8 @@ std::int32_t place_values(Task* task, const NumberedRows& share, std::int64_t va
 namespace {
 
 constexpr std::int64_t kShareRows = 1 << 16;  ///< worth a worker
-/// Keys of a share, beyond which rows are put in order. Keys that point at strings take longer to put in order
-/// than to look for, but the tables of shares become one key by key.
+/// Keys of a share, beyond which rows are put in order. Keys that point at strings take longer to put in
+/// order than to look for, but the tables of shares become one key by key.
 constexpr std::int64_t kMostKeys = 1 << 14, kMostPointing = 1 << 17;
 
 class Grouping {
@@ -229,7 +229,8 @@ class Grouping {
     Grouping(Task* task, const RowType& type, const Columns& rows, std::int32_t loc)
         : task_(task), type_(type), rows_(rows), loc_(loc) {}
 
-    /// Sets `*many`, and has done nothing, if there are too many keys. Null then, or after recording a failure.
+    /// Sets `*many`, and has done nothing, if there are too many keys. Null then, or after recording a
+    /// failure.
     WeldDict* run(bool* many) {
         if (number_shares()) return nullptr;
         *many = std::ranges::any_of(shares_, [&](const Share& s) { return s.keys->count > most_; });

@@ -54,8 +54,9 @@ inline WeldVec& vector_of(const WeldDict* keys, std::int64_t number) {
     return *reinterpret_cast<WeldVec*>(keys->entry(number) + keys->value_at);
 }
 
-/// Finds the numbers of rows' keys in `keys`, to which it adds those that are new, and stops when there are more than
-/// `most`. How often a key was found is the length of its vector. `tags`: those of their keys, if they are known; such rows lie in the order of their hash. Status.
+/// Finds the numbers of rows' keys in `keys`, to which it adds those that are new, and stops when there are
+/// more than `most`. How often a key was found is the length of its vector. `tags`: those of their keys, if
+/// they are known; such rows lie in the order of their hash. Status.
 std::int32_t number_rows(Task* task, WeldDict* keys, const Columns& rows, const std::uint32_t* tags,
                          std::int64_t most, std::uint32_t* numbers, std::int32_t loc);
 

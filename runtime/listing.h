@@ -1,7 +1,8 @@
 // The entries of dictionaries in an order that depends on nothing but the entries: that of `tovec`.
 //
-// Few come in the ascending order of their keys. Of many with keys that are scalars or strings that would cost
-// more than all else that is done to them; they come in the order of their tags, which tables have them in nearly.
+// Few come in the ascending order of their keys. Of many with keys that are scalars or strings that would
+// cost more than all else that is done to them; they come in the order of their tags, which tables have them
+// in nearly.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +20,8 @@ constexpr std::int64_t kMostInKeyOrder = 1 << 14;
 template <class T>
 using Tagged = std::pair<std::uint32_t, T>;
 
-/// The order of entries with the same tag, of which there are few: by the bytes of their keys, or of the strings
-/// that these are, shorter ones first.
+/// The order of entries with the same tag, of which there are few: by the bytes of their keys, or of the
+/// strings that these are, shorter ones first.
 inline bool has_lesser_key(const WeldDict* d, const char* a, const char* b) {
     if (d->kind != KeyKind::Bytes) return std::memcmp(a, b, std::size_t(d->key_size)) < 0;
     const WeldVec u = load<WeldVec>(a), v = load<WeldVec>(b);

@@ -14,7 +14,7 @@ namespace weld::runtime {
 
 namespace {
 
-constexpr std::size_t kMost = std::size_t(512) << 20, kFewest = std::size_t(64) << 20;
+[[maybe_unused]] constexpr std::size_t kMost = std::size_t(512) << 20, kFewest = std::size_t(64) << 20;
 constexpr std::ptrdiff_t kReserve = 256 << 10;  // for the runtime, and functions that do not look
 
 struct Range {

@@ -14,10 +14,6 @@ namespace weld {
 /// Makes descriptions, each type's once, and owns them. Not for several threads at a time.
 class Descriptions {
   public:
-    Descriptions() = default;
-    Descriptions(Descriptions&&) = default;
-    Descriptions& operator=(Descriptions&&) = default;
-
     /// What the runtime has to know of `type` (of a value: not a function). Lives as long as this.
     const WeldType* of(const Type* type);
 

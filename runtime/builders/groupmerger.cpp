@@ -1,4 +1,5 @@
-// groupmerger[K,V]: an array of the rows {key, value} that have been merged (appender.cpp), which `result` groups.
+// groupmerger[K,V]: an array of the rows {key, value} that have been merged (appender.cpp), which `result`
+// groups.
 #include "runtime/entry.h"
 #include "runtime/groups.h"
 

@@ -5,12 +5,13 @@
 //     let values = result(for(zip(ks, vs), appender[f64], |b, i, e| merge(b, e.$1 * 2.0)));
 //     cudf[weld_group,dict[vec[u8],vec[f64]]](ks, values)
 //
-// A groupmerger writes {key, value} of each merge to an array, which is read twice: a column is read once, and what
-// makes one can run on lanes. Where keys and values are both data of the loop, all that is left of it is that it
-// fails if they are not equally long.
+// A groupmerger writes {key, value} of each merge to an array, which is read twice: a column is read once,
+// and what makes one can run on lanes. Where keys and values are both data of the loop, all that is left of
+// it is that it fails if they are not equally long.
 //
-// For loops that merge once in each round, and keys that are integers or vectors of them: others (a float has two
-// zeros) are made canonical as they are merged.
+// For loops that merge once in each round, and keys that are integers or vectors of them: others (a float has
+// two zeros) are made canonical as they are merged.
+#include "weldir/ir/facts.h"
 #include "weldir/ir/kernels.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
@@ -67,7 +68,7 @@ class Columns {
         }
         const Expr* vec = loop_.data()[i];
         // A bool from outside may be any byte; what is merged is 0 or 1.
-        return vec->op == Op::Iter || holds_bool(vec->type->elem()) ? nullptr : vec;
+        return is_path(vec) && !holds_bool(vec->type->elem()) ? vec : nullptr;
     }
 
     /// Makes the columns that are missing, in one loop.
