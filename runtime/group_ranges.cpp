@@ -1,4 +1,4 @@
-// groupmerger, where rows have many keys: they are put in order by the first bits of their keys' tags, so
+// Grouping rows of many keys: they are put in order by the first bits of their keys' tags, so
 // that the keys of such a range, and what they count, stay in the cache.
 #include <algorithm>
 #include <atomic>
@@ -13,7 +13,6 @@ namespace weld::runtime {
 
 namespace {
 
-constexpr std::int64_t kShareRows = 1 << 16;   ///< worth a worker
 constexpr std::int64_t kRangeBytes = 1 << 19;  ///< of the rows of a range, about
 constexpr int kFewestRangeBits = 4, kMostRangeBits = 9;
 constexpr std::size_t kLine = 64;  ///< bytes of a line of the cache
@@ -63,13 +62,13 @@ class RangeGrouping {
             largest = own->count;
             std::int64_t* next = allocate_array<std::int64_t>(t, own->count, loc_);
             if (!next) return kFailed;
+            char* const to = values + begin * type_.value->size;
             std::int64_t place = 0;
             for (std::int64_t k = 0; k < own->count; ++k) {
                 WeldVec& v = vector_of(own, k);
-                v.data = values + (begin + place) * type_.value->size;
+                v.data = to + place * type_.value->size;
                 next[k] = std::exchange(place, place + v.len);
             }
-            char* const to = values + begin * type_.value->size;
             if (place_values(t, {rows, numbers, next}, type_.value->size, to, loc_)) return kFailed;
             release(t, next);
             release(t, numbers);
@@ -84,22 +83,6 @@ class RangeGrouping {
         return join_tables(task_, whole_, keys, bits, loc_);
     }
 
-    struct Share {
-        std::int64_t first;
-        Columns rows;
-    };
-    std::vector<Share> shares_of_workers() const {
-        const std::int64_t shares =
-            std::clamp<std::int64_t>(rows_.count / kShareRows, 1, workers_for(task_, INT64_MAX, true));
-        std::vector<Share> all;
-        for (std::int64_t s = 0, at = 0; s < shares; ++s) {
-            const auto end = std::int64_t(static_cast<__int128>(rows_.count) * (s + 1) / shares);
-            all.push_back({at, rows_.part(at, end)});
-            at = end;
-        }
-        return all;
-    }
-
     /// The rows, those of a range after those of the one before; begins[r] is where range r begins. So are
     /// tags of their keys, if hashing takes long. Null after recording the failure.
     template <KeyKind K>
@@ -108,23 +91,22 @@ class RangeGrouping {
         std::uint32_t* tags = nullptr;
         if (reads_type(K) && (!(tags = new_tags()) || !(*ordered_tags = new_tags()))) return nullptr;
         const std::size_t ranges = std::size_t(1) << bits;
-        const std::vector<Share> shares = shares_of_workers();
+        const std::vector<Share> shares = shares_of_workers(task_, rows_);
         std::uint16_t* range_of = allocate_array<std::uint16_t>(task_, rows_.count, loc_);
         char* ordered =
             range_of ? static_cast<char*>(allocate_array(task_, rows_.count, stride_, loc_)) : nullptr;
         if (!ordered) return nullptr;
         std::vector<std::vector<std::int64_t>> next(shares.size(), std::vector<std::int64_t>(ranges));
-        const auto first = [&](std::size_t s) { return shares[s].first; };
         const auto find_ranges = [&](Task* t, int, std::int64_t s) {
-            const Columns& rows = shares[std::size_t(s)].rows;
-            std::uint16_t* to = range_of + first(std::size_t(s));
+            const auto& [first, rows] = shares[std::size_t(s)];
+            std::uint16_t* to = range_of + first;
             std::int64_t* counts = next[std::size_t(s)].data();
             return in_strips(t, 0, rows.count, loc_, [&](std::int64_t lo, std::int64_t hi) {
                 for (std::int64_t i = lo; i < hi; ++i) {
                     const std::uint64_t hash = hash_key<K>(whole_->key, rows.keys + i * rows.key_stride);
                     to[i] = std::uint16_t(hash >> (64 - bits));
                     ++counts[to[i]];
-                    if (tags) tags[first(std::size_t(s)) + i] = tag_of(hash);
+                    if (tags) tags[first + i] = tag_of(hash);
                 }
             });
         };
@@ -136,10 +118,10 @@ class RangeGrouping {
         }
         begins->push_back(at);
         const auto scatter_share = [&](Task* t, int, std::int64_t s) {
-            const Columns& rows = shares[std::size_t(s)].rows;
-            const std::uint16_t* ranges_of_rows = range_of + first(std::size_t(s));
-            if (tags && scatter_tags(t, tags + first(std::size_t(s)), rows.count, ranges_of_rows,
-                                     *ordered_tags, next[std::size_t(s)]))
+            const auto& [first, rows] = shares[std::size_t(s)];
+            const std::uint16_t* ranges_of_rows = range_of + first;
+            if (tags && scatter_tags(t, tags + first, rows.count, ranges_of_rows, *ordered_tags,
+                                     next[std::size_t(s)]))
                 return kFailed;
             return scatter(t, rows, ranges_of_rows, ordered, next[std::size_t(s)]);
         };

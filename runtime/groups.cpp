@@ -18,63 +18,6 @@ namespace weld::runtime {
 
 namespace {
 
-/// Where things are in the entries {key, vector, head} of a table, if the kind of its keys tells.
-template <KeyKind K>
-constexpr std::int64_t key_bytes() {
-    switch (K) {
-        case KeyKind::Plain1: return 1;
-        case KeyKind::Plain2: return 2;
-        case KeyKind::Plain4: return 4;
-        case KeyKind::Plain8: return 8;
-        case KeyKind::Plain12: return 12;
-        case KeyKind::Plain16: return 16;
-        case KeyKind::Bytes: return sizeof(WeldVec);
-        case KeyKind::Any: return 0;
-    }
-}
-
-/// What a search reads of a table, until an entry is added.
-template <KeyKind K>
-class Searched {
-  public:
-    explicit Searched(const WeldDict* keys)
-        : keys_(keys),
-          index_(keys->index),
-          entries_(keys->entries),
-          shift_(int(keys->shift)),
-          skip_(keys->skip) {}
-
-    /// Of the entry that the first slot for the key names, if its tag is the key's; else -1.
-    std::int64_t candidate(std::uint32_t tag) const {
-        const std::uint64_t slot = index_[tag << skip_ >> shift_];
-        return slot && tag_in(slot) == tag ? number_in(slot) : -1;
-    }
-    void ask_for_slot(std::uint32_t tag) const { __builtin_prefetch(index_ + (tag << skip_ >> shift_)); }
-    bool is_key(std::int64_t number, const Sought& s) const {
-        const char* at = entry(number);
-        if constexpr (K != KeyKind::Bytes) return equal_keys<K>(keys_->key, at, s.key);
-        const WeldVec u = load<WeldVec>(at), v = load<WeldVec>(s.key);
-        if (u.len != v.len || load<Head>(at + kPair) != s.head) return false;
-        return equal_rests(u.data, v.data, bytes_of(keys_, u));
-    }
-    char* entry(std::int64_t number) const { return entries_ + number * stride(); }
-    std::int64_t stride() const { return kKnown ? kStride : keys_->stride; }
-    WeldVec& vector(std::int64_t number) const {
-        return *reinterpret_cast<WeldVec*>(entry(number) + (kKnown ? kVectorAt : keys_->value_at));
-    }
-
-  private:
-    static constexpr bool kKnown = K != KeyKind::Any;
-    static constexpr std::int64_t kVectorAt = round_up(key_bytes<K>(), std::int64_t(alignof(WeldVec)));
-    static constexpr std::int64_t kPair = kVectorAt + std::int64_t(sizeof(WeldVec));
-    static constexpr std::int64_t kStride = kPair + (K == KeyKind::Bytes ? kHeadBytes : 0);
-
-    const WeldDict* keys_;
-    const std::uint64_t* index_;
-    char* entries_;
-    int shift_, skip_;
-};
-
 /// Looks for the keys of rows.
 template <KeyKind K>
 class Numberer {
@@ -112,58 +55,58 @@ class Numberer {
         return tags_ ? sought<K>(keys_, key(i), tags_[i]) : sought<K>(keys_, key(i));
     }
 
+    /// Of the entry that the first slot for the key names, if its tag is the key's; else null.
+    const char* candidate(std::uint32_t tag) const {
+        const std::uint64_t slot = keys_->index[first_slot(keys_, tag)];
+        return slot && tag_in(slot) == tag ? keys_->entry(number_in(slot)) : nullptr;
+    }
+
     /// Counts the row for its key.
-    [[gnu::always_inline]] std::int32_t count(Searched<K>& table, std::int64_t i, const Sought& s) {
-        std::int64_t number = table.candidate(s.tag);
-        if (number < 0 || !table.is_key(number, s)) {
-            bool added;
-            number = find_or_add<K>(task_, keys_, s, &added, loc_);
-            if (number < 0) return kFailed;
-            if (added) {
-                table = Searched<K>(keys_);
-                table.vector(number) = {nullptr, 0};
-                too_many_ = keys_->count > most_;
-            }
-        }
-        ++table.vector(number).len;
+    std::int32_t count(std::int64_t i, const Sought& s) {
+        bool added;
+        const std::int64_t number = find_or_add<K>(task_, keys_, s, &added, loc_);
+        if (number < 0) return kFailed;
+        WeldVec& values = vector_of(keys_, number);
+        if (added) values = {nullptr, 0};
+        ++values.len;
         numbers_[i] = std::uint32_t(number);
+        too_many_ = added && keys_->count > most_;
         return kOk;
     }
 
     std::int32_t one_by_one(std::int64_t i, std::int64_t end) {
-        for (Searched<K> table(keys_); i < end && !too_many_; ++i) {
+        for (; i < end && !too_many_; ++i) {
             ask_for_string(i);
-            if (count(table, i, key_of(i))) return kFailed;
+            if (count(i, key_of(i))) return kFailed;
         }
         return kOk;
     }
 
     /// Slots, then entries, then strings are asked for before they are needed.
     std::int32_t in_block(std::int64_t begin, std::int64_t end) {
-        Searched<K> table(keys_);
         std::array<Sought, kBlock> all;
-        std::array<std::int64_t, kBlock> found;
+        std::array<const char*, kBlock> entries;
         const auto n = std::size_t(end - begin);
         for (std::size_t k = 0; k < n; ++k) {
             ask_for_string(begin + std::int64_t(k));
             all[k] = key_of(begin + std::int64_t(k));
-            table.ask_for_slot(all[k].tag);
+            __builtin_prefetch(keys_->index + first_slot(keys_, all[k].tag));
         }
         for (std::size_t k = 0; k < n; ++k) {
-            found[k] = table.candidate(all[k].tag);
-            if (found[k] < 0) continue;
-            __builtin_prefetch(table.entry(found[k]));
-            __builtin_prefetch(table.entry(found[k]) + table.stride() - 1);
+            entries[k] = candidate(all[k].tag);
+            if (!entries[k]) continue;
+            __builtin_prefetch(entries[k]);
+            __builtin_prefetch(entries[k] + keys_->stride - 1);
         }
         if constexpr (K == KeyKind::Bytes)
             for (std::size_t k = 0; k < n; ++k) {
-                if (found[k] < 0) continue;
-                const WeldVec v = load<WeldVec>(table.entry(found[k]));
+                if (!entries[k]) continue;
+                const WeldVec v = load<WeldVec>(entries[k]);
                 if (bytes_of(keys_, v) > kHeadBytes)
                     __builtin_prefetch(static_cast<const char*>(v.data) + kHeadBytes);
             }
         for (std::size_t k = 0; k < n && !too_many_; ++k)
-            if (count(table, begin + std::int64_t(k), all[k])) return kFailed;
+            if (count(begin + std::int64_t(k), all[k])) return kFailed;
         return kOk;
     }
 
@@ -217,9 +160,22 @@ std::int32_t place_values(Task* task, const NumberedRows& share, std::int64_t va
 
 // ---- shares
 
+static constexpr std::int64_t kShareRows = 1 << 16;  ///< worth a worker
+
+std::vector<Share> shares_of_workers(const Task* task, const Columns& rows) {
+    const std::int64_t count =
+        std::clamp<std::int64_t>(rows.count / kShareRows, 1, workers_for(task, INT64_MAX, true));
+    std::vector<Share> all;
+    for (std::int64_t s = 0, at = 0; s < count; ++s) {
+        const auto end = std::int64_t(static_cast<__int128>(rows.count) * (s + 1) / count);
+        all.push_back({at, rows.part(at, end)});
+        at = end;
+    }
+    return all;
+}
+
 namespace {
 
-constexpr std::int64_t kShareRows = 1 << 16;  ///< worth a worker
 /// Keys of a share, beyond which rows are put in order. Keys that point at strings take longer to put in
 /// order than to look for, but the tables of shares become one key by key.
 constexpr std::int64_t kMostKeys = 1 << 14, kMostPointing = 1 << 17;
@@ -233,15 +189,15 @@ class Grouping {
     /// failure.
     WeldDict* run(bool* many) {
         if (number_shares()) return nullptr;
-        *many = std::ranges::any_of(shares_, [&](const Share& s) { return s.keys->count > most_; });
+        *many = std::ranges::any_of(shares_, [&](const Numbered& s) { return s.keys->count > most_; });
         if (!*many) return join_keys() ? nullptr : with_vectors();
         release(task_, numbers_);
-        for (const Share& s : shares_) release_table(task_, s.keys);
+        for (const Numbered& s : shares_) release_table(task_, s.keys);
         return nullptr;
     }
 
   private:
-    struct Share {
+    struct Numbered {
         Columns rows;
         std::uint32_t* numbers;
         WeldDict* keys = nullptr;           ///< each with room for its vector
@@ -252,17 +208,13 @@ class Grouping {
     std::int32_t number_shares() {
         numbers_ = allocate_array<std::uint32_t>(task_, rows_.count, loc_);
         if (!numbers_) return kFailed;
-        const std::int64_t count =
-            std::clamp<std::int64_t>(rows_.count / kShareRows, 1, workers_for(task_, INT64_MAX, true));
-        for (std::int64_t s = 0, at = 0; s < count; ++s) {
-            const auto end = std::int64_t(static_cast<__int128>(rows_.count) * (s + 1) / count);
-            shares_.push_back({rows_.part(at, end), numbers_ + at});
-            at = end;
-        }
+        for (const auto& [first, rows] : shares_of_workers(task_, rows_))
+            shares_.push_back({rows, numbers_ + first});
+        const auto count = std::int64_t(shares_.size());
         const bool points = reads_type(key_kind(type_.key));
         most_ = !points ? kMostKeys : count == 1 ? kMostEntries : kMostPointing;
         return run_parts(task_, count, true, loc_, [&](Task* t, int, std::int64_t s) -> std::int32_t {
-            Share& share = shares_[std::size_t(s)];
+            Numbered& share = shares_[std::size_t(s)];
             share.keys = new_table(t, type_.key, sizeof(WeldVec), alignof(WeldVec), loc_);
             if (!share.keys) return kFailed;
             return number_rows(t, share.keys, share.rows, nullptr, most_, share.numbers, loc_);
@@ -272,13 +224,13 @@ class Grouping {
     /// All keys in the table of the first share, and what the shares have counted, by numbers there. Status.
     std::int32_t join_keys() {
         WeldDict* all = shares_.front().keys;
-        for (Share& share : shares_) {
+        for (Numbered& share : shares_) {
             share.in_all.resize(std::size_t(share.keys->count));
             if (share.keys == all) std::iota(share.in_all.begin(), share.in_all.end(), 0U);
             else if (with_key_kind(all->kind, [&](auto kind) { return add_keys<kind()>(&share); }))
                 return kFailed;
         }
-        for (Share& share : shares_) {
+        for (Numbered& share : shares_) {
             share.next = allocate_array<std::int64_t>(task_, all->count, loc_);
             if (!share.next) return kFailed;
             const auto clear = [&](std::int64_t lo, std::int64_t hi) {
@@ -295,7 +247,7 @@ class Grouping {
         return kOk;
     }
     template <KeyKind K>
-    std::int32_t add_keys(Share* share) {
+    std::int32_t add_keys(Numbered* share) {
         WeldDict* all = shares_.front().keys;
         const auto add = [&](std::int64_t lo, std::int64_t hi) -> std::int32_t {
             for (std::int64_t k = lo; k < hi; ++k) {
@@ -320,13 +272,13 @@ class Grouping {
         const auto cut = [&](std::int64_t lo, std::int64_t hi) {
             for (std::int64_t k = lo; k < hi; ++k) {
                 const std::int64_t begin = place;
-                for (Share& share : shares_) place += std::exchange(share.next[k], place);
+                for (Numbered& share : shares_) place += std::exchange(share.next[k], place);
                 vector_of(all, k) = {values + begin * size, place - begin};
             }
         };
         if (in_strips(task_, 0, all->count, loc_, cut)) return nullptr;
         const auto fill = [&](Task* t, int, std::int64_t s) -> std::int32_t {
-            const Share& share = shares_[std::size_t(s)];
+            const Numbered& share = shares_[std::size_t(s)];
             if (s > 0) {
                 const auto rename = [&](std::int64_t lo, std::int64_t hi) {
                     for (std::int64_t i = lo; i < hi; ++i) share.numbers[i] = share.in_all[share.numbers[i]];
@@ -336,7 +288,7 @@ class Grouping {
             return place_values(t, {share.rows, share.numbers, share.next}, size, values, loc_);
         };
         if (run_parts(task_, std::int64_t(shares_.size()), true, loc_, fill)) return nullptr;
-        for (const Share& share : shares_) release(task_, share.next);
+        for (const Numbered& share : shares_) release(task_, share.next);
         release(task_, numbers_);
         return all;
     }
@@ -345,7 +297,7 @@ class Grouping {
     RowType type_;
     Columns rows_;
     std::int32_t loc_;
-    std::vector<Share> shares_;
+    std::vector<Numbered> shares_;
     std::uint32_t* numbers_ = nullptr;
     std::int64_t most_ = 0;  ///< keys of a share
 };

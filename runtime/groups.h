@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "runtime/hash_table.h"
 #include "weldir/support/round_up.h"
@@ -44,6 +45,13 @@ struct Columns {
                 end - begin};
     }
 };
+
+/// Rows of one worker.
+struct Share {
+    std::int64_t first;
+    Columns rows;
+};
+std::vector<Share> shares_of_workers(const Task* task, const Columns& rows);
 
 /// Null after recording the failure. `owned`: what the rows are in, which is released early, or null.
 WeldDict* group_by_ranges(Task* task, const RowType& type, const Columns& rows, char* owned,

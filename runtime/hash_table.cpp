@@ -171,14 +171,9 @@ std::int32_t reserve(Task* task, WeldDict* d, std::int64_t entries, std::int32_t
     if (entries > kMostEntries) return task->fail(kWeldOutOfMemory, loc, "a dictionary has too many keys");
     if (entries > d->capacity) {
         const std::int64_t capacity = std::max({entries, d->capacity * 2, std::int64_t(8)});
-        std::int64_t bytes;
-        const bool fits = !__builtin_mul_overflow(capacity, d->stride, &bytes);
-        char* grown = d->entries && fits ? static_cast<char*>(grow(task, d->entries, bytes)) : nullptr;
-        if (!grown) {
-            if (!(grown = static_cast<char*>(allocate_array(task, capacity, d->stride, loc)))) return kFailed;
-            if (copy_bytes(task, grown, d->entries, d->count * d->stride, loc)) return kFailed;
-            release(task, d->entries);
-        }
+        const std::int64_t used = d->count * d->stride;
+        char* grown = static_cast<char*>(enlarge(task, d->entries, used, capacity, d->stride, loc));
+        if (!grown) return kFailed;
         d->entries = grown;
         d->capacity = capacity;
     }

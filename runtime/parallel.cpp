@@ -205,6 +205,17 @@ std::int32_t copy_many_bytes(Task* task, void* to, const void* from, std::int64_
     });
 }
 
+void* enlarge(Task* task, void* data, std::int64_t used, std::int64_t count, std::int64_t size,
+              std::int32_t loc) {
+    std::int64_t bytes;
+    if (data && !__builtin_mul_overflow(count, size, &bytes))
+        if (void* grown = grow(task, data, bytes)) return grown;
+    void* to = allocate_array(task, count, size, loc);
+    if (!to || copy_bytes(task, to, data, used, loc)) return nullptr;
+    if (data) release(task, data);
+    return to;
+}
+
 }  // namespace weld::runtime
 
 WeldRun::~WeldRun() {

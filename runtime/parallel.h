@@ -72,4 +72,10 @@ inline std::int32_t copy_bytes(Task* task, void* to, const void* from, std::int6
     return kOk;
 }
 
+/// Room for `count` elements of `size` bytes in the place of `data` (null: none), of which the first `used`
+/// bytes stay. A mapping grows as it is, other blocks are copied to larger ones. Null after recording the
+/// failure.
+void* enlarge(Task* task, void* data, std::int64_t used, std::int64_t count, std::int64_t size,
+              std::int32_t loc);
+
 }  // namespace weld::runtime

@@ -14,7 +14,6 @@ namespace weld::runtime {
 
 namespace {
 
-[[maybe_unused]] constexpr std::size_t kMost = std::size_t(512) << 20, kFewest = std::size_t(64) << 20;
 constexpr std::ptrdiff_t kReserve = 256 << 10;  // for the runtime, and functions that do not look
 
 struct Range {
@@ -38,6 +37,8 @@ Range stack_of_thread() {
 }
 
 #ifndef WELD_ONE_STACK_PER_THREAD
+
+constexpr std::size_t kMost = std::size_t(512) << 20, kFewest = std::size_t(64) << 20;
 
 /// The further stack of a thread. It has no destructor, since the C library ends the process if it has no
 /// memory to note one; pthread_setspecific needs none for the first keys of a process.

@@ -95,22 +95,6 @@ static std::int64_t size_in_spans(std::int64_t count, std::int64_t size) {
     return is_much ? 0 : PageHeap::size_in_spans(bytes);
 }
 
-/// A mapping grows as it is, other blocks are copied to larger ones. Status.
-static std::int32_t enlarge(Task* task, WeldAppender* a, std::int64_t capacity, std::int64_t size,
-                            std::int32_t loc) {
-    std::int64_t bytes;
-    void* data =
-        a->data && !__builtin_mul_overflow(capacity, size, &bytes) ? grow(task, a->data, bytes) : nullptr;
-    if (!data) {
-        if (!(data = allocate_array(task, capacity, size, loc))) return kFailed;
-        if (copy_bytes(task, data, a->data, a->size * size, loc)) return kFailed;
-        if (a->data) release(task, a->data);
-    }
-    a->data = data;
-    a->capacity = capacity;
-    return kOk;
-}
-
 }  // namespace weld::runtime
 
 using namespace weld::runtime;
@@ -129,5 +113,9 @@ extern "C" std::int32_t weld_rt_appender_grow(WeldTask* t, WeldAppender* a, std:
         const std::int64_t bytes = size_in_spans(capacity, size);
         if (bytes && has_room(task, bytes)) capacity = bytes / size;
     }
-    return enlarge(task, a, capacity, size, loc);
+    void* data = enlarge(task, a->data, a->size * size, capacity, size, loc);
+    if (!data) return kFailed;
+    a->data = data;
+    a->capacity = capacity;
+    return kOk;
 }

@@ -16,7 +16,7 @@ struct BuiltinKernel {
     std::string_view name;    ///< in programs
     bool effect;              ///< exactly once, in program order; else it may be shared
     bool fails;               ///< can fail, not counting memory and cancelling
-    bool fresh;  ///< nothing in the result points into an argument; at what its elements point at it may
+    bool fresh;               ///< the result points into no argument, but perhaps at what its elements do
     std::string_view params;  ///< types with variables, separated by ", "; the last may be repeated (`...`)
     std::string_view result;
 };

@@ -114,8 +114,7 @@ class Collector {
 
     /// `s` was read at `end` for the last time.
     bool leaves_memory(const Symbol* s, std::size_t from, std::size_t end) const {
-        if (from == 0) return false;  // a parameter
-        if (is_builders(s->type)) return false;
+        if (from == 0 || is_builders(s->type)) return false;  // of parameters and builders others decide
         const Expr* value = b_.value(from - 1);
         if (is_path(value) || value->op == Op::Slice || !may_allocate(value)) return false;
         return !is_flat(s->type) || !(freed_.contains(s) || changing_.contains(end));

@@ -21,8 +21,6 @@ namespace weld {
 
 namespace {
 
-bool is_integer(const Type* t) { return t->is_scalar() && !is_float(t->scalar) && t->scalar != Scalar::Bool; }
-
 bool holds_bool(const Type* t) {
     return t->is_scalar(Scalar::Bool) || std::ranges::any_of(t->args, holds_bool);
 }
@@ -33,8 +31,9 @@ class Columns {
 
     /// The dictionary that the loop, whose builder is new, makes of its rows; null: it is not such a loop.
     const Expr* grouped() {
-        const Type* key = loop_.node->type->key();
-        if (!is_integer(key) && !(key->is_vec() && is_integer(key->elem()))) return nullptr;
+        const Type* rows = loop_.node->type;
+        const Type* types[] = {m_.types.vec(rows->key()), m_.types.vec(rows->value())};
+        if (!find_builtin_kernel("weld_group", types, rows->gives)) return nullptr;
         const Expr* body = loop_.body().body();
         const Block lets = body->as<Block>();
         const Merge row = (lets ? lets.result() : body)->as<Merge>();
@@ -51,8 +50,7 @@ class Columns {
         Lets before;
         if (made) make(parts, columns, before);
         else if (loop_.data().size() > 1) check_lengths(before);
-        const Expr* dict =
-            builtin_kernel(m_, "weld_group", loop_.node->type->gives, columns, loop_.node->loc);
+        const Expr* dict = builtin_kernel(m_, "weld_group", rows->gives, columns, loop_.node->loc);
         return block(m_, before, dict, loop_.node->loc);
     }
 
