@@ -34,6 +34,7 @@ namespace weld {
 namespace {
 
 constexpr std::int64_t kBytes = 16 << 10, kFewestRows = 1024;  // of what is computed early at a time
+constexpr std::int64_t kRowsOfVectors = 256;                   // where the elements may be vectors
 constexpr std::uint32_t kMostNodes = 1000;                     // of a body, parts of which are there twice
 constexpr std::int64_t kLeastOfEach = 1'500;  // picoseconds of a value that is computed early
 constexpr std::int64_t kLeastOfAll = 5'000;
@@ -66,15 +67,23 @@ std::int64_t without_long_divisions(const Expr* e) {
     return less;
 }
 
+bool is_flat(const Type* t) {
+    return t->is_scalar() || (t->is_struct() && std::ranges::all_of(t->args, is_flat));
+}
+
 /// The body of a loop, and what of it can be computed early.
 class Body {
   public:
-    Body(For loop) : loop_(loop), lets_(loop.body().body()->as<Block>()) {
+    Body(Facts& facts, For loop) : facts_(facts), loop_(loop), lets_(loop.body().body()->as<Block>()) {
         for (std::size_t i = 0; lets_ && i < lets_.size(); ++i) {
-            is_early_[lets_.symbol(i)] = is_early(lets_.value(i));
+            const Symbol* s = lets_.symbol(i);
+            is_early_[s] = is_early(lets_.value(i)) || is_rounds(lets_.value(i));
             if (is_straight_line(lets_.value(i)) && lets_.value(i)->type->is_scalar())
-                movable_[lets_.symbol(i)] = lets_.value(i);
+                movable_[s] = lets_.value(i);
+            else if (is_early_[s] && reads_fields(i)) movable_[s] = lets_.value(i), shared_.insert(s);
         }
+        has_rounds_ = !early_.empty();
+        const auto of_rounds = std::ptrdiff_t(early_.size());
         for (std::size_t i = 0; lets_ && i < lets_.size(); ++i)
             if (!movable_.contains(lets_.symbol(i))) look(lets_.value(i));
         look(lets_ ? lets_.result() : loop.body().body());
@@ -82,10 +91,14 @@ class Body {
         for (std::size_t i = 0; lets_ && i < lets_.size(); ++i)
             if (!movable_.contains(lets_.symbol(i))) share(lets_.value(i));
         share(lets_ ? lets_.result() : loop.body().body());
-        std::erase_if(early_, [&](const Expr* e) { return !is_costly(e); });  // with what is shared known
+        early_.erase(std::remove_if(early_.begin() + of_rounds, early_.end(),  // with what is shared known
+                                    [&](const Expr* e) { return !is_costly(e); }),
+                     early_.end());
     }
 
     const std::vector<const Expr*>& early() const { return early_; }
+    /// Among what is computed early are loops.
+    bool has_rounds() const { return has_rounds_; }
 
     /// Rounds in which it does something follow from a condition that is computed early, on lanes, so that those
     /// are found quickly: noted in `early`, however cheap it is.
@@ -100,6 +113,7 @@ class Body {
     std::int64_t rows() const {
         std::int64_t bytes = 0;
         for (const Expr* e : early_) bytes += size_of(e->type);
+        if (has_rounds_) return kRowsOfVectors;
         return std::max(kFewestRows, std::int64_t(std::bit_floor(std::uint64_t(kBytes / bytes))));
     }
 
@@ -156,11 +170,41 @@ class Body {
 
     /// It and what it reads can be computed before anything else of its round, from the element.
     bool is_early(const Expr* e) {
-        if (!e->type->is_scalar() || !is_straight_line(e)) return false;
+        return e->type->is_scalar() && is_straight_line(e) && reads_what_is_early(e);
+    }
+    /// Loops, or an `iterate`, whose result is numbers, and which can be run early.
+    bool is_rounds(const Expr* e) {
+        const Traits& t = facts_.traits(e);
+        return is_flat(e->type) && has_loop(e) && !t.ordered && !t.calls && reads_what_is_early(e);
+    }
+    bool reads_what_is_early(const Expr* e) {
         return std::ranges::all_of(free_symbols(e), [&](const Symbol* s) {
             const auto at = is_early_.find(s);
             return at == is_early_.end() ? s != loop_.builder_param() : at->second;
         });
+    }
+
+    /// Notes the numbers in the value of let `at`, rounds, that others read; false if they read anything else of it,
+    /// or nothing.
+    bool reads_fields(std::size_t at) {
+        const std::size_t before = early_.size();
+        bool any = false, all = true;
+        const std::function<void(const Expr*)> look = [&](const Expr* e) {
+            const Expr* of = e;
+            while (of->op == Op::GetField) of = of->arg(0);
+            if (!is_var(of, lets_.symbol(at))) {
+                std::ranges::for_each(e->args(), look);
+                return;
+            }
+            any = true;
+            if (!e->type->is_scalar()) all = false;
+            else if (!is_known(e)) early_.push_back(e);
+        };
+        for (std::size_t i = at + 1; i < lets_.size(); ++i)
+            if (!is_rounds(lets_.value(i))) look(lets_.value(i));
+        look(lets_.result());
+        if (!all) early_.resize(before);
+        return any && all;
     }
 
     /// Without what is computed early by a name of its own.
@@ -197,9 +241,11 @@ class Body {
         for (const Expr* a : e->args()) share(a);
     }
 
+    Facts& facts_;
     For loop_;
     Block lets_;
-    std::unordered_map<const Symbol*, const Expr*> movable_;  // scalars, by their names
+    bool has_rounds_ = false;
+    std::unordered_map<const Symbol*, const Expr*> movable_;  // scalars, and rounds, by their names
     std::unordered_map<const Symbol*, bool> is_early_;        // of the lets
     std::unordered_set<const Symbol*> looked_at_;
     std::vector<const Expr*> early_;
@@ -232,17 +278,16 @@ class Distributor {
     }
 
     const Expr* in_parts(For loop, const Expr* builder) {
-        if (!seeks_keys(loop) || appends(loop.node->type) || !goes_one_by_one(loop)) return nullptr;
-        if (loop.node->says(AttrKey::Vectorize, false) || has_loop(loop.body().body())) return nullptr;
+        if (!goes_one_by_one(loop) || loop.node->says(AttrKey::Vectorize, false)) return nullptr;
         const Traits& traits = facts_.traits(loop.body().node);
         if (traits.ordered || traits.calls || traits.size > kMostNodes) return nullptr;
         if (!std::ranges::all_of(loop.data(), [&](const Expr* d) { return may_be_cut(facts_, d); }))
             return nullptr;
-        Body body(loop);
-        const bool filters = !holds_table(loop.node->type) && body.asks_early();
-        if (body.early().empty() || (!filters && body.cost() < kLeastOfAll)) return nullptr;
-        // of a table, lanes hold the first few groups alone
-        if (!holds_table(loop.node->type) && can_vectorize(m_, facts_, loop.node)) return nullptr;
+        Body body(facts_, loop);
+        if (has_loop(loop.body().body())
+                ? !body.has_rounds() || can_vectorize_outer(m_, facts_, loop.node)
+                : !seeks_keys(loop) || appends(loop.node->type) || !pays(loop, body))
+            return nullptr;
 
         Lets lets, inner;
         if (const Expr* check = length_check(m_, facts_, loop.data(), loop.node->loc))
@@ -254,7 +299,8 @@ class Distributor {
         const Expr* to = scalar_op(m_, Op::Min, {scalar_op(m_, Op::Add, {from, i64(rows)}), n});
         to = name(to, "to", inner);
         const Expr* first = early_loop(loop, body, from, to);
-        if (!can_vectorize(m_, facts_, first)) return nullptr;
+        if (body.has_rounds() ? !can_vectorize_outer(m_, facts_, first) : !can_vectorize(m_, facts_, first))
+            return nullptr;
         const Expr* all = name(first, "early", inner);
         std::vector<const Expr*> vectors;
         for (std::size_t i = 0; i < body.early().size(); ++i) {
@@ -269,6 +315,14 @@ class Distributor {
         parts = scalar_op(m_, Op::Div, {parts, i64(rows)});
         const Expr* data[] = {range_iter(m_, IterKind::Scalar, i64(0), parts, i64(1))};
         return block(m_, lets, weld::loop(m_, data, builder, f, loop.node->loc), loop.node->loc);
+    }
+
+    /// Straight code is worth a loop of its own.
+    bool pays(For loop, Body& body) {
+        const bool filters = !holds_table(loop.node->type) && body.asks_early();
+        if (body.early().empty() || (!filters && body.cost() < kLeastOfAll)) return false;
+        // of a table, lanes hold the first few groups alone
+        return holds_table(loop.node->type) || !can_vectorize(m_, facts_, loop.node);
     }
 
     const Type* appender_of(const Type* elem) { return m_.types.builder(BuilderKind::Appender, {&elem, 1}); }

@@ -66,9 +66,10 @@ bool LaneBody::mark_iterate(Iterate it) {
 /// Field `i` of `e`, of a selection between structs without what is equal on both sides.
 const Expr* LaneBody::part(const Expr* e, std::size_t i) {
     if (e->op == Op::MakeStruct) return e->arg(i);
-    if (e->op == Op::Select) {
+    if (e->op == Op::Select || e->op == Op::If) {
         const Expr *a = part(e->arg(1), i), *b = part(e->arg(2), i);
-        return same(a, b) ? a : select(m_, e->arg(0), a, b, e->loc);
+        if (same(a, b) && !facts_.traits(e->arg(0)).fails) return a;
+        return e->op == Op::If ? if_(m_, e->arg(0), a, b, e->loc) : select(m_, e->arg(0), a, b, e->loc);
     }
     return get_field(m_, e, i, e->loc);
 }

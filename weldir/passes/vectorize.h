@@ -8,5 +8,7 @@ namespace weld {
 
 /// `vectorize` will turn this For into a pair of loops.
 bool can_vectorize(Module& m, Facts& facts, const Expr* loop);
+/// `vectorize-outer` will have it go over lanes of its own elements.
+bool can_vectorize_outer(Module& m, Facts& facts, const Expr* loop);
 
 }  // namespace weld

@@ -23,6 +23,7 @@
 
 #include "weldir/passes/lane_body.h"
 #include "weldir/passes/lengths.h"
+#include "weldir/passes/vectorize.h"
 
 namespace weld {
 
@@ -190,6 +191,10 @@ class OuterVectorizer {
 };
 
 }  // namespace
+
+bool can_vectorize_outer(Module& m, Facts& facts, const Expr* loop) {
+    return OuterVectorizer(m, facts).groups(loop->as<For>()) != nullptr;
+}
 
 const Expr* vectorize_outer(Module& m, const Expr* lambda) {
     Facts facts(m, lambda);
