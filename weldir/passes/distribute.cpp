@@ -77,10 +77,10 @@ class Body {
     Body(Facts& facts, For loop) : facts_(facts), loop_(loop), lets_(loop.body().body()->as<Block>()) {
         for (std::size_t i = 0; lets_ && i < lets_.size(); ++i) {
             const Symbol* s = lets_.symbol(i);
-            is_early_[s] = is_early(lets_.value(i)) || is_rounds(lets_.value(i));
-            if (is_straight_line(lets_.value(i)) && lets_.value(i)->type->is_scalar())
-                movable_[s] = lets_.value(i);
-            else if (is_early_[s] && reads_fields(i)) movable_[s] = lets_.value(i), shared_.insert(s);
+            const Expr* value = lets_.value(i);
+            is_early_[s] = is_early(value) || is_rounds(value);
+            if (is_simple(value)) movable_[s] = value;
+            else if (is_early_[s] && reads_fields(i)) movable_[s] = value, shared_.insert(s);
         }
         has_rounds_ = !early_.empty();
         const auto of_rounds = std::ptrdiff_t(early_.size());
@@ -169,8 +169,9 @@ class Body {
     }
 
     /// It and what it reads can be computed before anything else of its round, from the element.
-    bool is_early(const Expr* e) {
-        return e->type->is_scalar() && is_straight_line(e) && reads_what_is_early(e);
+    bool is_early(const Expr* e) { return is_simple(e) && reads_what_is_early(e); }
+    static bool is_simple(const Expr* e) {
+        return e->type->is_scalar() ? is_straight_line(e) : is_path(e) && !e->type->holds_builder;
     }
     /// Loops, or an `iterate`, whose result is numbers, and which can be run early.
     bool is_rounds(const Expr* e) {
@@ -222,7 +223,7 @@ class Body {
 
     /// Finds what every round computes.
     void look(const Expr* e) {
-        if (is_early(e)) {
+        if (e->type->is_scalar() && is_early(e)) {
             if (is_costly(e) && !is_known(e)) early_.push_back(e);
             return;
         }
@@ -235,7 +236,7 @@ class Body {
         if (is_known(e)) return;
         const auto at = e->op == Op::Var ? movable_.find(e->attr.symbol) : movable_.end();
         if (at != movable_.end() && looked_at_.insert(at->first).second) {
-            if (is_early(e) && is_costly(e)) early_.push_back(e), shared_.insert(e->attr.symbol);
+            if (e->type->is_scalar() && is_early(e) && is_costly(e)) early_.push_back(e), shared_.insert(e->attr.symbol);
             else share(at->second);
         }
         for (const Expr* a : e->args()) share(a);
@@ -254,7 +255,7 @@ class Body {
 
 class Distributor {
   public:
-    Distributor(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
+    Distributor(Module& m, Facts& facts) : m_(m), facts_(facts) {}
 
     const Expr* distributed(const Expr* e) {
         if (const For loop = e->as<For>()) {
@@ -267,6 +268,9 @@ class Distributor {
         return map_args(m_, e, [&](const Expr* a, std::size_t) { return distributed(a); });
     }
 
+    /// `loop` by blocks of rounds, or null.
+    const Expr* in_parts(For loop, const Expr* builder);
+
   private:
     const Expr* i64(std::int64_t n) { return i64_literal(m_, n); }
 
@@ -275,46 +279,6 @@ class Distributor {
         const Symbol* s = m_.symbol(as, e->type);
         lets.emplace_back(s, e);
         return var(m_, s);
-    }
-
-    const Expr* in_parts(For loop, const Expr* builder) {
-        if (!goes_one_by_one(loop) || loop.node->says(AttrKey::Vectorize, false)) return nullptr;
-        const Traits& traits = facts_.traits(loop.body().node);
-        if (traits.ordered || traits.calls || traits.size > kMostNodes) return nullptr;
-        if (!std::ranges::all_of(loop.data(), [&](const Expr* d) { return may_be_cut(facts_, d); }))
-            return nullptr;
-        Body body(facts_, loop);
-        if (has_loop(loop.body().body())
-                ? !body.has_rounds() || can_vectorize_outer(m_, facts_, loop.node)
-                : !seeks_keys(loop) || appends(loop.node->type) || !pays(loop, body))
-            return nullptr;
-
-        Lets lets, inner;
-        if (const Expr* check = length_check(m_, facts_, loop.data(), loop.node->loc))
-            name(check, "equal", lets);
-        const Expr* n = name(trip_count(m_, loop.data()[0]), "n", lets);
-        const Symbol* part = m_.symbol("part", m_.types.i64());
-        const std::int64_t rows = body.rows();
-        const Expr* from = name(scalar_op(m_, Op::Mul, {var(m_, part), i64(rows)}), "from", inner);
-        const Expr* to = scalar_op(m_, Op::Min, {scalar_op(m_, Op::Add, {from, i64(rows)}), n});
-        to = name(to, "to", inner);
-        const Expr* first = early_loop(loop, body, from, to);
-        if (body.has_rounds() ? !can_vectorize_outer(m_, facts_, first) : !can_vectorize(m_, facts_, first))
-            return nullptr;
-        const Expr* all = name(first, "early", inner);
-        std::vector<const Expr*> vectors;
-        for (std::size_t i = 0; i < body.early().size(); ++i) {
-            const Expr* one = body.early().size() > 1 ? get_field(m_, all, i) : all;
-            vectors.push_back(name(result(m_, one), "early", inner));
-        }
-        const Symbol *b = m_.symbol(loop.builder_param()->name, loop.node->type),
-                     *k = m_.symbol("k", m_.types.i64());
-        const Expr* late = late_loop(loop, body, from, to, vectors, var(m_, b));
-        const Expr* f = lambda(m_, {b, k, part}, block(m_, inner, late), loop.body().node->loc);
-        const Expr* parts = scalar_op(m_, Op::Add, {n, i64(rows - 1)});
-        parts = scalar_op(m_, Op::Div, {parts, i64(rows)});
-        const Expr* data[] = {range_iter(m_, IterKind::Scalar, i64(0), parts, i64(1))};
-        return block(m_, lets, weld::loop(m_, data, builder, f, loop.node->loc), loop.node->loc);
     }
 
     /// Straight code is worth a loop of its own.
@@ -401,13 +365,63 @@ class Distributor {
     }
 
     Module& m_;
-    Facts facts_;
+    Facts& facts_;
 };
+
+const Expr* Distributor::in_parts(For loop, const Expr* builder) {
+    if (!goes_one_by_one(loop) || loop.node->says(AttrKey::Vectorize, false)) return nullptr;
+    const Traits& traits = facts_.traits(loop.body().node);
+    if (traits.ordered || traits.calls || traits.size > kMostNodes) return nullptr;
+    if (!std::ranges::all_of(loop.data(), [&](const Expr* d) { return may_be_cut(facts_, d); }))
+        return nullptr;
+    Body body(facts_, loop);
+    if (has_loop(loop.body().body())
+            ? !body.has_rounds() || can_vectorize_outer(m_, facts_, loop.node)
+            : !seeks_keys(loop) || appends(loop.node->type) || !pays(loop, body))
+        return nullptr;
+
+    Lets lets, inner;
+    if (const Expr* check = length_check(m_, facts_, loop.data(), loop.node->loc))
+        name(check, "equal", lets);
+    const Expr* n = name(trip_count(m_, loop.data()[0]), "n", lets);
+    const Symbol* part = m_.symbol("part", m_.types.i64());
+    const std::int64_t rows = body.rows();
+    const Expr* from = name(scalar_op(m_, Op::Mul, {var(m_, part), i64(rows)}), "from", inner);
+    const Expr* to = scalar_op(m_, Op::Min, {scalar_op(m_, Op::Add, {from, i64(rows)}), n});
+    to = name(to, "to", inner);
+    const Expr* first = early_loop(loop, body, from, to);
+    if (body.has_rounds() ? !can_vectorize_outer(m_, facts_, first) : !can_vectorize(m_, facts_, first))
+        return nullptr;
+    const Expr* all = name(first, "early", inner);
+    std::vector<const Expr*> vectors;
+    for (std::size_t i = 0; i < body.early().size(); ++i) {
+        const Expr* one = body.early().size() > 1 ? get_field(m_, all, i) : all;
+        vectors.push_back(name(result(m_, one), "early", inner));
+    }
+    const Symbol *b = m_.symbol(loop.builder_param()->name, loop.node->type),
+                 *k = m_.symbol("k", m_.types.i64());
+    const Expr* late = late_loop(loop, body, from, to, vectors, var(m_, b));
+    const Expr* f = lambda(m_, {b, k, part}, block(m_, inner, late), loop.body().node->loc);
+    const Expr* parts = scalar_op(m_, Op::Add, {n, i64(rows - 1)});
+    parts = scalar_op(m_, Op::Div, {parts, i64(rows)});
+    const Expr* data[] = {range_iter(m_, IterKind::Scalar, i64(0), parts, i64(1))};
+    return block(m_, lets, weld::loop(m_, data, builder, f, loop.node->loc), loop.node->loc);
+}
 
 }  // namespace
 
+bool can_distribute(Module& m, Facts& facts, const Expr* loop) {
+    const Expr* plain = flatten(m, lambda(m, {}, loop));
+    plain = simplify(m, inline_lets(m, fuse_zip(m, plain)));
+    const Expr* body = plain->as<Lambda>().body();
+    if (const Block b = body->as<Block>()) body = b.result();
+    const For f = body->as<For>();
+    return f && Distributor(m, facts).in_parts(f, f.builder()) != nullptr;
+}
+
 const Expr* distribute(Module& m, const Expr* lambda) {
-    return in_normal_form(m, lambda, Distributor(m, lambda).distributed(lambda));
+    Facts facts(m, lambda);
+    return in_normal_form(m, lambda, Distributor(m, facts).distributed(lambda));
 }
 
 }  // namespace weld

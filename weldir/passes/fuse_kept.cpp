@@ -14,13 +14,12 @@
 // beside what the reader does; there the vector goes, here it stays, since others want it as well.
 //
 // The joint loop stands where the first one stood if all that the second reads is there, else where the
-// second stood if nobody reads `ys` before it; neither past an effect, an assert, or what may fail, if it may
-// fail.
+// second stood if nobody reads `ys` before it; if it may fail, not past an effect or an assert, nor before what
+// failed first, which others may rely on.
 //
-// Kept apart: loops of which one can run on lanes and the other cannot; loops with loops or an `iterate`
-// inside (nests go over lanes of their own elements, which a joint one might not); producers that do not
-// append exactly once in each round; large bodies, loops with effects, `@(fuse:false)`, more results than
-// registers.
+// Kept apart: loops of which one can run on lanes and the other cannot; nests, which go over lanes of their own
+// elements, unless `distribute` takes them out of the joint loop again; producers that do not append exactly
+// once in each round; large bodies, loops with effects, `@(fuse:false)`, more results than registers.
 #include <algorithm>
 
 #include "weldir/ir/builder.h"
@@ -47,7 +46,7 @@ class KeptFuser {
         if (!block || block.size() < 2) return nullptr;
         lets_.clear();
         at_ = {};
-        barriers_ = 0;
+        barriers_ = failures_ = 0;
         bool changed = false;
         for (std::size_t i = 0; i < block.size(); ++i) changed |= joined({block.symbol(i), block.value(i)});
         if (!changed) return nullptr;
@@ -63,14 +62,17 @@ class KeptFuser {
         const Expr* value;
         For kept = {};             ///< the loop that makes it, if others may be done in it
         std::size_t barriers = 0;  ///< up to it
+        std::size_t failures = 0;  ///< the same
         bool is_read = false;
         bool is_gone = false;
     };
 
     void add(Step step) {
         const Traits& t = facts_.traits(step.value);
-        barriers_ += t.ordered || t.fails || step.value->op == Op::Assert;
+        barriers_ += t.ordered || step.value->op == Op::Assert;
+        failures_ += t.fails;
         step.barriers = barriers_;
+        step.failures = failures_;
         at_[step.name] = lets_.size();
         lets_.push_back(step);
     }
@@ -114,11 +116,7 @@ class KeptFuser {
     bool is_simple(const Expr* value, For loop) {
         const Traits& t = facts_.traits(value);
         if (t.ordered || t.size > kMostNodes || loop.node->says(AttrKey::Fuse, false)) return false;
-        if (!std::ranges::all_of(loop.data(), is_path)) return false;
-        bool is_nest = false;
-        visit(loop.body().body(),
-              [&](const Expr* e) { is_nest |= e->op == Op::For || e->op == Op::Iterate; });
-        return !is_nest;
+        return std::ranges::all_of(loop.data(), is_path);
     }
 
     /// Somebody could tell if it moved past an effect, or past an assert that says that it can't fail.
@@ -134,6 +132,9 @@ class KeptFuser {
         if (facts_.traits(made.value).size + facts_.traits(step.value).size > kMostNodes) return false;
         if (can_vectorize(m_, facts_, made.kept.node) != can_vectorize(m_, facts_, consumer.node))
             return false;
+        const bool is_nest = has_loop(made.kept.body().body()) && can_vectorize_outer(m_, facts_, made.kept.node);
+        if (!is_nest && has_loop(consumer.body().body()) && can_vectorize_outer(m_, facts_, consumer.node))
+            return false;
         std::size_t mentions = 0, last = 0;
         visit(step.value, [&](const Expr* e) {
             const std::size_t* read = e->op == Op::Var ? at_.find(e->attr.symbol) : nullptr;
@@ -143,11 +144,13 @@ class KeptFuser {
         });
         if (mentions != 1) return false;
         const bool is_past = made.barriers != barriers_;
-        const bool stands_first = last <= at && !(is_past && may_be_told(step.value, consumer));
+        const bool stands_first =
+            last <= at && !((is_past || made.failures != failures_) && may_be_told(step.value, consumer));
         if (!stands_first && (made.is_read || (is_past && may_be_told(made.value, made.kept)))) return false;
         const For copying = with_copy(made.kept, consumer, k);
         const Expr* all = fused_into(m_, facts_, made.kept, copying, k);
-        if (!all) return false;
+        if (!all || (is_nest && !can_vectorize_outer(m_, facts_, all) && !can_distribute(m_, facts_, all)))
+            return false;
         place(at, stands_first, step, consumer, all);
         return true;
     }
@@ -199,7 +202,7 @@ class KeptFuser {
         steps.push_back({made.name, result(m_, get_field(m_, var(m_, bs), 0), made.value->loc)});
         const Expr* own = own_builders(consumer, bs);
         if (stands_first) {
-            for (Step& one : steps) one.barriers = made.barriers;
+            for (Step& one : steps) one.barriers = made.barriers, one.failures = made.failures;
             lets_.erase(lets_.begin() + std::ptrdiff_t(at));
             lets_.insert(lets_.begin() + std::ptrdiff_t(at), steps.begin(), steps.end());
             for (std::size_t i = at; i < lets_.size(); ++i) at_[lets_[i].name] = i;
@@ -216,7 +219,7 @@ class KeptFuser {
     Uses uses_;
     std::vector<Step> lets_;  // of the block, so far
     Table<Symbol, std::size_t> at_;
-    std::size_t barriers_ = 0;  // before the let that is looked at: effects, and what may fail
+    std::size_t barriers_ = 0, failures_ = 0;  // before the let that is looked at: effects and asserts, what may fail
 };
 
 }  // namespace

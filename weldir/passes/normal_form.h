@@ -58,8 +58,11 @@ inline bool is_lazy_arg(const Expr* e, std::size_t i) {
     }
 }
 
-/// The pass of that name (flatten.cpp).
+/// The passes of these names.
 const Expr* flatten(Module& m, const Expr* lambda);
+const Expr* inline_lets(Module& m, const Expr* lambda);
+const Expr* simplify(Module& m, const Expr* lambda);
+const Expr* fuse_zip(Module& m, const Expr* lambda);
 
 /// The end of a pass that nests blocks: `now`, in normal form again if it isn't what the pass began with.
 inline const Expr* in_normal_form(Module& m, const Expr* before, const Expr* now) {

@@ -1,6 +1,8 @@
 // Putting the body of a consumer in the place of the merges of its producer.
 #include "weldir/passes/splice.h"
 
+#include "weldir/passes/vectorize.h"
+
 #include <algorithm>
 #include <functional>
 #include <unordered_map>
@@ -201,6 +203,7 @@ static bool is_nest(For producer) {
     });
     return any;
 }
+/// But for those that `distribute` takes apart again, block by block.
 static bool is_better_apart(For producer, For consumer) {
     const Type* made = producer.node->type;
     return made->is_builder() && made->elem()->is_scalar() && merges_in_loops(consumer.body().body()) &&
@@ -246,14 +249,14 @@ static const Expr* fuse_zip(Module& m, Facts& facts, Splicer& splicer, For produ
 }
 
 const Expr* fused_into(Module& m, Facts& facts, For producer, For consumer, std::size_t k) {
-    if (is_better_apart(producer, consumer)) return nullptr;
     const bool zips = consumer.data().size() > 1;
     const bool counts = zips || mentions(consumer.body().body(), consumer.index_param());
     if (counts && facts.merges_per_iteration(producer.node) != Count(1)) return nullptr;
     Splicer splicer(m, facts, producer, consumer);
     if (!splicer.fits()) return nullptr;
-    return zips ? fuse_zip(m, facts, splicer, producer, consumer, k)
-                : fuse_plain(m, splicer, producer, consumer);
+    const Expr* fused = zips ? fuse_zip(m, facts, splicer, producer, consumer, k)
+                             : fuse_plain(m, splicer, producer, consumer);
+    return is_better_apart(producer, consumer) && !can_distribute(m, facts, fused) ? nullptr : fused;
 }
 
 }  // namespace weld

@@ -1,4 +1,4 @@
-// Whether a loop can run on lanes; for passes that had better not spoil it.
+// Whether a loop, or a part of it, can run on lanes; for passes that had better not spoil it.
 #pragma once
 
 #include "weldir/ir/build.h"
@@ -10,5 +10,7 @@ namespace weld {
 bool can_vectorize(Module& m, Facts& facts, const Expr* loop);
 /// `vectorize-outer` will have it go over lanes of its own elements.
 bool can_vectorize_outer(Module& m, Facts& facts, const Expr* loop);
+/// `distribute` will have a part of it computed by a loop of its own, on lanes.
+bool can_distribute(Module& m, Facts& facts, const Expr* loop);
 
 }  // namespace weld
