@@ -67,8 +67,9 @@ std::int64_t without_long_divisions(const Expr* e) {
     return less;
 }
 
-bool is_flat(const Type* t) {
-    return t->is_scalar() || (t->is_struct() && std::ranges::all_of(t->args, is_flat));
+/// A number, or a struct of numbers.
+bool are_numbers(const Type* t) {
+    return t->is_scalar() || (t->is_struct() && std::ranges::all_of(t->args, are_numbers));
 }
 
 /// The body of a loop, and what of it can be computed early.
@@ -176,7 +177,7 @@ class Body {
     /// Loops, or an `iterate`, whose result is numbers, and which can be run early.
     bool is_rounds(const Expr* e) {
         const Traits& t = facts_.traits(e);
-        return is_flat(e->type) && has_loop(e) && !t.ordered && !t.calls && reads_what_is_early(e);
+        return are_numbers(e->type) && has_loop(e) && !t.ordered && !t.calls && reads_what_is_early(e);
     }
     bool reads_what_is_early(const Expr* e) {
         return std::ranges::all_of(free_symbols(e), [&](const Symbol* s) {
@@ -236,7 +237,8 @@ class Body {
         if (is_known(e)) return;
         const auto at = e->op == Op::Var ? movable_.find(e->attr.symbol) : movable_.end();
         if (at != movable_.end() && looked_at_.insert(at->first).second) {
-            if (e->type->is_scalar() && is_early(e) && is_costly(e)) early_.push_back(e), shared_.insert(e->attr.symbol);
+            if (e->type->is_scalar() && is_early(e) && is_costly(e))
+                early_.push_back(e), shared_.insert(e->attr.symbol);
             else share(at->second);
         }
         for (const Expr* a : e->args()) share(a);
@@ -375,14 +377,12 @@ const Expr* Distributor::in_parts(For loop, const Expr* builder) {
     if (!std::ranges::all_of(loop.data(), [&](const Expr* d) { return may_be_cut(facts_, d); }))
         return nullptr;
     Body body(facts_, loop);
-    if (has_loop(loop.body().body())
-            ? !body.has_rounds() || can_vectorize_outer(m_, facts_, loop.node)
-            : !seeks_keys(loop) || appends(loop.node->type) || !pays(loop, body))
+    if (has_loop(loop.body().body()) ? !body.has_rounds() || can_vectorize_outer(m_, facts_, loop.node)
+                                     : !seeks_keys(loop) || appends(loop.node->type) || !pays(loop, body))
         return nullptr;
 
     Lets lets, inner;
-    if (const Expr* check = length_check(m_, facts_, loop.data(), loop.node->loc))
-        name(check, "equal", lets);
+    if (const Expr* check = length_check(m_, facts_, loop.data(), loop.node->loc)) name(check, "equal", lets);
     const Expr* n = name(trip_count(m_, loop.data()[0]), "n", lets);
     const Symbol* part = m_.symbol("part", m_.types.i64());
     const std::int64_t rows = body.rows();

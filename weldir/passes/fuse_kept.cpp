@@ -132,7 +132,8 @@ class KeptFuser {
         if (facts_.traits(made.value).size + facts_.traits(step.value).size > kMostNodes) return false;
         if (can_vectorize(m_, facts_, made.kept.node) != can_vectorize(m_, facts_, consumer.node))
             return false;
-        const bool is_nest = has_loop(made.kept.body().body()) && can_vectorize_outer(m_, facts_, made.kept.node);
+        const bool is_nest =
+            has_loop(made.kept.body().body()) && can_vectorize_outer(m_, facts_, made.kept.node);
         if (!is_nest && has_loop(consumer.body().body()) && can_vectorize_outer(m_, facts_, consumer.node))
             return false;
         std::size_t mentions = 0, last = 0;
@@ -219,7 +220,8 @@ class KeptFuser {
     Uses uses_;
     std::vector<Step> lets_;  // of the block, so far
     Table<Symbol, std::size_t> at_;
-    std::size_t barriers_ = 0, failures_ = 0;  // before the let that is looked at: effects and asserts, what may fail
+    std::size_t barriers_ = 0,
+                failures_ = 0;  // before the let that is looked at: effects and asserts, what may fail
 };
 
 }  // namespace

@@ -28,8 +28,8 @@
 //     other rounds put (independent.cpp): it could not change it in place any more;
 //   - if the producer merges in several places the consumer's body is copied to each, so it must be small;
 //   - a producer with an `iterate` or loops in loops goes over lanes of its own elements (vectorize-outer),
-//     and does so no more once a loop in it merges what the consumer gathers: the nearest centre of each row
-//     stays a vector beside the loop that adds rows to sums.
+//     and does so no more once a loop in it merges what the consumer gathers: it stays a vector, unless
+//     `distribute` takes it out again, block by block.
 // `@(fuse:false)` on either loop keeps them apart.
 #include <algorithm>
 
