@@ -11,8 +11,13 @@
 //
 // As many rows at a time as have 16 KiB of what is computed early, which stays in the cache, and 1,024 at least.
 //
+// So do loops with loops inside, of numbers that an `iterate` or a loop finds first, if those can go over
+// lanes of their own elements (vectorize-outer) where the whole cannot: the nearest centre of each row, beside
+// a loop that adds the row to sums, which is still in the cache then. 256 rows at a time.
+//
 // Not for loops that can be vectorised as they are; nor in loops, which may be short; nor what only some
-// rounds compute, or may fail. Appenders would not know how long they get.
+// rounds compute, or, but for such loops, may fail; nor, but beside these, with appenders, which would not
+// know how long they get.
 #include <algorithm>
 #include <bit>
 #include <unordered_map>
@@ -101,8 +106,8 @@ class Body {
     /// Among what is computed early are loops.
     bool has_rounds() const { return has_rounds_; }
 
-    /// Rounds in which it does something follow from a condition that is computed early, on lanes, so that those
-    /// are found quickly: noted in `early`, however cheap it is.
+    /// Rounds in which it does something follow from a condition that is computed early, on lanes, so that
+    /// those are found quickly: noted in `early`, however cheap it is.
     bool asks_early() {
         const std::optional<Filter> filter = filter_of(loop_);
         if (!filter || !is_early(filter->cond)) return false;
@@ -186,8 +191,8 @@ class Body {
         });
     }
 
-    /// Notes the numbers in the value of let `at`, rounds, that others read; false if they read anything else of it,
-    /// or nothing.
+    /// Notes the numbers in the value of let `at`, rounds, that others read; false if they read anything else
+    /// of it, or nothing.
     bool reads_fields(std::size_t at) {
         const std::size_t before = early_.size();
         bool any = false, all = true;

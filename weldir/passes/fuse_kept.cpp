@@ -14,12 +14,13 @@
 // beside what the reader does; there the vector goes, here it stays, since others want it as well.
 //
 // The joint loop stands where the first one stood if all that the second reads is there, else where the
-// second stood if nobody reads `ys` before it; if it may fail, not past an effect or an assert, nor before what
-// failed first, which others may rely on.
+// second stood if nobody reads `ys` before it; if it may fail, not past an effect or an assert, nor before
+// what may fail first, which others may rely on.
 //
-// Kept apart: loops of which one can run on lanes and the other cannot; nests, which go over lanes of their own
-// elements, unless `distribute` takes them out of the joint loop again; producers that do not append exactly
-// once in each round; large bodies, loops with effects, `@(fuse:false)`, more results than registers.
+// Kept apart: loops of which one can run on lanes and the other cannot; loops with loops or an `iterate`
+// inside, unless they go over lanes of their own elements and `distribute` takes them out of the joint loop
+// again; producers that do not append exactly once in each round; large bodies, loops with effects,
+// `@(fuse:false)`, more results than registers.
 #include <algorithm>
 
 #include "weldir/ir/builder.h"
@@ -132,9 +133,8 @@ class KeptFuser {
         if (facts_.traits(made.value).size + facts_.traits(step.value).size > kMostNodes) return false;
         if (can_vectorize(m_, facts_, made.kept.node) != can_vectorize(m_, facts_, consumer.node))
             return false;
-        const bool is_nest =
-            has_loop(made.kept.body().body()) && can_vectorize_outer(m_, facts_, made.kept.node);
-        if (!is_nest && has_loop(consumer.body().body()) && can_vectorize_outer(m_, facts_, consumer.node))
+        const bool is_nest = has_loop(made.kept.body().body());
+        if (is_nest ? !can_vectorize_outer(m_, facts_, made.kept.node) : has_loop(consumer.body().body()))
             return false;
         std::size_t mentions = 0, last = 0;
         visit(step.value, [&](const Expr* e) {
