@@ -152,7 +152,7 @@ static std::vector<std::int64_t> appends_of(const Emitter& e, For f) {
     return all;
 }
 
-/// By builder in `start`: what `@(size:given)` says, or null.
+/// By builder in `start`: what `@(size:given)` or `@(size:most)` says, or null.
 static void given_sizes(Emitter& e, const Expr* start, std::vector<llvm::Value*>& sizes) {
     if (start->type->is_struct()) {
         for (std::size_t i = 0; i < start->type->args.size(); ++i) {
@@ -163,7 +163,8 @@ static void given_sizes(Emitter& e, const Expr* start, std::vector<llvm::Value*>
     }
     if (!start->type->is_builder()) return;
     const Annotation* size = start->op == Op::NewBuilder ? start->annotation(AttrKey::Size) : nullptr;
-    sizes.push_back(size && size->text == "given" ? e.emit1(start->arg(0)) : nullptr);
+    sizes.push_back(size && (size->text == "given" || size->text == "most") ? e.emit1(start->arg(0))
+                                                                            : nullptr);
 }
 
 LoopPlan make_plan(Emitter& e, For f, For rest) {

@@ -162,6 +162,7 @@ class ChunkedLoop {
     std::int64_t chunks_ = 0;
     std::vector<LoopBuilder> builders_;
     bool serial_ = false;
+    bool in_one_ = false;  // not cut at all: what is around it is
     std::int64_t stride_ = 0;
     char* pieces_ = nullptr;
     char* worker_states_ = nullptr;
@@ -181,10 +182,12 @@ void ChunkedLoop::plan() {
         whole |= b.cut == Cut::Whole;
         builders_.push_back(b);
     });
-    serial_ = whole || !loop_->parallel || task_->run->threads == 1;
+    const bool is_busy = is_crew_busy(task_);
+    serial_ = whole || !loop_->parallel || task_->run->threads == 1 || is_busy;
     for (LoopBuilder& b : builders_) {
         b.handed_on = serial_ && (b.cut != Cut::Chunk || b.pieces->seamless(b.type));
     }
+    in_one_ = is_busy && std::ranges::all_of(builders_, &LoopBuilder::handed_on);
     const std::int64_t multiple = std::max<std::int64_t>(1, loop_->multiple);
     chunk_size_ = (n_ + question.chunks - 1) / question.chunks;
     if (chunk_size_ <= INT64_MAX - multiple) chunk_size_ = round_up(chunk_size_, multiple);
@@ -323,13 +326,16 @@ std::int32_t ChunkedLoop::combine_builder(const LoopBuilder& b, char* states, st
 
 /// The chunks have written to the vector itself: what is left is to say how long it is.
 std::int32_t ChunkedLoop::check_placed(const LoopBuilder& b) {
+    std::int64_t all = 0;
     for (std::int64_t chunk = 0; chunk < chunks_; ++chunk) {
         const WeldAppender* a = kept_merges(b.type, piece(chunk) + b.offset);
-        if (a->size != a->capacity)
+        const bool is_last = chunk == chunks_ - 1;  // of whose rounds the last may append fewer
+        if (is_last ? a->size > a->capacity : a->size != a->capacity)
             return task_->fail(kWeldUnknown, loop_->loc,
                                "a loop appended another number of elements than was expected");
+        all += a->size;
     }
-    kept_merges(b.type, state_ + b.offset)->size += n_ * b.appends;
+    kept_merges(b.type, state_ + b.offset)->size += all;
     return kOk;
 }
 
@@ -374,6 +380,7 @@ std::int32_t ChunkedLoop::run() {
     if (loop_->appends)
         if (const std::int32_t status = set_aside(task_, loop_, state_, n_)) return status;
     plan();
+    if (in_one_) return body_of(task_, loop_)(task_, captures_, state_, 0, n_);
     Watched watched(task_->run->progress, chunks_);
     return serial_ ? run_serial(watched) : run_on_workers(watched);
 }

@@ -138,6 +138,12 @@ void Crew::work(int worker) {
     }
 }
 
+bool is_crew_busy(const Task* task) {
+    const Crew* crew = task->crew;
+    if (!crew) return false;
+    return crew->parts - crew->next.load(std::memory_order_relaxed) >= std::int64_t(crew->members.size());
+}
+
 bool Task::is_stopped() const {
     if (stop->load(std::memory_order_relaxed) & kCancelled) return true;
     for (const Task* t = this; t->crew; t = t->crew->task)

@@ -18,6 +18,8 @@ using PartFn = std::int32_t (*)(void* context, Task* task, int worker, std::int6
 
 /// How many workers run_parts would use.
 int workers_for(const Task* task, std::int64_t parts, bool parallel);
+/// `task` is a part of a loop of which as many wait as there are workers: to share it out would gain nothing.
+bool is_crew_busy(const Task* task);
 
 /// Runs parts 0...parts-1. If one fails, parts with higher numbers are skipped or stop, those with lower ones
 /// run, and the failure of the lowest failing one is recorded in `task`. One worker works on `task` itself,

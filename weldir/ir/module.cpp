@@ -10,7 +10,8 @@ namespace weld {
 const char* name_of(AttrKey key) { return info(key).text; }
 
 bool is_of_passes(const Annotation& a) {
-    return info(a.key).by == AttrInfo::Passes || (a.key == AttrKey::Size && a.text == "given");
+    return info(a.key).by == AttrInfo::Passes ||
+           (a.key == AttrKey::Size && (a.text == "given" || a.text == "most"));
 }
 
 bool find_attr(std::string_view text, AttrKey* key) {

@@ -16,8 +16,7 @@
 // a loop that adds the row to sums, which is still in the cache then. 256 rows at a time.
 //
 // Not for loops that can be vectorised as they are; nor in loops, which may be short; nor what only some
-// rounds compute, or, but for such loops, may fail; nor, but beside these, with appenders, which would not
-// know how long they get.
+// rounds compute, or, but for such loops, may fail; nor, but beside these, with appenders.
 #include <algorithm>
 #include <bit>
 #include <unordered_map>
@@ -410,7 +409,9 @@ const Expr* Distributor::in_parts(For loop, const Expr* builder) {
     const Expr* parts = scalar_op(m_, Op::Add, {n, i64(rows - 1)});
     parts = scalar_op(m_, Op::Div, {parts, i64(rows)});
     const Expr* data[] = {range_iter(m_, IterKind::Scalar, i64(0), parts, i64(1))};
-    return block(m_, lets, weld::loop(m_, data, builder, f, loop.node->loc), loop.node->loc);
+    return block(m_, lets,
+                 weld::loop(m_, data, for_blocks(m_, facts_, loop, builder, rows), f, loop.node->loc),
+                 loop.node->loc);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Making loops over subranges: of the bounds of each datum, and of the index, which begins elsewhere.
 #include "weldir/passes/subrange.h"
 
+#include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/lengths.h"
 
@@ -37,6 +38,26 @@ std::vector<const Expr*> subranges(Module& m, For loop, const Expr* start, const
     std::vector<const Expr*> all;
     for (const Expr* d : loop.data()) all.push_back(subrange(m, d, start, end));
     return all;
+}
+
+static const Expr* for_blocks(Module& m, Facts& facts, For loop, const Expr* start, std::int64_t rounds,
+                              std::vector<std::size_t> path) {
+    if (start->op == Op::MakeStruct)
+        return map_args(m, start, [&](const Expr* field, std::size_t i) {
+            std::vector<std::size_t> inside = path;
+            inside.push_back(i);
+            return for_blocks(m, facts, loop, field, rounds, inside);
+        });
+    if (start->op != Op::NewBuilder || !info(start->type).lists_merges) return start;
+    const std::optional<Count> n = facts.merges_per_iteration(loop.node, path);
+    if (!n || !n->known()) return start;
+    const Expr* each = i64_literal(m, *n->known() * rounds);
+    const Expr* sized = new_builder(m, start->type, each, start->loc);
+    return annotate(m, with_annotations(m, sized, start->annotations), AttrKey::Size, "most");
+}
+
+const Expr* for_blocks(Module& m, Facts& facts, For loop, const Expr* start, std::int64_t rounds) {
+    return for_blocks(m, facts, loop, start, rounds, {});
 }
 
 const Expr* with_index(Module& m, const Symbol* index, const Expr* start, const Symbol* k, const Expr* body) {

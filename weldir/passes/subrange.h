@@ -21,6 +21,10 @@ std::vector<const Expr*> subranges(Module& m, For loop, const Expr* start, const
 /// The rounds [start, end) of `loop`, on `builder`: a copy, whose index begins at `start`.
 const Expr* loop_over_subrange(Module& m, For loop, const Expr* start, const Expr* end, const Expr* builder);
 
+/// The builders `start` of `loop` for a loop over blocks of so many of its rounds, of which the last may have
+/// fewer: appenders know how many a block appends.
+const Expr* for_blocks(Module& m, Facts& facts, For loop, const Expr* start, std::int64_t rounds);
+
 /// `body` where `index` is `start + k`.
 const Expr* with_index(Module& m, const Symbol* index, const Expr* start, const Symbol* k, const Expr* body);
 

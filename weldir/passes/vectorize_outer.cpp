@@ -23,6 +23,7 @@
 
 #include "weldir/passes/lane_body.h"
 #include "weldir/passes/lengths.h"
+#include "weldir/passes/subrange.h"
 #include "weldir/passes/vectorize.h"
 
 namespace weld {
@@ -114,7 +115,8 @@ class OuterVectorizer {
         if (!on_lanes) return nullptr;
         const Expr* choice = if_(m_, found, on_lanes, one_by_one(loop, data, b, first, n), loop.node->loc);
         const Expr* f = lambda(m_, {b, g, k}, block(m_, inside, choice), loop.body().node->loc);
-        const Expr* all = weld::loop(m_, {&range, 1}, loop.builder(), f, loop.node->loc);
+        const Expr* all = weld::loop(m_, {&range, 1}, for_blocks(m_, facts_, loop, loop.builder(), lanes_), f,
+                                     loop.node->loc);
         const Expr* annotated = with_annotations(m_, all, loop.node->annotations);
         return block(m_, before, without(m_, annotated, AttrKey::Tile), loop.node->loc);
     }
