@@ -138,7 +138,8 @@ static llvm::Value* loop_record(Emitter& e, const LoopPlan& plan, llvm::Function
         known.push_back(number ? number->getZExtValue() : std::uint64_t(-1));
     }
     namespace loop = fields::Loop;
-    const std::int64_t multiple = plan.by_elements ? 64 : std::max<std::int64_t>(1, 64 / plan.step);
+    const std::int64_t lanes = plan.by_elements ? 1 : plan.step;
+    const std::int64_t multiple = plan.by_elements || lanes > 1 ? std::max<std::int64_t>(1, 64 / lanes) : 1;
     llvm::Constant* record = unit.global(
         unit.record(loop::kAll, {{loop::body, body},
                                  {loop::state, unit.describe(type)},

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <random>
 #include <set>
 #include <thread>
@@ -75,6 +76,24 @@ TEST_CASE("a float sum has the same bits on any number of threads, and in a seri
     double magnitude = 0;
     for (double x : xs) exact += x, magnitude += std::abs(x);
     CHECK(std::abs(double(exact - first)) < 1e-12 * magnitude);
+}
+
+TEST_CASE("a few rounds that take long are a chunk each") {
+    Types types;
+    const auto chunks = [&](int threads) {
+        std::set<std::pair<std::int64_t, std::int64_t>> seen;
+        std::mutex mutex;
+        Loop loop(types.merger(types.i64(), kWeldAdd), 1'000'000,
+                  [&](WeldTask*, void*, std::int64_t lo, std::int64_t hi) {
+                      const std::lock_guard lock(mutex);
+                      seen.insert({lo, hi});
+                      return 0;
+                  });
+        std::int64_t state = 0;
+        run(threads, [&](WeldTask* t) { return loop(t, &state, 5); });
+        return seen;
+    };
+    CHECK(on_all_threads(chunks).size() == 5);
 }
 
 TEST_CASE("chunks cover the range, begin at multiples, and do not depend on threads") {
@@ -181,6 +200,61 @@ TEST_CASE("a vector of what passes takes twice its memory at most: pieces, and t
     CHECK(ran.good);
     CHECK(a.size == n / 2);
     CHECK(ran.account->peak() < n / 2 * 8 * 22 / 10);
+}
+
+TEST_CASE("the last round may append fewer than the others, which say how many") {
+    Types types;
+    constexpr std::int64_t n = 1000, each = 100, last = 37;
+    const std::int64_t appends[] = {each};
+    Loop loop(
+        types.appender(types.i64()), 10'000,
+        [](WeldTask* t, void* s, std::int64_t lo, std::int64_t hi) {
+            for (std::int64_t i = lo; i < hi; ++i)
+                for (std::int64_t k = 0; k < (i == n - 1 ? last : each); ++k)
+                    if (append(t, static_cast<WeldAppender*>(s), i * each + k)) return 1;
+            return 0;
+        },
+        appends);
+    for (int threads : {1, 2, 4}) {
+        WeldAppender a{};
+        bool in_order = true;
+        CHECK(run(threads, [&](WeldTask* t) {
+                  const std::int32_t status = loop(t, &a, n);
+                  for (std::int64_t i = 0; i < a.size; ++i)
+                      in_order &= static_cast<const std::int64_t*>(a.data)[i] == i;
+                  return status;
+              }).good);
+        CHECK(a.size == (n - 1) * each + last);
+        CHECK(in_order);
+    }
+}
+
+TEST_CASE("loops inside of rounds of which as many wait as there are workers are not cut") {
+    Types types;
+    for (int threads : {1, 2, 4}) {
+        std::mutex mutex;
+        std::vector<std::int64_t> lengths;  // of chunks of the loops inside
+        Loop inner(types.appender(types.i64()), 1'000'000,
+                   [&](WeldTask*, void*, std::int64_t lo, std::int64_t hi) {
+                       const std::lock_guard lock(mutex);
+                       lengths.push_back(hi - lo);
+                       return 0;
+                   });
+        Loop outer(types.merger(types.i64(), kWeldAdd), 1'000'000,
+                   [&](WeldTask* t, void*, std::int64_t lo, std::int64_t hi) {
+                       for (std::int64_t i = lo; i < hi; ++i) {
+                           WeldAppender a{};
+                           if (inner(t, &a, 100)) return 1;
+                       }
+                       return 0;
+                   });
+        std::int64_t state = 0;
+        CHECK(run(threads, [&](WeldTask* t) { return outer(t, &state, 40); }).good);
+        const auto whole = std::ranges::count(lengths, 100);
+        CHECK(std::accumulate(lengths.begin(), lengths.end(), std::int64_t(0)) == 4000);
+        if (threads > 1) CHECK(whole >= 40 - 2 * threads);
+        if (threads > 1) CHECK(whole < 40);  // the last ones are shared out
+    }
 }
 
 TEST_CASE("an appender that promised another number of elements is found out") {
