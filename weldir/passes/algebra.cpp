@@ -1,7 +1,7 @@
 // Exact identities of scalar operations.
 //
 // Of floats only what IEEE 754 makes exact: x * 1, x - 0.0, x + -0.0, --x, x / 2^k = x * 2^-k. Not x + 0.0
-// (-0.0), not x - x (NaN), not !(a < b) (NaN). An operand is left out only if it can neither fail nor be
+// (-0.0), not x - x (NaN), not !(a < b) (NaN). Powers with a few constants are not exact either way. An operand is left out only if it can neither fail nor be
 // missed.
 #include "weldir/passes/algebra.h"
 
@@ -64,6 +64,7 @@ class Algebra {
             case Op::Neg:
             case Op::Not:
             case Op::BitNot: return twice();
+            case Op::Pow: return power();
             case Op::Shl:
             case Op::Shr: return all_int(b_, 0) ? a_ : nullptr;
             case Op::BitAnd: return bit_and();
@@ -152,6 +153,31 @@ class Algebra {
         if (!std::isnormal(value) || std::abs(std::frexp(value, &exponent)) != 0.5) return nullptr;
         if (exponent - 1 < -limit || exponent - 1 > limit) return nullptr;
         return op(Op::Mul, a_, like(b_, float_literal(m_, by.node->type, 1 / value, b_->loc)));
+    }
+
+    /// x^1, x^2, x^3, 1/x and roots: at most as far from the true value as what computes any power.
+    const Expr* power() {
+        const Literal by = e_->type->is_scalar() ? b_->as<Literal>() : Literal{};
+        if (!by) return nullptr;
+        const double n = by.as_float();
+        const auto number = [&](double value) { return float_literal(m_, e_->type, value, e_->loc); };
+        if (n == 0 && can_go(a_)) return number(1);
+        if (n == 1) return a_;
+        if (n == -1) return op(Op::Div, number(1), a_);
+        if (n != 0.5 && n != 2 && n != 3) return nullptr;
+        const Symbol* name = a_->op == Op::Var ? nullptr : m_.symbol("x", a_->type);
+        const Expr* x = name ? var(m_, name) : a_;
+        const Expr* now = n == 2   ? op(Op::Mul, x, x)
+                          : n == 3 ? op(Op::Mul, op(Op::Mul, x, x), x)
+                                   : root_of(x);
+        return name ? let(m_, name, a_, now, e_->loc) : now;
+    }
+    /// x^0.5, which is the square root but of -0 and of minus infinity.
+    const Expr* root_of(const Expr* x) {
+        const auto number = [&](double value) { return float_literal(m_, e_->type, value, e_->loc); };
+        const Expr* root = scalar_op(m_, Op::Sqrt, {op(Op::Add, x, number(0))}, e_->loc);
+        constexpr double infinity = std::numeric_limits<double>::infinity();
+        return select(m_, op(Op::Eq, x, number(-infinity)), number(infinity), root, e_->loc);
     }
 
     // ---- bits and bools
