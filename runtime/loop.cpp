@@ -20,8 +20,8 @@ namespace {
 constexpr std::int64_t kSerialWork = 30'000'000;  // ps; less is not worth waking a thread for
 constexpr std::int64_t kChunkWork = 50'000'000;
 constexpr std::int64_t kMostChunks = 1024;
-constexpr std::int64_t kRounds = 64;  // long chunks have a multiple of it: each writes to lines of its own
-constexpr std::int64_t kLong = 16 * kRounds;
+constexpr std::int64_t kRounds = 64;  // a chunk has a multiple of it, so that each writes to its own lines,
+constexpr std::int64_t kEnoughChunks = 16;   // or of less where it would leave fewer chunks than this
 constexpr std::int64_t kRound = 64;          // elements that emitted code makes room for at once
 constexpr std::int64_t kGarbage = 64 << 10;  // bytes that are worth a collection at the end of a chunk
 
@@ -191,7 +191,8 @@ void ChunkedLoop::plan() {
     }
     in_one_ = is_busy && std::ranges::all_of(builders_, &LoopBuilder::handed_on);
     chunk_size_ = (n_ + question.chunks - 1) / question.chunks;
-    const std::int64_t multiple = std::max<std::int64_t>(loop_->multiple, chunk_size_ < kLong ? 1 : kRounds);
+    std::int64_t multiple = loop_->multiple > 1 ? loop_->multiple : kRounds;
+    while (multiple > loop_->multiple && n_ / multiple < kEnoughChunks) multiple /= 2;
     if (chunk_size_ <= INT64_MAX - multiple) chunk_size_ = round_up(chunk_size_, multiple);
     chunks_ = (n_ - 1) / chunk_size_ + 1;
     stride_ = (loop_->state->size + 63) / 64 * 64;

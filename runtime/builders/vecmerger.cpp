@@ -16,6 +16,8 @@ static bool seamless(const WeldType* type) { return merges_exactly(type->args[0]
 /// An iteration takes so long (ps) if it has loops of its own, which may merge a whole row of elements.
 static constexpr std::int64_t kCostOfRows = 10'000;
 static constexpr std::int64_t kCostOfCopy = 1'000;  // of an element: filling and combining it
+// What a round is thought to take may be far off: a copy of more elements than a few is for so many rows at least.
+static constexpr std::int64_t kFewElements = 256, kRowsOfCopy = 16;
 
 /// Copies must pay: filling and combining one takes as long as merging into each of its elements. How often
 /// an iteration merges isn't known if it has loops of its own.
@@ -23,7 +25,8 @@ static Cut cut(const WeldType* type, const void* state, CutQuestion* question) {
     const std::int64_t len = std::max<std::int64_t>(1, static_cast<const WeldVec*>(state)->len);
     const std::int64_t bytes = len * type->args[0]->size;
     const bool by_row = question->work / question->n >= kCostOfRows;
-    const std::int64_t paying = by_row ? question->work / len / kCostOfCopy : question->n / len;
+    std::int64_t paying = by_row ? question->work / len / kCostOfCopy : question->n / len;
+    if (by_row && len > kFewElements) paying = std::min(paying, question->n / kRowsOfCopy);
     if (seamless(type))
         return bytes <= kSmallPiece || (paying > 1 && bytes <= kLargestCopies) ? Cut::Worker : Cut::Whole;
     const std::int64_t affordable =
