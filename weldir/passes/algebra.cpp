@@ -1,8 +1,8 @@
 // Exact identities of scalar operations.
 //
 // Of floats only what IEEE 754 makes exact: x * 1, x - 0.0, x + -0.0, --x, x / 2^k = x * 2^-k. Not x + 0.0
-// (-0.0), not x - x (NaN), not !(a < b) (NaN). Powers with a few constants are not exact either way. An operand is left out only if it can neither fail nor be
-// missed.
+// (-0.0), not x - x (NaN), not !(a < b) (NaN). Powers with a few constants are exact neither way. An operand is
+// left out only if it can neither fail nor be missed.
 #include "weldir/passes/algebra.h"
 
 #include <bit>

@@ -83,9 +83,10 @@ class Body {
         for (std::size_t i = 0; lets_ && i < lets_.size(); ++i) {
             const Symbol* s = lets_.symbol(i);
             const Expr* value = lets_.value(i);
-            is_early_[s] = is_early(value) || is_rounds(value);
-            if (is_simple(value)) movable_[s] = value;
-            else if (is_early_[s] && reads_fields(i)) movable_[s] = value, shared_.insert(s);
+            const bool are_early = is_rounds(value) && reads_fields(i);
+            is_early_[s] = are_early || is_early(value);
+            if (are_early || is_simple(value)) movable_[s] = value;
+            if (are_early) shared_.insert(s);
         }
         has_rounds_ = !early_.empty();
         const auto of_rounds = std::ptrdiff_t(early_.size());

@@ -48,7 +48,9 @@ static const Expr* for_blocks(Module& m, Facts& facts, For loop, const Expr* sta
             inside.push_back(i);
             return for_blocks(m, facts, loop, field, rounds, inside);
         });
-    if (start->op != Op::NewBuilder || !info(start->type).lists_merges) return start;
+    const NewBuilder made = start->as<NewBuilder>();
+    if (!made || !info(made.kind()).lists_merges || (made.arg() && facts.traits(made.arg()).fails))
+        return start;
     const std::optional<Count> n = facts.merges_per_iteration(loop.node, path);
     if (!n || !n->known()) return start;
     const Expr* each = i64_literal(m, *n->known() * rounds);
