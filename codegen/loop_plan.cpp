@@ -163,8 +163,7 @@ static void given_sizes(Emitter& e, const Expr* start, std::vector<llvm::Value*>
     }
     if (!start->type->is_builder()) return;
     const Annotation* size = start->op == Op::NewBuilder ? start->annotation(AttrKey::Size) : nullptr;
-    sizes.push_back(size && (size->text == "given" || size->text == "most") ? e.emit1(start->arg(0))
-                                                                            : nullptr);
+    sizes.push_back(size && is_of_passes(*size) ? e.emit1(start->arg(0)) : nullptr);
 }
 
 LoopPlan make_plan(Emitter& e, For f, For rest) {

@@ -117,9 +117,9 @@ class Body {
 
     /// So many at a time.
     std::int64_t rows() const {
+        if (has_rounds_) return kRowsOfVectors;
         std::int64_t bytes = 0;
         for (const Expr* e : early_) bytes += size_of(e->type);
-        if (has_rounds_) return kRowsOfVectors;
         return std::max(kFewestRows, std::int64_t(std::bit_floor(std::uint64_t(kBytes / bytes))));
     }
 

@@ -220,8 +220,8 @@ class KeptFuser {
     Uses uses_;
     std::vector<Step> lets_;  // of the block, so far
     Table<Symbol, std::size_t> at_;
-    std::size_t barriers_ = 0,
-                failures_ = 0;  // before the let that is looked at: effects and asserts, what may fail
+    std::size_t barriers_ = 0;  // before the let that is looked at: effects and asserts
+    std::size_t failures_ = 0;  // and what may fail
 };
 
 }  // namespace

@@ -58,7 +58,7 @@ inline bool is_lazy_arg(const Expr* e, std::size_t i) {
     }
 }
 
-/// The passes of these names.
+/// The passes of these names: what a loop becomes before a later pass sees it.
 const Expr* flatten(Module& m, const Expr* lambda);
 const Expr* inline_lets(Module& m, const Expr* lambda);
 const Expr* simplify(Module& m, const Expr* lambda);

@@ -1,8 +1,6 @@
 // Putting the body of a consumer in the place of the merges of its producer.
 #include "weldir/passes/splice.h"
 
-#include "weldir/passes/vectorize.h"
-
 #include <algorithm>
 #include <functional>
 #include <unordered_map>
@@ -12,6 +10,7 @@
 #include "weldir/ir/walk.h"
 #include "weldir/passes/independent.h"
 #include "weldir/passes/normal_form.h"
+#include "weldir/passes/vectorize.h"
 
 namespace weld {
 
