@@ -122,7 +122,10 @@ class RangeEmitter {
             const auto round = [&](llvm::Value* i, const Leaves& s) {
                 llvm::Value* last = e_.ir.CreateSub(hi, e_.c64(1));
                 prefetch_rows(i, last);
-                if (plan_.step == 1) prefetches.emit(e_, i, last, s, [&](llvm::Value* at) { begin(at); });
+                if (plan_.step == 1) {
+                    prefetch_elements(i);
+                    prefetches.emit(e_, i, last, s, [&](llvm::Value* at) { begin(at); });
+                }
                 const Leaves next = iteration(i, s);
                 if (collect) e_.collect_check(type_, [&] { return next; });
                 return next;

@@ -209,12 +209,10 @@ class Prefetcher {
         });
         if (!is_simd && around.depth == 0 && std::ranges::any_of(loop.data(), yields_rows))
             now = annotated(now, AttrKey::Prefetch, kRowsAhead);
-        const bool histogram =
-            e->type->is_builder() && info(e->type).indexed && e->annotation(AttrKey::Accumulators);
         const auto is_new = [&](const Expr* datum) {
             return is_stream(datum) && (!around.rounds || around.rounds->varies(datum));
         };
-        if ((is_simd || histogram) && std::ranges::any_of(loop.data(), is_new))
+        if ((is_simd || around.depth == 0) && std::ranges::any_of(loop.data(), is_new))
             now = annotated(now, AttrKey::Stream, kBytesAhead);
         return now;
     }
