@@ -54,7 +54,7 @@ std::vector<const Symbol*> Lives::gives(const Expr* call) const {
 
 void Lives::look(const Expr* e) {
     if (is_path(e)) {
-        if (e->type->holds_pointer) read(o_.reach(e));
+        if (e->type->holds_pointer) read(e);
         return;
     }
     switch (e->op) {
@@ -62,7 +62,7 @@ void Lives::look(const Expr* e) {
             if (!is_path(e->arg(0)) || e->arg(0)->type->is_dict()) look(e->arg(0));
             return;
         case Op::Block: return block(e->as<Block>());
-        case Op::If: return branches(e);
+        case Op::If: return branches(e, {});
         case Op::NewBuilder: return start(e);
         case Op::Call: return call(e->as<Call>());
         case Op::Merge: return merge(e);
@@ -89,10 +89,12 @@ void Lives::keep(const Expr* e, int times) {
     for (Object o : all_of(o_.reach(e))) live_[o] += times;
 }
 
-void Lives::read(const Reach& r) {
-    for (Object o : all_of(r)) {
+void Lives::read(const Expr* path) {
+    const auto through = is_path(path) ? through_.find(base_of(path)) : through_.end();
+    for (Object o : all_of(o_.reach(path))) {
         ++live_[o];
         log_.push_back(o);
+        if (through != through_.end()) ++through->second[o];
     }
 }
 
@@ -108,20 +110,25 @@ void Lives::block(Block b) {
     const auto ends = [&](const Symbol* s, std::size_t at) {
         if (auto let = own.find(s); let != own.end()) ends_.try_emplace(s, std::max(at, let->second + 1));
     };
-    const auto look_at = [&](const Expr* e, std::size_t at) {
+    const auto look_at = [&](const Symbol* name, const Expr* e, std::size_t at) {
         const std::size_t begin = log_.size();
-        look(e);
+        Counts through;
+        if (auto found = through_.extract(name)) through = std::move(found.mapped());
+        if (!through.empty()) pass_on(e, through);
+        e->op == Op::If ? branches(e, through) : look(e);
         for (std::size_t read = begin; read < log_.size(); ++read) ends(o_.objects[log_[read]].owner, at);
         end_outer(b, at, begin);
     };
     if (level_ == 0) open_.insert(b.symbols().begin(), b.symbols().end());
+    for (std::size_t i = 0; i < b.size(); ++i)
+        if (b.symbol(i)->type->holds_pointer && passes_on(b.value(i))) through_[b.symbol(i)];
     if (b.result()->type->holds_pointer)
         for (Object o : all_of(o_.reach(b.result())))
             if (own.contains(o_.objects[o].owner)) o_.objects[o].escapes = true;
-    look_at(b.result(), b.size());
+    look_at(nullptr, b.result(), b.size());
     for (std::size_t i = b.size(); i-- > 0;) {
         open_.erase(b.symbol(i));
-        look_at(b.value(i), i);
+        look_at(b.symbol(i), b.value(i), i);
         if (b.symbol(i)->type->is_vec() || b.symbol(i)->type->is_dict())
             ends_.try_emplace(b.symbol(i), i + 1);  // nobody reads it
     }
@@ -218,14 +225,56 @@ bool Lives::may_give(const Symbol* s, const std::unordered_map<Object, int>& tim
            });
 }
 
-void Lives::branches(const Expr* e) {
+// ---- branches ------------------------------------------------------------------------------------------
+
+bool Lives::passes_on(const Expr* value) {
+    return value->op == Op::If || value->op == Op::MakeStruct || is_path(value);
+}
+
+/// Calls `fn` with the values that the value of `e` may consist of.
+static void for_each_part(const Expr* e, const std::function<void(const Expr*)>& fn) {
+    switch (e->op) {
+        case Op::If: return for_each_part(e->arg(1), fn), for_each_part(e->arg(2), fn);
+        case Op::MakeStruct:
+            for (const Expr* f : e->args()) for_each_part(f, fn);
+            return;
+        case Op::Block: return for_each_part(e->as<Block>().result(), fn);
+        default:
+            if (e->type->holds_pointer) fn(e);
+    }
+}
+
+void Lives::pass_on(const Expr* value, const Counts& through) {
+    std::map<Object, const Symbol*> names;  // null: not only through one
+    for_each_part(value, [&](const Expr* part) {
+        const Symbol* name = is_path(part) && through_.contains(base_of(part)) ? base_of(part) : nullptr;
+        for (Object o : all_of(o_.reach(part))) {
+            const auto [known, is_new] = names.try_emplace(o, name);
+            if (!is_new && known->second != name) known->second = nullptr;
+        }
+    });
+    for (const auto& [o, name] : names)
+        if (auto found = through.find(o); name && found != through.end()) through_[name][o] += found->second;
+}
+
+void Lives::branch(const Expr* e, const Counts& through) {
+    Counts others;  // that it does not give
+    const Objects given = e->type->holds_pointer ? all_of(o_.reach(e)) : Objects();
+    for (const auto& [o, times] : through)
+        if (!std::ranges::binary_search(given, o)) others.emplace(o, times);
+    for (const auto& [o, times] : others) live_[o] -= times;
+    e->op == Op::If ? branches(e, through) : look(e);
+    for (const auto& [o, times] : others) live_[o] += times;
+}
+
+void Lives::branches(const Expr* e, const Counts& through) {
     const std::size_t begin = log_.size();
     const std::set<const Symbol*> ended_before = ended_;
-    look(e->arg(1));
+    branch(e->arg(1), through);
     const std::size_t end = log_.size();
     for (std::size_t i = begin; i < end; ++i) --live_[log_[i]];
     const std::set<const Symbol*> ended_there = std::exchange(ended_, ended_before);
-    look(e->arg(2));
+    branch(e->arg(2), through);
     ended_.insert(ended_there.begin(), ended_there.end());
     for (std::size_t i = begin; i < end; ++i) ++live_[log_[i]];
     look(e->arg(0));
@@ -248,7 +297,7 @@ void Lives::loop(For f) {
     const Expr* changes = safe_to_change(both[0].builder());
     for (For g : both)
         for (const Expr* d : g ? g.data() : std::span<const Expr* const>())
-            if (const Expr* vec = vector_of(d); vec && !(changes && same(vec, changes))) read(o_.reach(vec));
+            if (const Expr* vec = vector_of(d); vec && !(changes && same(vec, changes))) read(vec);
     look(both[0].builder());
     for (For g : both)
         for (std::size_t i = g ? g.data().size() : 0; i-- > 0;) look(g.data()[i]);

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -38,7 +39,7 @@ class Lives {
     /// While an operand is computed those before it are kept for the operation.
     void operand(const Expr* e, std::size_t i);
     void keep(const Expr* e, int times);
-    void read(const Reach& r);
+    void read(const Expr* path);
     void inside(const Expr* lambda);
     void block(Block b);
 
@@ -56,7 +57,18 @@ class Lives {
     bool jumps_here(Call c) const;
     bool is_param(const Symbol* s) const;
     bool may_give(const Symbol* s, const std::unordered_map<Object, int>& times) const;
-    void branches(const Expr* e);
+
+    // -- branches
+    /// How often each object is read later.
+    using Counts = std::map<Object, int>;
+    /// `through`: of the reads later, those through the name of what `e` gives. Where a branch is taken, they read what
+    /// that branch gives.
+    void branches(const Expr* e, const Counts& through);
+    void branch(const Expr* e, const Counts& through);
+    /// Its value is what other names are, or one of those: reads through the name are counted.
+    static bool passes_on(const Expr* value);
+    /// The reads through the name of `value` are such through the names that it passes on, where it can only be these.
+    void pass_on(const Expr* value, const Counts& through);
     /// What is merged first into a vector that starts in place is computed before that changes.
     void merge(const Expr* e);
     void loop(For f);
@@ -103,6 +115,8 @@ class Lives {
     std::unordered_map<const Function*, bool> takes_;
     std::vector<int> live_;  // by object: how many later nodes read it
     Objects log_;            // what was read, in the order of the walk
+    std::unordered_map<const Symbol*, Counts>
+        through_;  // of names that lets pass on, while they are in scope
     std::unordered_map<const Expr*, bool> in_place_;
     std::unordered_map<const Expr*, std::optional<std::size_t>> over_;  // by appender: which datum
     std::unordered_map<const Symbol*, std::size_t> ends_;

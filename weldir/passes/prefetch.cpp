@@ -13,7 +13,7 @@
 // - Rows of a matrix by numbers that are elements, `iter(m, x * c, ...)` and `slice(m, x * c, ...)` of a loop
 //   inside: their beginnings, `@(prefetch:8, far:65536)` of the iterator or the slice.
 // - Loops over vectors of vectors: the beginnings of rows, `@(prefetch:8)` of the loop.
-// - Loops that read whole lines of the cache in each round: what comes next, `@(stream:3072)` of the loop.
+// - Loops over lanes, and those around which there is no other: what comes next, `@(stream:3072)` of the loop.
 //   Many processors do that by themselves, but not beyond the end of a page. Not what each round of a loop
 //   around reads again, and so is in the cache. So do look-ups of lanes that lie close together, of which one
 //   asks for all that read the same lines.
@@ -212,7 +212,9 @@ class Prefetcher {
         const auto is_new = [&](const Expr* datum) {
             return is_stream(datum) && (!around.rounds || around.rounds->varies(datum));
         };
-        if ((is_simd || around.depth == 0) && std::ranges::any_of(loop.data(), is_new))
+        const bool is_rest = first && first.shape().kind == IterKind::Fringe;
+        const bool is_long = is_simd || (around.depth == 0 && (!is_rest || goes_on(loop)));
+        if (is_long && std::ranges::any_of(loop.data(), is_new))
             now = annotated(now, AttrKey::Stream, kBytesAhead);
         return now;
     }
@@ -249,6 +251,11 @@ class Prefetcher {
     static bool is_nd(const Expr* datum) {
         const Iter it = datum->as<Iter>();
         return it && it.shape().nd;
+    }
+    /// It does all that a loop over lanes leaves when there are more keys than that holds.
+    static bool goes_on(For rest) {
+        const Expr* lanes = rest.builder();
+        return lanes->op == Op::For && lanes->annotation(AttrKey::Groups);
     }
     static bool yields_rows(const Expr* datum) { return datum->type->elem()->is_vec() && !is_nd(datum); }
     /// One element after the other.

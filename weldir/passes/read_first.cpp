@@ -1,0 +1,144 @@
+// What a block reads of a vector is read before the block changes it, so that it changes in place (`reuse`).
+//
+//     iterate({v, 0L}, |s|
+//       let t = result(merge(vecsetter[i64](s.$0), {s.$1, 7L}));
+//       {{t, s.$1 + 1L}, lookup(s.$0, s.$1) > 0L})
+// becomes
+//     iterate({v, 0L}, |s|
+//       let x = lookup(s.$0, s.$1);
+//       let t = result(merge(vecsetter[i64](s.$0), {s.$1, 7L}));
+//       {{t, s.$1 + 1L}, x > 0L})
+//
+// So an iterate may ask its state about what the round has just changed, and need not copy it in each round.
+// Look-ups move that the block makes in any case, with the scalars that they read, unless an effect stands
+// between. Of two failures another one may be reported.
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "weldir/ir/builder.h"
+#include "weldir/ir/walk.h"
+#include "weldir/passes/normal_form.h"
+
+namespace weld {
+
+namespace {
+
+/// The lets behind one that changes vectors, and what moves before that.
+class Behind {
+  public:
+    Behind(Module& m, Facts& facts, const std::vector<const Expr*>& changed, const Symbol* name)
+        : m_(m), facts_(facts), changed_(changed), late_{name} {}
+
+    /// Takes the lets `all` and the result behind them; both stay without what moves.
+    void take(std::span<const std::pair<const Symbol*, const Expr*>> all, const Expr*& result) {
+        std::size_t i = 0;
+        for (; i < all.size() && !facts_.traits(all[i].second).ordered; ++i) {
+            const auto& [s, value] = all[i];
+            if (!may_move(value)) {
+                staying.emplace_back(s, without_reads(value));
+                late_.insert(s);
+                continue;
+            }
+            staying.emplace_back(s, value);
+            waiting_.emplace(s, value);
+            if (reads(value)) pull(s);
+        }
+        if (i == all.size()) result = without_reads(result);
+        staying.insert(staying.end(), all.begin() + std::ptrdiff_t(i), all.end());
+        std::erase_if(staying, [&](const auto& let) { return pulled_.contains(let.first); });
+    }
+
+    Lets moved, staying;
+
+  private:
+    /// A scalar that follows from what is known before the change.
+    bool may_move(const Expr* value) {
+        const Traits& traits = facts_.traits(value);
+        return value->type->is_scalar() && !traits.heavy && !traits.calls && !traits.builds &&
+               is_early(value);
+    }
+
+    bool is_early(const Expr* e) const {
+        return std::ranges::none_of(free_symbols(e), [&](const Symbol* s) { return late_.contains(s); });
+    }
+
+    /// `e` looks something up in a vector that changes.
+    bool is_read(const Expr* e) const {
+        return e->op == Op::Lookup &&
+               std::ranges::any_of(changed_, [&](const Expr* v) { return same(v, e->arg(0)); });
+    }
+    bool reads(const Expr* e) const {
+        return is_read(e) || std::ranges::any_of(e->args(), [&](const Expr* a) { return reads(a); });
+    }
+
+    /// `e` with names for the look-ups that move.
+    const Expr* without_reads(const Expr* e) {
+        if (is_read(e) && may_move(e)) {
+            const Symbol* name = m_.symbol("x", e->type);
+            pull_read(e);
+            moved.emplace_back(name, e);
+            return var(m_, name);
+        }
+        return map_args(
+            m_, e, [&](const Expr* a, std::size_t i) { return is_lazy_arg(e, i) ? a : without_reads(a); });
+    }
+
+    /// What `e` reads moves, too.
+    void pull_read(const Expr* e) {
+        for (const Symbol* s : free_symbols(e))
+            if (waiting_.contains(s)) pull(s);
+    }
+
+    void pull(const Symbol* s) {
+        const Expr* value = waiting_.extract(s).mapped();
+        pull_read(value);
+        moved.emplace_back(s, value);
+        pulled_.insert(s);
+    }
+
+    Module& m_;
+    Facts& facts_;
+    const std::vector<const Expr*>& changed_;
+    std::unordered_set<const Symbol*> late_, pulled_;
+    std::unordered_map<const Symbol*, const Expr*> waiting_;  // they move if something needs them
+};
+
+/// The vectors that `e` begins to change, but in loops inside.
+void find_changed(const Expr* e, std::vector<const Expr*>& all) {
+    if (e->op == Op::Lambda) return;
+    if (e->op == Op::NewBuilder && info(e->type).indexed && is_path(e->arg(0))) all.push_back(e->arg(0));
+    for (const Expr* a : e->args()) find_changed(a, all);
+}
+
+}  // namespace
+
+const Expr* read_first(Module& m, const Expr* lambda) {
+    Facts facts(m, lambda);
+    return rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
+        const Block b = e->as<Block>();
+        if (!b) return nullptr;
+        Lets lets;
+        for (std::size_t i = 0; i < b.size(); ++i) lets.emplace_back(b.symbol(i), b.value(i));
+        const Expr* result = b.result();
+        bool any = false;
+        for (std::size_t k = 0; k < lets.size(); ++k) {
+            std::vector<const Expr*> changed;
+            find_changed(lets[k].second, changed);
+            if (changed.empty() || facts.traits(lets[k].second).ordered) continue;
+            Behind behind(m, facts, changed, lets[k].first);
+            behind.take(std::span(lets).subspan(k + 1), result);
+            if (behind.moved.empty()) continue;
+            any = true;
+            const auto change = lets[k];
+            lets.resize(k);
+            lets.insert(lets.end(), behind.moved.begin(), behind.moved.end());
+            k = lets.size();
+            lets.push_back(change);
+            lets.insert(lets.end(), behind.staying.begin(), behind.staying.end());
+        }
+        return any ? block(m, lets, result, e->loc) : nullptr;
+    });
+}
+
+}  // namespace weld
