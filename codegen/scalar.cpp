@@ -7,6 +7,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 
+#include "codegen/builders/tables.h"
 #include "codegen/emit.h"
 
 namespace weld::codegen {
@@ -240,14 +241,52 @@ llvm::Value* Emitter::emit_cast(llvm::Value* v, Scalar from, Scalar to) {
     return is_signed(from) ? ir.CreateSExtOrTrunc(v, type) : ir.CreateZExtOrTrunc(v, type);
 }
 
-// Structs and vectors are compared by the runtime; small structs of scalars field by field.
+/// i32: how the runtime orders `a` and `b`.
+static llvm::Value* order_of(Emitter& e, const Type* t, const Leaves& a, const Leaves& b, Loc loc) {
+    llvm::Value* order =
+        e.call("weld_rt_compare", {e.task, e.unit.describe(t), e.spill(t, a), e.spill(t, b)});
+    if (t->holds_pointer) e.stop_check(loc);  // it may not have looked at all
+    return order;
+}
+
+/// i1: `a` and `b` are equal. Structs are compared field by field, vectors only if they have the same length; the
+/// runtime looks at what is long.
+static llvm::Value* equal(Emitter& e, const Type* t, const Leaves& a, const Leaves& b, Loc loc) {
+    auto& ir = e.ir;
+    const auto by_runtime = [&] { return ir.CreateICmpEQ(order_of(e, t, a, b, loc), e.c32(0)); };
+    if (t->is_lanes()) return compare(e, Op::Eq, t->scalar, a[0], b[0]);
+    if (t->is_vec()) {
+        const Type* elem = t->elem();
+        if (elem->is_scalar() && is_integer(elem->scalar)) return equal_strings(e, t, a, b, by_runtime);
+        return e.emit_if(
+            ir.CreateICmpEQ(a[1], b[1]), [&]() -> Leaves { return {by_runtime()}; },
+            [&]() -> Leaves { return {ir.getFalse()}; })[0];
+    }
+    constexpr int most_leaves = 16;
+    if (!t->is_struct() || t->holds_simd || e.num_leaves(t) > most_leaves) return by_runtime();
+    llvm::Value* all = ir.getTrue();
+    std::ptrdiff_t leaf = 0;
+    for (const Type* field : t->args) {
+        const auto part = [&](const Leaves& of) {
+            return Leaves(of.begin() + leaf, of.begin() + leaf + e.num_leaves(field));
+        };
+        const auto is_equal = [&] { return equal(e, field, part(a), part(b), loc); };
+        if (field->is_scalar()) all = ir.CreateAnd(all, is_equal());
+        else
+            all = e.emit_if(
+                all, [&]() -> Leaves { return {is_equal()}; },
+                [&]() -> Leaves { return {ir.getFalse()}; })[0];
+        leaf += e.num_leaves(field);
+    }
+    return all;
+}
+
 llvm::Value* Emitter::compare_values(Op op, const Type* t, const Leaves& a, const Leaves& b, Loc loc) {
     if (t->is_lanes()) return compare(*this, op, t->scalar, a[0], b[0]);
-    llvm::Value* order = call("weld_rt_compare", {task, unit.describe(t), spill(t, a), spill(t, b)});
-    if (t->holds_pointer) stop_check(loc);  // it may not have looked at all
+    if (op == Op::Eq) return equal(*this, t, a, b, loc);
+    if (op == Op::Ne) return ir.CreateNot(equal(*this, t, a, b, loc));
+    llvm::Value* order = order_of(*this, t, a, b, loc);
     switch (op) {
-        case Op::Eq: return ir.CreateICmpEQ(order, c32(0));
-        case Op::Ne: return ir.CreateICmpNE(order, c32(0));
         case Op::Lt: return ir.CreateICmpEQ(order, c32(-1));
         case Op::Gt: return ir.CreateICmpEQ(order, c32(1));
         case Op::Le: return ir.CreateICmpSLE(order, c32(0));

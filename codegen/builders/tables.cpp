@@ -113,6 +113,8 @@ class KeyCode {
     llvm::Value* num_bytes(const Type* vec, llvm::Value* len);
     /// i1: the head is all of so many bytes.
     llvm::Value* has_head_alone(llvm::Value* bytes);
+    Leaves heads_of(const Leaves& strings, llvm::Value* bytes);
+    llvm::Value* equal_words(const Leaves& a, const Leaves& b);
 
   private:
     llvm::Value* c(std::uint64_t v) { return llvm::ConstantInt::get(e.unit.i64, v); }
@@ -121,10 +123,8 @@ class KeyCode {
     llvm::Value* word(const Type* t, const Leaves& key, std::int64_t from, std::int64_t bytes);
     void each_word(const Type* t, const Leaves& key,
                    const std::function<void(std::int64_t, llvm::Value*)>& f);
-    Leaves heads_of(const Leaves& strings, llvm::Value* bytes);
     Leaves last_words(llvm::Value* data, llvm::Value* bytes);
     llvm::Value* has_few_words(llvm::Value* bytes);
-    llvm::Value* equal_words(const Leaves& a, const Leaves& b);
     llvm::Value* mix(const Leaves& words, llvm::Value* before);
     llvm::Value* hash_bytes(llvm::Value* data, llvm::Value* bytes, const Leaves& head);
     llvm::Value* equal_bytes(llvm::Value* a, llvm::Value* b, llvm::Value* bytes);
@@ -382,6 +382,22 @@ static llvm::Value* tag_of(Emitter& e, const Type* key_type, const Leaves& key, 
 
 static llvm::Value* tag_of(Emitter& e, const Type* key_type, const Leaves& key) {
     return tag_of(e, key_type, key, KeyCode(e).head(key_type, key));
+}
+
+llvm::Value* equal_strings(Emitter& e, const Type* t, const Leaves& a, const Leaves& b,
+                           const std::function<llvm::Value*()>& otherwise) {
+    auto& ir = e.ir;
+    KeyCode keys(e);
+    const auto no = [&]() -> Leaves { return {ir.getFalse()}; };
+    const auto same_length = [&] {
+        llvm::Value* bytes = keys.num_bytes(t, llvm::isa<llvm::Constant>(a[1]) ? a[1] : b[1]);
+        const Leaves heads = keys.heads_of({a[0], b[0]}, bytes);
+        llvm::Value* same = keys.equal_words({heads[0], heads[1]}, {heads[2], heads[3]});
+        llvm::Value* says_all = ir.CreateOr(keys.has_head_alone(bytes), ir.CreateNot(same));
+        return e.emit_if(
+            says_all, [&]() -> Leaves { return {same}; }, [&]() -> Leaves { return {otherwise()}; });
+    };
+    return e.emit_if(ir.CreateICmpEQ(a[1], b[1]), same_length, no)[0];
 }
 
 static llvm::Value* entry_of(Emitter& e, llvm::Value* entries, std::int64_t stride, llvm::Value* slot) {

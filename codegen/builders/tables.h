@@ -1,4 +1,4 @@
-// Searching tables for keys in emitted code, where that pays.
+// Searching tables for keys in emitted code, where that pays; and whether strings are equal, which that asks.
 #pragma once
 
 #include <functional>
@@ -37,6 +37,11 @@ bool has_places(const Type* key);
 Leaves find_placed(Emitter& e, const Leaves& open, const Type* key_type, const Type* value_type,
                    const Leaves& key, const std::function<Leaves(llvm::Value* entry)>& found,
                    const std::function<Leaves()>& otherwise);
+
+/// i1: the vectors of integers `a` and `b` are equal. `otherwise` says it of those that have as many bytes, more than
+/// kWeldHeadBytes, of which the first are equal.
+llvm::Value* equal_strings(Emitter& e, const Type* t, const Leaves& a, const Leaves& b,
+                           const std::function<llvm::Value*()>& otherwise);
 
 /// Merges by `direct`, which gives the open table after that, or appends {key, value} to the buffer of a
 /// partition if the table is cut.

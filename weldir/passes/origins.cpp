@@ -241,25 +241,26 @@ void Origins::leaves_of(const Type* t, const Reach& r, std::vector<Reach>& all) 
 }
 
 Reach Origins::of_block(Block b) {
+    const auto first = Object(objects.size());  // what was there before may be read behind the block
     for (std::size_t i = 0; i < b.size(); ++i) {
         const std::size_t since = ++num_bound_;
         const Reach r = of(b.value(i));
-        own(b.symbol(i), b.symbol(i)->type, r, since);
+        own(b.symbol(i), b.symbol(i)->type, r, since, first);
         names[b.symbol(i)] = r;
     }
     return of(b.result());
 }
 
-void Origins::own(const Symbol* s, const Type* t, const Reach& r, std::size_t since) {
+void Origins::own(const Symbol* s, const Type* t, const Reach& r, std::size_t since, Object first) {
     if (t->is_vec() || t->is_dict()) {
         for (Object o : r.tops) {
             ObjectInfo& x = objects[o];
-            if (x.level != level_ || (x.owner && x.owned_since < since)) continue;
+            if (o < first || x.level != level_ || (x.owner && x.owned_since < since)) continue;
             x.owner = s;
             x.owned_since = num_bound_;
         }
     }
-    for (std::size_t i = 0; i < r.fields.size(); ++i) own(s, t->args[i], r.fields[i], since);
+    for (std::size_t i = 0; i < r.fields.size(); ++i) own(s, t->args[i], r.fields[i], since, first);
 }
 
 Reach Origins::body(Lambda l, const Reach& first) {

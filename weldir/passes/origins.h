@@ -91,8 +91,9 @@ class Origins {
     /// As many as `param` makes of the type.
     static void leaves_of(const Type* t, const Reach& r, std::vector<Reach>& all);
     Reach of_block(Block b);
-    /// What `r` is itself ends with `s`, unless it has another name in the same block or outside.
-    void own(const Symbol* s, const Type* t, const Reach& r, std::size_t since);
+    /// What `r` is itself ends with `s`, unless it has another name in the same block or outside, or was made before
+    /// the block, whose first object is `first`.
+    void own(const Symbol* s, const Type* t, const Reach& r, std::size_t since, Object first);
     Reach body(Lambda l, const Reach& first);
     Reach of_loop(For f);
     Reach of_iterate(Iterate it);
