@@ -14,6 +14,10 @@
 // becomes
 //     for(zip(xs, zs), B, ...)
 //
+// `len(ys)` is a loop that counts, where nothing else reads `ys`:
+//
+//     result(for(xs, merger[i64,+], |c, i, x| if(x > 0.0, merge(c, 1L), c)))
+//
 // If the producer zips as well, the lengths of its own data are compared where it stood (see lengths.h). So
 // they are if it moves past another loop that may fail.
 //
@@ -62,6 +66,7 @@ class VerticalFuser {
         if (Block inner = e->as<Block>()) return rewrite_block(inner);
         e = map_args(m_, e, [&](const Expr*, std::size_t i) { return rewrite_arg(e, i); });
         if ((e->op == Op::Kernel || e->op == Op::Call) && facts_.traits(e).ordered) ++effects_;
+        if (const Expr* counted = e->op == Op::Len ? count(e->as<Len>()) : nullptr) return counted;
         while (const Expr* fused = e->op == Op::For ? fuse(e->as<For>()) : nullptr) e = fused;
         return e;
     }
@@ -100,6 +105,20 @@ class VerticalFuser {
             else if (p->check) left.emplace_back(m_.symbol("equal", p->check->type), p->check);
         }
         return block(m_, left, result, inner.node->loc);
+    }
+
+    const Expr* count(Len len) {
+        const Var v = len.of()->as<Var>();
+        if (!v || !producers_.find(v.symbol())) return nullptr;
+        const Type* i64[] = {m_.types.i64()};
+        const Type* type = m_.types.builder(BuilderKind::Merger, i64, MergeOp::Add);
+        const Loc loc = len.node->loc;
+        const Symbol *b = m_.symbol("b", type), *x = m_.symbol("x", v.node->type->elem());
+        const Expr* body = merge(m_, var(m_, b), i64_literal(m_, 1, loc), nullptr, loc);
+        const Expr* counter = loop(m_, {&v.node, 1}, new_builder(m_, type, nullptr, loc),
+                                   lambda(m_, {b, m_.symbol("i", i64[0]), x}, body), loc);
+        const Expr* fused = fuse(counter->as<For>());
+        return fused ? result(m_, fused, loc) : nullptr;
     }
 
     const Expr* fuse(For consumer) {
