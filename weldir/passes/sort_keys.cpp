@@ -8,6 +8,8 @@
 // becomes, where $1 is an i64,
 //     sort(v, |a| {a.$0, -1L - a.$1})
 //
+// So does `if(a.$0 != b.$0, compare(a.$0, b.$0), compare(b.$1, a.$1))`.
+//
 // Keys are sorted without asking emitted code for each pair. Not done where a key may fail, or where a
 // descending one is no number.
 //
@@ -45,6 +47,14 @@ class KeyFinder {
         if (const Expr* first = tied(outer)) {
             const Expr* rest = outer.cond->op == Op::Eq ? outer.then : outer.otherwise;
             return add(first) && add(rest);
+        }
+        if (outer.cond->op == Op::Eq || outer.cond->op == Op::Ne) {  // of a key that decides if it differs
+            const bool equal = outer.cond->op == Op::Eq;
+            const std::size_t at = keys_.size();
+            const Expr* key = compared(outer.cond);
+            if (!key || !add(equal ? outer.otherwise : outer.then)) return false;
+            if (keys_.size() != at + 1 || !same(keys_[at].of, key)) return false;
+            return add(equal ? outer.then : outer.otherwise);
         }
         const Choice inner = choice(outer.otherwise);
         const int sign = sign_of(outer.then), other = inner.cond ? sign_of(inner.then) : 0;
@@ -106,15 +116,21 @@ class KeyFinder {
         return order && same(order, c.cond->op == Op::Eq ? c.otherwise : c.then) ? order : nullptr;
     }
 
+    /// What a comparison compares, in terms of the first parameter: the same of both; or null.
+    const Expr* compared(const Expr* cond) {
+        const bool swapped = !mentions(cond->arg(0), a_);
+        const Expr* of_a = cond->arg(swapped ? 1 : 0);
+        const Expr* of_b = cond->arg(swapped ? 0 : 1);
+        if (!mentions(of_a, a_) || mentions(of_a, b_) || !mentions(of_b, b_) || mentions(of_b, a_))
+            return nullptr;
+        return is_movable(of_a) && same(of_a, substitute(m_, of_b, {{b_, var(m_, a_)}})) ? of_a : nullptr;
+    }
+
     /// The key of `x > y` or `x < y`, where a yes stands for the order `sign`.
     Key compared(const Expr* cond, int sign) {
         if (cond->op != Op::Gt && cond->op != Op::Lt) return {};
         const bool swapped = !mentions(cond->arg(0), a_);
-        const Expr* of_a = cond->arg(swapped ? 1 : 0);
-        const Expr* of_b = cond->arg(swapped ? 0 : 1);
-        if (!mentions(of_a, a_) || mentions(of_a, b_) || !mentions(of_b, b_) || mentions(of_b, a_)) return {};
-        if (!is_movable(of_a) || !same(of_a, substitute(m_, of_b, {{b_, var(m_, a_)}}))) return {};
-        return {of_a, ((cond->op == Op::Gt) == swapped) == (sign > 0)};
+        return {compared(cond), ((cond->op == Op::Gt) == swapped) == (sign > 0)};
     }
 
     /// A key in the opposite order.
