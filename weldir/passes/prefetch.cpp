@@ -12,7 +12,7 @@
 //   a vector fewer elements, than `far` says, it is in the cache, and nothing is asked for.
 // - Rows of a matrix by numbers that are elements, `iter(m, x * c, ...)` and `slice(m, x * c, ...)` of a loop
 //   inside: their beginnings, `@(prefetch:8, far:65536)` of the iterator or the slice.
-// - Loops over vectors of vectors: the beginnings of rows, `@(prefetch:8)` of the loop.
+// - Loops that look into vectors of vectors: the beginnings of rows, `@(prefetch:8)` of the loop.
 // - Loops over lanes, and those around which there is no other: what comes next, `@(stream:3072)` of the loop.
 //   Many processors do that by themselves, but not beyond the end of a page. Not what each round of a loop
 //   around reads again, and so is in the cache. So do look-ups of lanes that lie close together, of which one
@@ -207,7 +207,8 @@ class Prefetcher {
         const Expr* now = map_args(m_, e, [&](const Expr* a, std::size_t) {
             return a->op == Op::Lambda ? marked_body(a, inside) : marked(a, around);
         });
-        if (!is_simd && around.depth == 0 && std::ranges::any_of(loop.data(), yields_rows))
+        if (!is_simd && around.depth == 0 && std::ranges::any_of(loop.data(), yields_rows) &&
+            looks_into_rows(loop.body().body(), loop.elem_param()))
             now = annotated(now, AttrKey::Prefetch, kRowsAhead);
         const auto is_new = [&](const Expr* datum) {
             return is_stream(datum) && (!around.rounds || around.rounds->varies(datum));
@@ -256,6 +257,17 @@ class Prefetcher {
     static bool goes_on(For rest) {
         const Expr* lanes = rest.builder();
         return lanes->op == Op::For && lanes->annotation(AttrKey::Groups);
+    }
+    /// Somewhere in `e` more than the length of a row in `elem` is asked for, or where it is.
+    static bool looks_into_rows(const Expr* e, const Symbol* elem) {
+        const auto is_row = [&](const Expr* a) {
+            return a->type->is_vec() && is_path(a) && base_of(a) == elem;
+        };
+        if (is_row(e)) return true;
+        return std::ranges::any_of(e->args(), [&](const Expr* a) {
+            const bool passes_by = e->op == Op::Len || (e->op == Op::Merge && info(e->type).lists_merges);
+            return !(passes_by && is_row(a)) && looks_into_rows(a, elem);
+        });
     }
     static bool yields_rows(const Expr* datum) { return datum->type->elem()->is_vec() && !is_nd(datum); }
     /// One element after the other.
