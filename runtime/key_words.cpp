@@ -132,11 +132,17 @@ void KeyWords::read_bytes(const Part& part, Item* items, std::int64_t n, std::in
     }
 }
 
+/// As far ahead as loops of programs ask (weldir/passes/prefetch.cpp).
+static constexpr std::int64_t kBytesAhead = 3072;
+
 void KeyWords::read_scalars(const Part& part, Item* items, std::int64_t n) const {
     if (part.scalars.size() == 1 && part.scalars[0].kind != kWeldBool) {
         with_scalar(part.scalars[0].kind, [&]<class T>(T) {
-            for (std::int64_t i = 0; i < n; ++i)
-                items[i].hi = ordered_bits(load<T>(key(items[i].lo) + part.offset));
+            for (std::int64_t i = 0; i < n; ++i) {
+                const char* const at = key(items[i].lo) + part.offset;
+                __builtin_prefetch(at + kBytesAhead);  // mostly they lie one behind the other
+                items[i].hi = ordered_bits(load<T>(at));
+            }
         });
         return;
     }

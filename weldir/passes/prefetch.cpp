@@ -33,7 +33,7 @@ namespace weld {
 namespace {
 
 constexpr std::string_view kRoundsAhead = "16", kRowsAhead = "8", kBytesAhead = "3072";
-constexpr std::int64_t kFarSlots = 1 << 17, kFarBytes = 1 << 19;  // of a table, of a vector
+constexpr std::int64_t kFarSlots = 1 << 17, kFarBytes = 1 << 22;  // of a table, of a vector
 constexpr std::int64_t kFarSlotsOfStrings = 1 << 16;
 constexpr std::size_t kLargestKey = 24;  // nodes
 constexpr std::int64_t kLineBytes = 64;
