@@ -19,6 +19,9 @@ namespace {
 
 using runtime::Plausible;
 
+/// As far ahead as loops of programs ask (weldir/passes/prefetch.cpp).
+constexpr std::int64_t kBytesAhead = 3072;
+
 class ArgumentScan {
   public:
     explicit ArgumentScan(Arguments* found) : found_(*found) {}
@@ -75,6 +78,7 @@ class ArgumentScan {
         const Plausible plausible(elem);
         const auto* v = static_cast<const WeldVec*>(outer.data);
         for (std::int64_t i = 0; i < outer.len; ++i, ++v) {
+            __builtin_prefetch(reinterpret_cast<const char*>(v) + kBytesAhead);
             const bool nothing_to_do = plausible(*v) && !elem->holds_pointer && holder_.is_foreign(v->data);
             if (!nothing_to_do && !vector(elem, *v)) return at_element(i);
         }
