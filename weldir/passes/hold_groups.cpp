@@ -4,7 +4,7 @@
 //       for(zip(simditer[8](ks), …), dictmerger[i64,f64,+], f), g)
 // becomes
 //     @(tail:masked) for(zip(fringeiter[8](ks), …),
-//       @(groups:8, batch:4) for(zip(simditer[8](ks), …), dictmerger[i64,f64,+], f), g)
+//       @(groups:4, batch:4) for(zip(simditer[8](ks), …), dictmerger[i64,f64,+], f), g)
 //
 // So keys that turn out to be few, which is known only while the loop runs, cost neither hashing nor memory.
 // If more come than are held, the scalar loop goes on with the table; so there has to be one. How many are
@@ -20,7 +20,7 @@ namespace weld {
 namespace {
 
 constexpr std::uint32_t kRegisters = 24;  // for values
-constexpr std::uint32_t kMostGroups = 8;
+constexpr std::uint32_t kMostGroups = 4;
 constexpr std::uint32_t kBatch = 4;  // of groups, whose keys are compared without a branch
 
 std::uint32_t scalars_in(const Type* t) {
