@@ -13,6 +13,8 @@
 // Look-ups move that the block makes in any case, with the scalars that they read, unless an effect stands
 // between. Of two failures another one may be reported.
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -24,16 +26,20 @@ namespace weld {
 
 namespace {
 
+constexpr std::size_t kMostLets = 256;  // behind a change that are looked at
+
 /// The lets behind one that changes vectors, and what moves before that.
 class Behind {
   public:
     Behind(Module& m, Facts& facts, const std::vector<const Expr*>& changed, const Symbol* name)
         : m_(m), facts_(facts), changed_(changed), late_{name} {}
 
-    /// Takes the lets `all` and the result behind them; both stay without what moves.
-    void take(std::span<const std::pair<const Symbol*, const Expr*>> all, const Expr*& result) {
+    /// Takes the lets `all`, of which the first `end` may read, and the result behind them, if that may. They stay
+    /// without what moves.
+    void take(std::span<const std::pair<const Symbol*, const Expr*>> all, std::size_t end,
+              const Expr** result) {
         std::size_t i = 0;
-        for (; i < all.size() && !facts_.traits(all[i].second).ordered; ++i) {
+        for (; i < end && !facts_.traits(all[i].second).ordered; ++i) {
             const auto& [s, value] = all[i];
             if (!may_move(value)) {
                 staying.emplace_back(s, without_reads(value));
@@ -44,7 +50,7 @@ class Behind {
             waiting_.emplace(s, value);
             if (reads(value)) pull(s);
         }
-        if (i == all.size()) result = without_reads(result);
+        if (result && i == all.size()) *result = without_reads(*result);
         staying.insert(staying.end(), all.begin() + std::ptrdiff_t(i), all.end());
         std::erase_if(staying, [&](const auto& let) { return pulled_.contains(let.first); });
     }
@@ -111,33 +117,81 @@ void find_changed(const Expr* e, std::vector<const Expr*>& all) {
     for (const Expr* a : e->args()) find_changed(a, all);
 }
 
+/// The lets of a block, those first that read what others change.
+class Ordered {
+  public:
+    Ordered(Module& m, Facts& facts, Block b) : m_(m), facts_(facts), result_(b.result()) {
+        for (std::size_t i = 0; i < b.size(); ++i) lets_.emplace_back(b.symbol(i), b.value(i));
+    }
+
+    /// Null if none moves.
+    const Expr* block(Loc loc) {
+        bool any = false;
+        for (std::size_t k = 0; k < lets_.size(); ++k) {
+            std::vector<const Expr*> changed;
+            find_changed(lets_[k].second, changed);
+            if (!changed.empty() && !facts_.traits(lets_[k].second).ordered) any |= move_before(&k, changed);
+        }
+        return any ? weld::block(m_, lets_, result_, loc) : nullptr;
+    }
+
+  private:
+    bool move_before(std::size_t* k, const std::vector<const Expr*>& changed) {
+        const std::size_t rest = lets_.size() - *k - 1;
+        const auto all = std::span(lets_).subspan(*k + 1, std::min(rest, kMostLets));
+        std::size_t end = 0;
+        bool in_result = false;
+        for (const Expr* v : changed) {
+            const std::optional<const Symbol*> found = last_reader(base_of(v));
+            if (!found) continue;  // bound within the let
+            const Symbol* last = *found;
+            in_result |= !last && rest == all.size();
+            const auto at = std::ranges::find(all, last, &Lets::value_type::first);
+            if (last && at != all.end()) end = std::max(end, std::size_t(at - all.begin()) + 1);
+        }
+        if (in_result) end = all.size();
+        const auto change = lets_[*k];
+        Behind behind(m_, facts_, changed, change.first);
+        const Expr* result = result_;
+        behind.take(all, end, in_result ? &result : nullptr);
+        if (behind.moved.empty()) return false;
+        result_ = result;
+        const auto at = lets_.begin() + std::ptrdiff_t(*k);
+        behind.moved.push_back(change);
+        *k += behind.moved.size() - 1;
+        std::ranges::copy(behind.staying, std::back_inserter(behind.moved));
+        const auto after = lets_.erase(at, at + 1 + std::ptrdiff_t(all.size()));
+        lets_.insert(after, behind.moved.begin(), behind.moved.end());
+        return true;
+    }
+
+    /// The name of the last let that reads `s`, at the beginning; null if the result does.
+    std::optional<const Symbol*> last_reader(const Symbol* s) {
+        if (last_readers_.empty()) {
+            const auto note = [&](const Expr* e, const Symbol* name) {
+                for (const Symbol* read : free_symbols(e)) last_readers_[read] = name;
+            };
+            for (const auto& [name, value] : lets_) note(value, name);
+            note(result_, nullptr);
+        }
+        const auto found = last_readers_.find(s);
+        return found == last_readers_.end() ? std::nullopt : std::optional(found->second);
+    }
+
+    Module& m_;
+    Facts& facts_;
+    Lets lets_;
+    const Expr* result_;
+    std::unordered_map<const Symbol*, const Symbol*> last_readers_;
+};
+
 }  // namespace
 
 const Expr* read_first(Module& m, const Expr* lambda) {
     Facts facts(m, lambda);
     return rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
         const Block b = e->as<Block>();
-        if (!b) return nullptr;
-        Lets lets;
-        for (std::size_t i = 0; i < b.size(); ++i) lets.emplace_back(b.symbol(i), b.value(i));
-        const Expr* result = b.result();
-        bool any = false;
-        for (std::size_t k = 0; k < lets.size(); ++k) {
-            std::vector<const Expr*> changed;
-            find_changed(lets[k].second, changed);
-            if (changed.empty() || facts.traits(lets[k].second).ordered) continue;
-            Behind behind(m, facts, changed, lets[k].first);
-            behind.take(std::span(lets).subspan(k + 1), result);
-            if (behind.moved.empty()) continue;
-            any = true;
-            const auto change = lets[k];
-            lets.resize(k);
-            lets.insert(lets.end(), behind.moved.begin(), behind.moved.end());
-            k = lets.size();
-            lets.push_back(change);
-            lets.insert(lets.end(), behind.staying.begin(), behind.staying.end());
-        }
-        return any ? block(m, lets, result, e->loc) : nullptr;
+        return b ? Ordered(m, facts, b).block(e->loc) : nullptr;
     });
 }
 
