@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/ahead.h"
 #include "runtime/merge.h"
 
 namespace weld::runtime {
@@ -131,9 +132,6 @@ void KeyWords::read_bytes(const Part& part, Item* items, std::int64_t n, std::in
         items[i].hi = word_of_bytes<IsSigned>(static_cast<const char*>(s.data) + byte, s.len - byte);
     }
 }
-
-/// As far ahead as loops of programs ask (weldir/passes/prefetch.cpp).
-static constexpr std::int64_t kBytesAhead = 3072;
 
 void KeyWords::read_scalars(const Part& part, Item* items, std::int64_t n) const {
     if (part.scalars.size() == 1 && part.scalars[0].kind != kWeldBool) {

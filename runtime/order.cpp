@@ -14,6 +14,7 @@
 #include <mutex>
 #include <utility>
 
+#include "runtime/ahead.h"
 #include "runtime/key_words.h"
 #include "runtime/merge.h"
 #include "runtime/parallel.h"
@@ -99,9 +100,6 @@ T* sorted_numbers(Task* task, std::int64_t n, const At& at, std::int32_t loc) {
     return numbers;
 }
 
-/// Bytes that are asked for early where memory is read once: the processor does so up to the end of a page.
-constexpr std::int64_t kAhead = 2048;
-
 /// Whether there are floats whose order does not tell which they are: -0.0, which equals 0.0, or NaNs.
 /// Status.
 template <class T>
@@ -166,7 +164,7 @@ T* sorted_scalars(Task* task, const T* in, std::int64_t n, std::int32_t loc) {
         if (ambiguous) return sorted_by_bits(task, in, n, loc);
     }
     const auto at = [=](std::int64_t i) {
-        __builtin_prefetch(in + i + kAhead / std::int64_t(sizeof(T)));
+        __builtin_prefetch(in + i + kBytesAhead / std::int64_t(sizeof(T)));
         return in[i];
     };
     return sorted_numbers<T>(task, n, at, loc);
@@ -235,7 +233,7 @@ std::int32_t KeyOrder::sort_by_words(Item** items, Item** scratch, std::int64_t 
         const std::int64_t begin = run * width, end = std::min(begin + width, n);
         if (!copied) return stoppable_sort(t, to + begin, end - begin, loc_);
         const auto at = [=](std::int64_t i) {
-            __builtin_prefetch(from + i + kAhead / std::int64_t(sizeof(Item)));
+            __builtin_prefetch(from + i + kBytesAhead / std::int64_t(sizeof(Item)));
             return from[i];
         };
         return sort_copies(t, to + begin, begin, end, at, loc_);
@@ -393,7 +391,7 @@ std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, s
         const auto sort_one = [&](Task* t, int, std::int64_t run) {
             const std::int64_t begin = run * width, end = std::min(begin + width, n);
             const auto word = [=](std::int64_t i) {
-                __builtin_prefetch(items + i + kAhead / std::int64_t(sizeof(Item)));
+                __builtin_prefetch(items + i + kBytesAhead / std::int64_t(sizeof(Item)));
                 return (items[i].hi - least) << number_bits | items[i].lo;
             };
             return sort_copies(t, words + begin, begin, end, word, loc);

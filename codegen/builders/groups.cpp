@@ -121,8 +121,6 @@ Leaves merge_into_groups(Emitter& e, const Type* t, const Leaves& state, const L
     ir.SetInsertPoint(held);
     Leaves now = state;
     const std::uint32_t groups = e.lanes.groups;
-    // Where masks are lanes themselves, comparing takes as long as a branch for every other group.
-    const std::uint32_t batch = e.unit.target.packs ? e.lanes.batch : std::min(e.lanes.batch, 2u);
     llvm::Type* word = word_of(e, t->key());
     for (std::uint32_t g = 0; g < groups; ++g) {
         llvm::Value* at = e.address(state[kKeys], std::int64_t(sizeof(WeldHeldKeys)) + g * size_of(t->key()));
@@ -134,7 +132,7 @@ Leaves merge_into_groups(Emitter& e, const Type* t, const Leaves& state, const L
         }
         left = ir.CreateAnd(left, ir.CreateNot(hit));
         const bool last = g + 1 == groups;
-        if (!last && (g + 1) % batch) continue;  // it is asked whether any lane is left
+        if (!last && (g + 1) % e.lanes.batch) continue;  // it is asked whether any lane is left
         ways_on.emplace_back(ir.GetInsertBlock(), now);
         auto* more = last ? fresh : e.block("more_groups");
         if (last) miss(now);

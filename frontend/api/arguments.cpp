@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "frontend/api/describe.h"
+#include "runtime/ahead.h"
 #include "runtime/builders/pieces.h"
 #include "runtime/describe.h"
 #include "runtime/given.h"
@@ -18,9 +19,6 @@ namespace weld {
 namespace {
 
 using runtime::Plausible;
-
-/// As far ahead as loops of programs ask (weldir/passes/prefetch.cpp).
-constexpr std::int64_t kBytesAhead = 3072;
 
 class ArgumentScan {
   public:
@@ -78,7 +76,7 @@ class ArgumentScan {
         const Plausible plausible(elem);
         const auto* v = static_cast<const WeldVec*>(outer.data);
         for (std::int64_t i = 0; i < outer.len; ++i, ++v) {
-            __builtin_prefetch(reinterpret_cast<const char*>(v) + kBytesAhead);
+            __builtin_prefetch(reinterpret_cast<const char*>(v) + runtime::kBytesAhead);
             const bool nothing_to_do = plausible(*v) && !elem->holds_pointer && holder_.is_foreign(v->data);
             if (!nothing_to_do && !vector(elem, *v)) return at_element(i);
         }

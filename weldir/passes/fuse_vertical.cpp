@@ -110,15 +110,9 @@ class VerticalFuser {
     const Expr* count(Len len) {
         const Var v = len.of()->as<Var>();
         if (!v || !producers_.find(v.symbol())) return nullptr;
-        const Type* i64[] = {m_.types.i64()};
-        const Type* type = m_.types.builder(BuilderKind::Merger, i64, MergeOp::Add);
-        const Loc loc = len.node->loc;
-        const Symbol *b = m_.symbol("b", type), *x = m_.symbol("x", v.node->type->elem());
-        const Expr* body = merge(m_, var(m_, b), i64_literal(m_, 1, loc), nullptr, loc);
-        const Expr* counter = loop(m_, {&v.node, 1}, new_builder(m_, type, nullptr, loc),
-                                   lambda(m_, {b, m_.symbol("i", i64[0]), x}, body), loc);
+        const Expr* counter = counting_loop(m_, {&v.node, 1}, 1, len.node->loc);
         const Expr* fused = fuse(counter->as<For>());
-        return fused ? result(m_, fused, loc) : nullptr;
+        return fused ? result(m_, fused, len.node->loc) : nullptr;
     }
 
     const Expr* fuse(For consumer) {

@@ -4,7 +4,7 @@
 //       for(zip(simditer[8](ks), …), dictmerger[i64,f64,+], f), g)
 // becomes
 //     @(tail:masked) for(zip(fringeiter[8](ks), …),
-//       @(groups:4, batch:4) for(zip(simditer[8](ks), …), dictmerger[i64,f64,+], f), g)
+//       @(groups:4, batch:2) for(zip(simditer[8](ks), …), dictmerger[i64,f64,+], f), g)
 //
 // So keys that turn out to be few, which is known only while the loop runs, cost neither hashing nor memory.
 // If more come than are held, the scalar loop goes on with the table; so there has to be one. How many are
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint32_t kRegisters = 24;  // for values
 constexpr std::uint32_t kMostGroups = 4;
-constexpr std::uint32_t kBatch = 4;  // of groups, whose keys are compared without a branch
+constexpr std::uint32_t kBatch = 2;  // of groups, whose keys are compared without a branch
 
 std::uint32_t scalars_in(const Type* t) {
     if (!t->is_struct()) return 1;
@@ -32,10 +32,8 @@ std::uint32_t scalars_in(const Type* t) {
 
 /// As many as all dictmergers in `t` can hold; 0 if there is none.
 std::uint32_t groups_of(const Type* t) {
-    if (t->is_builder() && info(t).probes) {
-        const std::uint32_t most = std::min(kMostGroups, kRegisters / std::max(1u, scalars_in(t->value())));
-        return most < kBatch ? most : most / kBatch * kBatch;
-    }
+    if (t->is_builder() && info(t).probes)
+        return std::min(kMostGroups, kRegisters / std::max(1u, scalars_in(t->value())));
     std::uint32_t least = 0;
     if (t->is_struct())
         for (const Type* f : t->args)

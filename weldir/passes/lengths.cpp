@@ -48,16 +48,18 @@ static const Expr* as_long_as(Module& m, Facts& facts, const Expr* d) {
     return d->binds ? fresh(m, d) : d;
 }
 
-const Expr* empty_loop(Module& m, Args data, Loc loc) {
+const Expr* counting_loop(Module& m, Args data, std::int64_t step, Loc loc) {
     const Type* i64[] = {m.types.i64()};
     const Type* type = m.types.builder(BuilderKind::Merger, i64, MergeOp::Add);
     std::vector<const Type*> types;
     for (const Expr* d : data) types.push_back(d->type->elem());
     const Symbol* b = m.symbol("b", type);
     const Symbol* x = m.symbol("x", types.size() == 1 ? types[0] : m.types.structure(types));
-    const Expr* body = lambda(m, {b, m.symbol("i", i64[0]), x}, var(m, b));
-    return result(m, loop(m, data, new_builder(m, type), body, loc));
+    const Expr* body = step ? merge(m, var(m, b), i64_literal(m, step, loc), nullptr, loc) : var(m, b);
+    return loop(m, data, new_builder(m, type), lambda(m, {b, m.symbol("i", i64[0]), x}, body), loc);
 }
+
+const Expr* empty_loop(Module& m, Args data, Loc loc) { return result(m, counting_loop(m, data, 0, loc)); }
 
 const Expr* length_check(Module& m, Facts& facts, Args data, Loc loc, const Symbol* at) {
     if (facts.lengths_agree(data, at)) return nullptr;

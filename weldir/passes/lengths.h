@@ -24,7 +24,9 @@ const Expr* product_of(Module& m, const Expr* a, const Expr* b);
 /// The count as an expression; its names are in scope wherever the names that it was found from are.
 const Expr* written(Module& m, const Count& n, Loc loc = {});
 
-/// That loop with its `result`: all that is left of a loop over `data` is how it may fail.
+/// A loop over `data` that sums `step`.
+const Expr* counting_loop(Module& m, Args data, std::int64_t step, Loc loc);
+/// A loop with its `result`: all that is left of a loop over `data` is how it may fail.
 const Expr* empty_loop(Module& m, Args data, Loc loc);
 /// The same; null if the data have one length for sure. Of a vector that a loop makes it
 /// reads what has as many elements before that loop: the two may yet fuse with others. `at`: see

@@ -52,7 +52,7 @@ std::vector<const Symbol*> Lives::gives(const Expr* call) const {
     return found == gives_.end() ? std::vector<const Symbol*>() : found->second;
 }
 
-void Lives::look(const Expr* e) {
+void Lives::look(const Expr* e, const Counts& through) {
     if (is_path(e)) {
         if (e->type->holds_pointer) read(e);
         return;
@@ -62,7 +62,7 @@ void Lives::look(const Expr* e) {
             if (!is_path(e->arg(0)) || e->arg(0)->type->is_dict()) look(e->arg(0));
             return;
         case Op::Block: return block(e->as<Block>());
-        case Op::If: return branches(e, {});
+        case Op::If: return branches(e, through);
         case Op::NewBuilder: return start(e);
         case Op::Call: return call(e->as<Call>());
         case Op::Merge: return merge(e);
@@ -115,7 +115,7 @@ void Lives::block(Block b) {
         Counts through;
         if (auto found = through_.extract(name)) through = std::move(found.mapped());
         if (!through.empty()) pass_on(e, through);
-        e->op == Op::If ? branches(e, through) : look(e);
+        look(e, through);
         for (std::size_t read = begin; read < log_.size(); ++read) ends(o_.objects[log_[read]].owner, at);
         end_outer(b, at, begin);
     };
@@ -263,7 +263,7 @@ void Lives::branch(const Expr* e, const Counts& through) {
     for (const auto& [o, times] : through)
         if (!std::ranges::binary_search(given, o)) others.emplace(o, times);
     for (const auto& [o, times] : others) live_[o] -= times;
-    e->op == Op::If ? branches(e, through) : look(e);
+    look(e, through);
     for (const auto& [o, times] : others) live_[o] += times;
 }
 

@@ -35,7 +35,11 @@ class Lives {
     std::vector<const Symbol*> gives(const Expr* call) const;
 
   private:
-    void look(const Expr* e);
+    /// How often each object is read later.
+    using Counts = std::map<Object, int>;
+    /// `through`: of the reads later, those through the name of what `e` gives, if that is an `if`. Where a branch is
+    /// taken, they read what that branch gives.
+    void look(const Expr* e, const Counts& through = {});
     /// While an operand is computed those before it are kept for the operation.
     void operand(const Expr* e, std::size_t i);
     void keep(const Expr* e, int times);
@@ -59,10 +63,6 @@ class Lives {
     bool may_give(const Symbol* s, const std::unordered_map<Object, int>& times) const;
 
     // -- branches
-    /// How often each object is read later.
-    using Counts = std::map<Object, int>;
-    /// `through`: of the reads later, those through the name of what `e` gives. Where a branch is taken, they read what
-    /// that branch gives.
     void branches(const Expr* e, const Counts& through);
     void branch(const Expr* e, const Counts& through);
     /// Its value is what other names are, or one of those: reads through the name are counted.

@@ -51,7 +51,7 @@ class KeyFinder {
         if (outer.cond->op == Op::Eq || outer.cond->op == Op::Ne) {  // of a key that decides if it differs
             const bool equal = outer.cond->op == Op::Eq;
             const std::size_t at = keys_.size();
-            const Expr* key = compared(outer.cond);
+            const Expr* key = key_of(outer.cond);
             if (!key || !add(equal ? outer.otherwise : outer.then)) return false;
             if (keys_.size() != at + 1 || !same(keys_[at].of, key)) return false;
             return add(equal ? outer.then : outer.otherwise);
@@ -116,8 +116,8 @@ class KeyFinder {
         return order && same(order, c.cond->op == Op::Eq ? c.otherwise : c.then) ? order : nullptr;
     }
 
-    /// What a comparison compares, in terms of the first parameter: the same of both; or null.
-    const Expr* compared(const Expr* cond) {
+    /// What a comparison compares of both elements, in terms of the first parameter; or null.
+    const Expr* key_of(const Expr* cond) {
         const bool swapped = !mentions(cond->arg(0), a_);
         const Expr* of_a = cond->arg(swapped ? 1 : 0);
         const Expr* of_b = cond->arg(swapped ? 0 : 1);
@@ -130,7 +130,7 @@ class KeyFinder {
     Key compared(const Expr* cond, int sign) {
         if (cond->op != Op::Gt && cond->op != Op::Lt) return {};
         const bool swapped = !mentions(cond->arg(0), a_);
-        return {compared(cond), ((cond->op == Op::Gt) == swapped) == (sign > 0)};
+        return {key_of(cond), ((cond->op == Op::Gt) == swapped) == (sign > 0)};
     }
 
     /// A key in the opposite order.
