@@ -2,6 +2,7 @@
 #include "codegen/builders/tables.h"
 #include "codegen/emit.h"
 #include "codegen/lanes.h"
+#include "codegen/slab.h"
 #include "weldir/ir/keys.h"
 
 namespace weld::codegen {
@@ -19,7 +20,13 @@ Leaves Emitter::emit_make_vec(MakeVec v) {
     if (llvm::Value* data = vector_in_segments(v)) return {data, c64(n)};
     std::vector<Leaves> values;
     for (const Expr* e : v.elems()) values.push_back(emit(e));
-    llvm::Value* data = alloc(c64(n), size_of(elem), v.node->loc);
+    llvm::Value* data = nullptr;
+    if (v.node->annotation(AttrKey::Slab)) {
+        const Leaves none = {llvm::ConstantPointerNull::get(unit.ptr), c64(0), c64(0)};
+        data = grown_in_slab(*this, elem, none, c64(n), v.node->loc)[0];
+    } else {
+        data = alloc(c64(n), size_of(elem), v.node->loc);
+    }
     for (std::int64_t i = 0; i < n; ++i)
         store(elem, values[std::size_t(i)], address(data, i * size_of(elem)));
     return {data, c64(n)};
@@ -81,13 +88,21 @@ Leaves Emitter::emit_lookup_lanes(LookupLanes l) {
                 ir.CreateExtractElement(k, first), of[1]);
     };
     const Annotation* apart = l.node->annotation(AttrKey::Apart);
-    if (apart && !tail.mask) {
-        llvm::Value *first = lane_of_sum(*this, k, 0), *last = lane_of_sum(*this, k, n - 1);
+    const bool side_by_side = apart && std::abs(apart->number) == 1;
+    if (apart && (!tail.mask || side_by_side)) {
+        llvm::Value* first = lane_of_sum(*this, k, 0);
+        llvm::Value* last =
+            tail.mask
+                ? ir.CreateAdd(first, ir.CreateMul(ir.CreateSub(tail.count, c64(1)), c64(apart->number)))
+                : lane_of_sum(*this, k, n - 1);
         llvm::Value* outside = ir.CreateOr(ir.CreateICmpUGE(first, of[1]), ir.CreateICmpUGE(last, of[1]));
         unlikely(outside, fail_outside);
         llvm::Value* lowest = ir.CreateGEP(type->getElementType(), of[0], apart->number > 0 ? first : last);
         const Annotation* ahead = l.node->annotation(AttrKey::Stream);
         if (ahead && !unit.target.follows_streams) prefetch(address(lowest, ahead->number));
+        if (tail.mask)
+            return lanes_of(apart->number > 0 ? load_rest(*this, type, lowest, Rest::Zero)
+                                              : load_rest_down(*this, type, lowest));
         return lanes_of(load_strided(*this, type, lowest, apart->number));
     }
     fail_outside();

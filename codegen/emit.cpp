@@ -3,6 +3,7 @@
 
 #include "codegen/builders/code.h"
 #include "codegen/builders/tables.h"
+#include "codegen/lanes.h"
 #include "codegen/segments.h"
 #include "weldir/ir/builder.h"
 #include "weldir/ir/merges.h"
@@ -145,19 +146,7 @@ void Emitter::prefetch_row(llvm::Value* data) {
 
 llvm::Value* Emitter::load_tail(const Type* simd, llvm::Value* from, Rest rest) {
     auto* type = llvm::FixedVectorType::get(unit.memory(simd->scalar), simd->lanes);
-    const int bytes = size_of(simd->scalar);
-    llvm::Value* none =
-        rest == Rest::Zero ? llvm::Constant::getNullValue(type) : llvm::PoisonValue::get(type);
-    llvm::Value* v;
-    if (bytes >= unit.target.least_masked) {
-        v = ir.CreateMaskedLoad(type, from, llvm::Align(std::uint64_t(bytes)), tail.mask, none);
-    } else {
-        llvm::Value* room = slot(std::int64_t(bytes) * simd->lanes, kLaneBytes);
-        ir.CreateStore(none, room);
-        ir.CreateMemCpy(room, llvm::Align(kLaneBytes), from, llvm::Align(std::uint64_t(bytes)),
-                        ir.CreateMul(tail.count, c64(bytes)));
-        v = ir.CreateLoad(type, room);
-    }
+    llvm::Value* v = load_rest(*this, type, from, rest);
     return simd->scalar == Scalar::Bool ? ir.CreateIsNotNull(v) : v;
 }
 

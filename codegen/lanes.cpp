@@ -77,6 +77,41 @@ llvm::Value* load_strided(Emitter& e, llvm::FixedVectorType* type, llvm::Value* 
     return llvm::concatenateVectors(e.ir, all);
 }
 
+/// The lanes of `mask`, which are `tail.count` from lane `first` on, of what begins at `lowest`.
+static llvm::Value* load_some(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest,
+                              llvm::Value* first, llvm::Value* mask, Rest rest) {
+    const unsigned bytes = type->getScalarSizeInBits() / 8;
+    llvm::Value* none =
+        rest == Rest::Zero ? llvm::Constant::getNullValue(type) : llvm::PoisonValue::get(type);
+    if (int(bytes) >= e.unit.target.least_masked) {
+        llvm::Value* from = e.ir.CreateGEP(type->getElementType(), lowest, e.ir.CreateNeg(first));
+        return e.ir.CreateMaskedLoad(type, from, llvm::Align(bytes), mask, none);
+    }
+    llvm::Value* room = e.slot(std::int64_t(bytes) * type->getNumElements(), kLaneBytes);
+    e.ir.CreateStore(none, room);
+    e.ir.CreateMemCpy(e.ir.CreateGEP(type->getElementType(), room, first), llvm::Align(bytes), lowest,
+                      llvm::Align(bytes), e.ir.CreateMul(e.tail.count, e.c64(bytes)));
+    return e.ir.CreateLoad(type, room);
+}
+
+llvm::Value* load_rest(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest, Rest rest) {
+    return load_some(e, type, lowest, e.c64(0), e.tail.mask, rest);
+}
+
+llvm::Value* load_rest_down(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest) {
+    const unsigned n = type->getNumElements();
+    llvm::Value* others = e.ir.CreateSub(e.c64(n), e.tail.count);
+    llvm::Value* mask = nullptr;
+    if (e.unit.target.packs) {
+        auto* bits = llvm::IntegerType::get(e.unit.ctx, n);
+        mask = e.ir.CreateShl(llvm::Constant::getAllOnesValue(bits), e.ir.CreateTrunc(others, bits));
+        mask = e.ir.CreateBitCast(mask, e.tail.mask->getType());
+    } else {
+        mask = e.ir.CreateVectorReverse(e.tail.mask);
+    }
+    return e.ir.CreateVectorReverse(load_some(e, type, lowest, others, mask, Rest::Zero));
+}
+
 llvm::Value* load_one_by_one(Emitter& e, llvm::FixedVectorType* type, llvm::Value* data, llvm::Value* k) {
     llvm::Type* elem = type->getElementType();
     const llvm::Align align{type->getScalarSizeInBits() / 8};

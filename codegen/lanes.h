@@ -18,6 +18,12 @@ llvm::Value* lane_of_sum(Emitter& e, llvm::Value* v, unsigned k);
 /// the last if they go down. Nothing but what lies between is read.
 llvm::Value* load_strided(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest, std::int64_t stride);
 
+/// Loads the elements of the last round (Emitter::tail), which lie side by side from `lowest` on, and nothing
+/// else.
+llvm::Value* load_rest(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest, Rest rest);
+/// The same where the last of them is the first in memory.
+llvm::Value* load_rest_down(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest);
+
 /// Loads the elements of `data` at the places `k`, as lanes of `type`, one by one.
 llvm::Value* load_one_by_one(Emitter& e, llvm::FixedVectorType* type, llvm::Value* data, llvm::Value* k);
 

@@ -34,6 +34,7 @@
 #include "codegen/emit.h"
 #include "codegen/loop_plan.h"
 #include "codegen/rounds.h"
+#include "codegen/slab.h"
 #include "weldir/ir/loop_forms.h"
 #include "weldir/ir/traits.h"
 
@@ -58,16 +59,27 @@ static llvm::Value* room_for(Emitter& e, llvm::Value* count, llvm::Value* each) 
     return e.ir.CreateMul(count, e.ir.CreateSelect(fits, each, e.c64(0)));
 }
 
-/// Makes room in the appenders of `state` that take a fixed number of values per iteration.
+/// Elements that the loop needs room for in its appender number `k`; null if that is not known.
+static llvm::Value* need_of(Emitter& e, const LoopPlan& plan, int k) {
+    if (llvm::Value* given = plan.given[std::size_t(k)]) return room_for(e, plan.count, given);
+    const std::int64_t each = plan.appends[std::size_t(k)];
+    if (each >= 0) return each ? e.ir.CreateMul(plan.count, e.c64(each)) : nullptr;
+    const std::int64_t most = chosen(plan.f.node, AttrKey::Slab, 0);
+    if (!most) return nullptr;
+    const std::int64_t of_element = plan.by_elements ? (most - 1) / plan.step + 1 : most;
+    llvm::Value* all = e.ir.CreateMul(plan.count, e.c64(of_element));
+    return plan.step == 1 ? all : e.ir.CreateAdd(all, e.c64(most));  // lanes are written whole
+}
+
+/// Makes room in the appenders of `state` that take a known number of values per iteration.
 static Leaves reserve(Emitter& e, const LoopPlan& plan, Leaves state) {
     const Type* type = plan.f.builder()->type;
+    const bool in_slab = plan.f.node->annotation(AttrKey::Slab);
     for_each_builder(e, type, [&](const Type* b, int first, int k) {
-        const std::int64_t each = plan.appends[std::size_t(k)];
         const Type* elem = kept_merges(b);
-        if (!elem || (each <= 0 && !plan.given[std::size_t(k)])) return;
+        llvm::Value* need = elem ? need_of(e, plan, k) : nullptr;
+        if (!need) return;
         auto* at = &state[std::size_t(first)];
-        llvm::Value* need = plan.given[std::size_t(k)] ? room_for(e, plan.count, plan.given[std::size_t(k)])
-                                                       : e.ir.CreateMul(plan.count, e.c64(each));
         if (e.num_leaves(b) == 1) {  // a pointer at its array
             e.call_checked("weld_rt_appender_grow",
                            {e.task, at[0], need, e.c64(size_of(elem)), e.at(plan.f.node->loc)});
@@ -76,7 +88,11 @@ static Leaves reserve(Emitter& e, const LoopPlan& plan, Leaves state) {
         const Leaves old(at, at + e.num_leaves(b));
         const Leaves grown = e.emit_if(
             e.ir.CreateICmpSLT(e.ir.CreateSub(at[2], at[1]), need),
-            [&] { return e.grow_array(b, old, need, plan.f.node->loc); }, [&] { return old; });
+            [&] {
+                return in_slab ? grown_in_slab(e, elem, old, need, plan.f.node->loc)
+                               : e.grow_array(b, old, need, plan.f.node->loc);
+            },
+            [&] { return old; });
         std::ranges::copy(grown, at);
     });
     return state;
@@ -195,7 +211,11 @@ Leaves Emitter::emit_for(For f) {
     const auto in_place = [&]() -> Leaves {
         stop_check(f.node->loc);
         const LoopPlan& short_one = plan.one_by_one ? *plan.one_by_one : plan;
-        return emit_rounds(*this, short_one, c64(0), plan.count, reserve(*this, plan, state), {});
+        Leaves after = emit_rounds(*this, short_one, c64(0), plan.count, reserve(*this, plan, state), {});
+        const bool is_full = plan.appends[0] >= 0;
+        if (!is_full && f.node->annotation(AttrKey::Slab))
+            after = shrunk_in_slab(*this, kept_merges(type), after);
+        return after;
     };
     llvm::Value* is_short = ir.CreateICmpSLE(plan.count, c64(most_in_place));
     if (plan.work) {

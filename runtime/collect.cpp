@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/ahead.h"
 #include "runtime/builders/pieces.h"
 #include "runtime/describe.h"
 #include "runtime/hash_table.h"
@@ -33,8 +34,32 @@ Allocation Tracer::mark(const void* p, bool* fresh) {
     return block;
 }
 
+/// Many vectors that hold no pointers. Where one lies is looked up once for all that lie beside each other: in
+/// a page that is one block, or where no page of ours is.
+void Tracer::plain_vectors(const WeldType* elem, const WeldVec* vectors, std::int64_t count) {
+    std::uintptr_t begin = 0, bytes = 0;  // [begin, begin + bytes): there nothing is left to do
+    in_strips(count, [&](std::int64_t i) {
+        const WeldVec& v = vectors[i];
+        __builtin_prefetch(reinterpret_cast<const char*>(&v) + kBytesAhead);
+        const auto at = reinterpret_cast<std::uintptr_t>(v.data);
+        if (at - begin < bytes) return;
+        elements(elem, v.data, v.len);
+        if (outside_ || v.len <= 0) return;
+        const Page* page = account_.find(v.data);
+        if (!page) {
+            begin = at & ~std::uintptr_t(kSpanBytes - 1), bytes = kSpanBytes;
+        } else if (page->single) {
+            begin = reinterpret_cast<std::uintptr_t>(page->begin);
+            bytes = std::uintptr_t(page->end - page->begin);
+        }
+    });
+}
+
 void Tracer::run(const WeldType* elem, const char* begin, const char* end) {
     scanned_ += end - begin;
+    if (elem->kind == kWeldVec && !elem->args[0]->holds_pointer)
+        return plain_vectors(elem->args[0], reinterpret_cast<const WeldVec*>(begin),
+                             (end - begin) / elem->size);
     in_strips((end - begin) / elem->size, [&](std::int64_t i) { value(elem, begin + i * elem->size); });
 }
 
@@ -139,6 +164,39 @@ void Tracer::dict(const WeldType* t, const WeldDict* d) {
             if (values_point) this->value(value, d->entry(i) + d->value_at);
         });
     });
+}
+
+/// Pages of vectors, found without looking at their elements.
+class LargeVectors {
+  public:
+    LargeVectors(const Task* task, const WeldType* type, const void* value) : task_(task) {
+        add(type, static_cast<const char*>(value));
+    }
+    std::int64_t bytes() const { return bytes_; }
+
+  private:
+    void add(const WeldType* t, const char* at) {
+        if (t->kind == kWeldStruct)
+            for (std::uint32_t i = 0; i < t->num_args; ++i) add(t->args[i], at + t->offsets[i]);
+        if (t->kind != kWeldVec) return;
+        Page* page = task_->account().find(reinterpret_cast<const WeldVec*>(at)->data);
+        const auto end = found_ + count_;
+        if (!page || !page->single || count_ == kMost || std::find(found_, end, page) != end) return;
+        found_[count_++] = page;
+        bytes_ += page->bytes;
+    }
+
+    static constexpr int kMost = 16;
+    const Task* task_;
+    Page* found_[kMost];
+    int count_ = 0;
+    std::int64_t bytes_ = 0;
+};
+
+bool holds_garbage(const Task* task, const void* value, const WeldType* type) {
+    constexpr std::int64_t little = 1 << 20;  // is soon looked through
+    const std::int64_t held = task->region->page_bytes;
+    return held < little || LargeVectors(task, type, value).bytes() < held - held / 8;
 }
 
 }  // namespace weld::runtime

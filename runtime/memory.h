@@ -179,6 +179,12 @@ struct Allocation {
 /// The block that `p` points into; page is null if it is none.
 Allocation find_allocation(Page* page, const void* p);
 
+/// Of what the only region of `task` holds more than a little may be out of reach of `value`.
+bool holds_garbage(const Task* task, const void* value, const WeldType* type);
+
+/// What is left of the task's slab is given up: its page may go, or belong to others.
+void close_slab(Task* task);
+
 /// `p` in `page` belongs to `region`.
 inline bool owns(const Region* region, const Page* page, const void* p) {
     if (page->owner == region) return true;

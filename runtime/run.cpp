@@ -25,6 +25,7 @@ Task::Task(WeldRun* r, std::atomic<std::int32_t>* stop_flag) {
     region = nullptr;
     debt = 0;
     stack_end = end_of_stack();
+    close_slab(this);
     enter_region(this, &first);
 }
 
@@ -129,7 +130,9 @@ bool execute(EntryFn entry, const void* args, void* result, const WeldType* resu
             while (task.region->outer) exit_region(&task, task.region);
             // A builder that goes from run to run is not looked through each time.
             if (!goes_on) task.outside = options.outside;
-            if (!goes_on || task.debt > 0) weld_rt_collect(&task, result, result_type);
+            const bool is_due =
+                goes_on ? task.debt > 0 : task.outside || holds_garbage(&task, result, result_type);
+            if (is_due) weld_rt_collect(&task, result, result_type);
             good = task.check_stop(0) == kOk;  // collecting may have given up
         } else if (!task.failed()) {
             task.fail(kWeldUnknown, 0, "the program failed");

@@ -54,6 +54,7 @@ class Tracer {
     }
     void unseen(const WeldType* elem, Seen* seen, const char* begin, const char* end);
     void run(const WeldType* elem, const char* begin, const char* end);
+    void plain_vectors(const WeldType* elem, const WeldVec* vectors, std::int64_t count);
     template <class Work>
     void inside(const Allocation& block, const Work& work);
     void partitions(const Partitions* p);

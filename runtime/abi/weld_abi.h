@@ -91,6 +91,8 @@ typedef struct WeldAppender {
     int64_t capacity;
 } WeldAppender;
 
+enum { kWeldMostInSlab = 2048 };  // bytes of a vector; longer ones have a block of their own
+
 // The state of a topk. As many elements as it gives are known once `is_full`; what comes later has to be less
 // than the last of them, which begins with `bound` (its first scalar). The rest is the runtime's.
 typedef struct WeldTopK {
@@ -145,6 +147,8 @@ typedef struct WeldTask {
     struct WeldRun* run;
     struct WeldRegion* region;
     const char* stack_end;       // functions that call themselves do not go below: weld_rt_deeper
+    char* slab;                  // [slab, slab_end): room in which short vectors lie one behind the other; both null:
+    char* slab_end;              // there is none. weld_rt_slab_grow takes more
 } WeldTask;
 
 // A module function, called through memory: `args` is a C struct of its parameters. Returns a status.

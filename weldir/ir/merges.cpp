@@ -23,6 +23,7 @@ namespace {
 using Counts = std::vector<std::int32_t>;
 
 struct MergeCounter {
+    bool most = false;  ///< count as many as there may be, instead of those that there always are
     std::unordered_map<const Symbol*, Counts> known;
 
     static Counts unknown(const Type* t) { return Counts(std::size_t(num_builders(t)), -1); }
@@ -45,7 +46,7 @@ struct MergeCounter {
                 Counts a = of(e->as<If>().then());
                 const Counts b = of(e->as<If>().otherwise());
                 for (std::size_t i = 0; i < a.size(); ++i)
-                    if (a[i] != b[i]) a[i] = -1;
+                    if (a[i] != b[i]) a[i] = most && a[i] >= 0 && b[i] >= 0 ? std::max(a[i], b[i]) : -1;
                 return a;
             }
             case Op::MakeStruct: {
@@ -69,7 +70,7 @@ struct MergeCounter {
 
     Counts of_merge(Merge g) {
         Counts c = of(g.builder());
-        if (c[0] < 0 || g.mask()) return {-1};
+        if (c[0] < 0 || (g.mask() && !most)) return {-1};
         const Type* v = g.value()->type;
         while (v->is_struct() && !v->args.empty() && v->holds_simd) v = v->args[0];
         c[0] += v->is_simd() ? std::int32_t(v->lanes) : 1;
@@ -79,12 +80,15 @@ struct MergeCounter {
 
 }  // namespace
 
-std::vector<std::int32_t> merges_per_iteration(For f) {
-    MergeCounter counter;
+static Counts counted(MergeCounter counter, For f) {
     const Type* t = f.builder()->type;
     counter.known[f.builder_param()] = Counts(std::size_t(num_builders(t)), 0);
     return counter.of(f.body().body());
 }
+
+std::vector<std::int32_t> merges_per_iteration(For f) { return counted({}, f); }
+
+std::int32_t most_merges_per_iteration(For f) { return counted({.most = true}, f)[0]; }
 
 static void keep_kept(const Type* t, const Counts& all, std::size_t& number,
                       std::vector<std::int64_t>& kept) {

@@ -18,6 +18,9 @@ std::vector<std::int32_t> merges_per_iteration(For f);
 /// The same of those builders that keep what is merged alone: what `@(appends:…)` says.
 std::vector<std::int64_t> appends_per_iteration(For f);
 
+/// The most values that a round of `f`, whose state is one builder, may merge; -1 where that is not known.
+std::int32_t most_merges_per_iteration(For f);
+
 /// `if(c, merge(b, v), b)` or the other way round, of one value into a builder that keeps what is merged: the
 /// merge, or nothing.
 Merge conditional_append(If choice);

@@ -171,6 +171,13 @@ void annotations(Demands& d, const Expr* e) {
                 d.that(e->op == Op::For && demand_of(e->as<For>()),
                        "rounds of lanes are skipped by a mask of all merges that cannot fail");
                 break;
+            case AttrKey::Slab:
+                d.that((e->op == Op::For && e->type->is_builder() && info(e->type).keeps_merges &&
+                        !info(e->type).keyed) ||
+                           e->op == Op::MakeVec,
+                       "what lies in a slab are vectors that loops append, and literals");
+                d.that(a.number >= 1 && a.number <= 1 << 16, "a round appends a few values to a slab");
+                break;
             case AttrKey::Stream:
                 if (e->op != Op::LookupLanes) on_loop(1, 1 << 20);
                 d.that(e->op != Op::LookupLanes || (e->annotation(AttrKey::Apart) && a.number >= 1),
