@@ -183,7 +183,7 @@ class Nester {
         const Expr* range = range_iter(m_, IterKind::Scalar, i64(0), rounds, i64(1));
         const Expr* outer = weld::loop(m_, {&range, 1}, loop.builder(),
                                        lambda(m_, {b, o, y}, block(m_, lets, inner)), loop.node->loc);
-        return with_annotations(m_, outer, loop.node->annotations);
+        return without(m_, with_annotations(m_, outer, loop.node->annotations), AttrKey::Appends);
     }
 
     Module& m_;
