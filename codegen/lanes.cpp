@@ -87,11 +87,25 @@ static llvm::Value* load_some(Emitter& e, llvm::FixedVectorType* type, llvm::Val
         llvm::Value* from = e.ir.CreateGEP(type->getElementType(), lowest, e.ir.CreateNeg(first));
         return e.ir.CreateMaskedLoad(type, from, llvm::Align(bytes), mask, none);
     }
-    llvm::Value* room = e.slot(std::int64_t(bytes) * type->getNumElements(), kLaneBytes);
-    e.ir.CreateStore(none, room);
-    e.ir.CreateMemCpy(e.ir.CreateGEP(type->getElementType(), room, first), llvm::Align(bytes), lowest,
-                      llvm::Align(bytes), e.ir.CreateMul(e.tail.count, e.c64(bytes)));
-    return e.ir.CreateLoad(type, room);
+    // Where the whole lanes lie in the page of the machine in which the elements begin, reading them is safe.
+    constexpr std::int64_t page = 4096;
+    const std::int64_t all = std::int64_t(bytes) * type->getNumElements();
+    llvm::Value* before = e.ir.CreateMul(first, e.c64(bytes));
+    llvm::Value* in_page = e.ir.CreateAnd(e.ir.CreatePtrToInt(lowest, e.unit.i64), std::uint64_t(page - 1));
+    llvm::Value* begin = e.ir.CreateSub(in_page, before);
+    const auto whole = [&]() -> Leaves {
+        llvm::Value* from = e.ir.CreateGEP(e.unit.i8, lowest, e.ir.CreateNeg(before));
+        llvm::Value* read = e.ir.CreateAlignedLoad(type, from, llvm::Align(bytes));
+        return {rest == Rest::Zero ? e.ir.CreateSelect(mask, read, none) : read};
+    };
+    const auto copied = [&]() -> Leaves {
+        llvm::Value* room = e.slot(all, kLaneBytes);
+        e.ir.CreateStore(none, room);
+        e.ir.CreateMemCpy(e.ir.CreateGEP(type->getElementType(), room, first), llvm::Align(bytes), lowest,
+                          llvm::Align(bytes), e.ir.CreateMul(e.tail.count, e.c64(bytes)));
+        return {e.ir.CreateLoad(type, room)};
+    };
+    return e.emit_if(e.ir.CreateICmpULE(begin, e.c64(page - all)), whole, copied)[0];
 }
 
 llvm::Value* load_rest(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest, Rest rest) {

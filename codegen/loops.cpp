@@ -63,12 +63,11 @@ static llvm::Value* room_for(Emitter& e, llvm::Value* count, llvm::Value* each) 
 static llvm::Value* need_of(Emitter& e, const LoopPlan& plan, int k) {
     if (llvm::Value* given = plan.given[std::size_t(k)]) return room_for(e, plan.count, given);
     const std::int64_t each = plan.appends[std::size_t(k)];
-    if (each >= 0) return each ? e.ir.CreateMul(plan.count, e.c64(each)) : nullptr;
     const std::int64_t most = chosen(plan.f.node, AttrKey::Slab, 0);
-    if (!most) return nullptr;
+    if (each == 0 || (each < 0 && !most)) return nullptr;
     const std::int64_t of_element = plan.by_elements ? (most - 1) / plan.step + 1 : most;
-    llvm::Value* all = e.ir.CreateMul(plan.count, e.c64(of_element));
-    return plan.step == 1 ? all : e.ir.CreateAdd(all, e.c64(most));  // lanes are written whole
+    llvm::Value* all = e.ir.CreateMul(plan.count, e.c64(each > 0 ? each : of_element));
+    return most && plan.step > 1 ? e.ir.CreateAdd(all, e.c64(most)) : all;  // lanes are written whole
 }
 
 /// Makes room in the appenders of `state` that take a known number of values per iteration.
@@ -210,12 +209,13 @@ Leaves Emitter::emit_for(For f) {
     if (!most_in_place) return outlined();
     const auto in_place = [&]() -> Leaves {
         stop_check(f.node->loc);
-        const LoopPlan& short_one = plan.one_by_one ? *plan.one_by_one : plan;
-        Leaves after = emit_rounds(*this, short_one, c64(0), plan.count, reserve(*this, plan, state), {});
-        const bool is_full = plan.appends[0] >= 0;
-        if (!is_full && f.node->annotation(AttrKey::Slab))
-            after = shrunk_in_slab(*this, kept_merges(type), after);
-        return after;
+        LoopPlan short_one = plan.one_by_one ? *plan.one_by_one : plan;
+        const bool in_slab = f.node->annotation(AttrKey::Slab);
+        short_one.has_slack = in_slab;
+        const Leaves after =
+            emit_rounds(*this, short_one, c64(0), plan.count, reserve(*this, plan, state), {});
+        const bool is_full = plan.step == 1 && plan.appends[0] >= 0;
+        return in_slab && !is_full ? shrunk_in_slab(*this, kept_merges(type), after) : after;
     };
     llvm::Value* is_short = ir.CreateICmpSLE(plan.count, c64(most_in_place));
     if (plan.work) {

@@ -688,6 +688,7 @@ class RangeEmitter {
     Leaves partial_round(llvm::Value* at, llvm::Value* count, const Leaves& state) {
         const auto partial = [&] {
             e_.tail = tail_round(e_, count, plan_.step);
+            e_.tail.has_slack = plan_.has_slack;
             const Leaves after = iteration(at, state);
             e_.tail = {};
             return after;

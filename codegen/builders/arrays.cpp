@@ -96,6 +96,7 @@ static Leaves with_lanes(Emitter& e, const Type* t, Leaves s, const Leaves& v, s
         return s;
     };
     if (mask && mask == e.tail.mask) {  // the first ones: there may be room for no more
+        if (e.tail.has_slack && store_all(e, elem, v, n, to)) return moved_on(e.tail.count);
         if (elem->is_scalar()) e.store_tail(elem->scalar, v[0], to);
         else store_first(e, elem, v, e.tail.count, to);
         return moved_on(e.tail.count);
