@@ -361,6 +361,23 @@ void* sorted_by_value(Task* task, const WeldType* t, const void* in, std::int64_
     });
 }
 
+/// Each pair is compared, since what is found needs no branch.
+void places_of_few(const WeldType* key, const char* keys, std::int64_t stride, std::int64_t n,
+                   std::int64_t* places) {
+    with_scalar(key->kind, [&]<class T>(T) {
+        decltype(ordered_bits(T())) bits[kFewKeys];
+        for (std::int64_t i = 0; i < n; ++i) {
+            bits[i] = ordered_bits(load<T>(keys + i * stride));
+            places[i] = 0;
+            for (std::int64_t k = 0; k < i; ++k) {
+                const bool is_less = bits[i] < bits[k];
+                places[k] += is_less;
+                places[i] += !is_less;
+            }
+        }
+    });
+}
+
 std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, std::int64_t stride,
                             std::int64_t n, std::int32_t loc) {
     Item* items = allocate_array<Item>(task, n, loc);

@@ -12,6 +12,11 @@ namespace weld::runtime {
 /// stop.
 int compare_totally(const Task* task, const WeldType* t, const void* a, const void* b);
 
+/// The places of few keys in ascending order, up to kFewKeys scalars `stride` bytes apart; equal keys keep theirs.
+constexpr std::int64_t kFewKeys = 24;
+void places_of_few(const WeldType* key, const char* keys, std::int64_t stride, std::int64_t n,
+                   std::int64_t* places);
+
 /// The numbers 0...n-1 of `n` keys at `keys`, `stride` bytes apart, in ascending order; equal keys keep
 /// theirs. Null after recording the failure; release it.
 std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, std::int64_t stride,

@@ -189,8 +189,23 @@ std::int32_t sort_first(Task* task, const WeldVec* in, const WeldType* elem, con
     return kOk;
 }
 
+std::int32_t sort_few(Task* task, const WeldVec* in, const WeldType* elem, const WeldVec* keys,
+                      const WeldType* key, WeldVec* out, std::int32_t loc) {
+    std::int64_t places[kFewKeys];
+    places_of_few(key, static_cast<const char*>(keys->data), key->size, in->len, places);
+    const std::int64_t size = elem->size;
+    char* sorted = static_cast<char*>(allocate_array(task, in->len, size, loc));
+    if (!sorted) return kFailed;
+    const char* data = static_cast<const char*>(in->data);
+    for (std::int64_t i = 0; i < in->len; ++i)
+        std::memcpy(sorted + places[i] * size, data + i * size, std::size_t(size));
+    *out = {sorted, in->len};
+    return kOk;
+}
+
 std::int32_t sort_all(Task* task, const WeldVec* in, const WeldType* elem, const WeldVec* keys,
                       const WeldType* key, WeldVec* out, std::int32_t loc) {
+    if (in->len <= kFewKeys && is_scalar(key)) return sort_few(task, in, elem, keys, key, out, loc);
     if (keys->data == in->data && is_scalar(elem) && elem->kind != kWeldBool) {
         void* sorted = sorted_by_value(task, elem, in->data, in->len, loc);
         *out = {sorted, sorted ? in->len : 0};
