@@ -97,6 +97,17 @@ static Leaves reserve(Emitter& e, const LoopPlan& plan, Leaves state) {
     return state;
 }
 
+/// The state of a loop whose appenders lie in slabs, after it.
+static Leaves shrunk(Emitter& e, const LoopPlan& plan, Leaves state) {
+    for_each_builder(e, plan.f.builder()->type, [&](const Type* b, int first, int k) {
+        const bool is_full = plan.step == 1 && plan.appends[std::size_t(k)] >= 0;
+        if (!kept_merges(b) || is_full) return;
+        auto* at = &state[std::size_t(first)];
+        std::ranges::copy(shrunk_in_slab(e, kept_merges(b), Leaves(at, at + 3)), at);
+    });
+    return state;
+}
+
 /// The function `(task, captures, state, lo, hi) -> status` for a loop; made once per loop.
 static llvm::Function* loop_function(Emitter& caller, const LoopPlan& plan,
                                      const std::vector<const Symbol*>& symbols, const Leaves& captured) {
@@ -214,8 +225,7 @@ Leaves Emitter::emit_for(For f) {
         short_one.has_slack = in_slab;
         const Leaves after =
             emit_rounds(*this, short_one, c64(0), plan.count, reserve(*this, plan, state), {});
-        const bool is_full = plan.step == 1 && plan.appends[0] >= 0;
-        return in_slab && !is_full ? shrunk_in_slab(*this, kept_merges(type), after) : after;
+        return in_slab ? shrunk(*this, short_one, after) : after;
     };
     llvm::Value* is_short = ir.CreateICmpSLE(plan.count, c64(most_in_place));
     if (plan.work) {

@@ -88,8 +88,6 @@ static Counts counted(MergeCounter counter, For f) {
 
 std::vector<std::int32_t> merges_per_iteration(For f) { return counted({}, f); }
 
-std::int32_t most_merges_per_iteration(For f) { return counted({.most = true}, f)[0]; }
-
 static void keep_kept(const Type* t, const Counts& all, std::size_t& number,
                       std::vector<std::int64_t>& kept) {
     if (t->is_struct())
@@ -99,11 +97,19 @@ static void keep_kept(const Type* t, const Counts& all, std::size_t& number,
     ++number;
 }
 
-std::vector<std::int64_t> appends_per_iteration(For f) {
+static std::vector<std::int64_t> kept_of(For f, const Counts& all) {
     std::vector<std::int64_t> kept;
     std::size_t number = 0;
-    keep_kept(f.builder()->type, merges_per_iteration(f), number, kept);
+    keep_kept(f.builder()->type, all, number, kept);
     return kept;
+}
+
+std::vector<std::int64_t> appends_per_iteration(For f) { return kept_of(f, merges_per_iteration(f)); }
+
+std::int64_t most_appends_per_iteration(For f) {
+    const std::vector<std::int64_t> kept = kept_of(f, counted({.most = true}, f));
+    if (kept.empty() || std::ranges::find(kept, -1) != kept.end()) return -1;
+    return *std::ranges::max_element(kept);
 }
 
 Merge conditional_append(If choice) {

@@ -18,8 +18,9 @@ std::vector<std::int32_t> merges_per_iteration(For f);
 /// The same of those builders that keep what is merged alone: what `@(appends:…)` says.
 std::vector<std::int64_t> appends_per_iteration(For f);
 
-/// The most values that a round of `f`, whose state is one builder, may merge; -1 where that is not known.
-std::int32_t most_merges_per_iteration(For f);
+/// The most values that a round of `f` may merge into one of the builders that keep them; -1 where that is not
+/// known, or there is none.
+std::int64_t most_appends_per_iteration(For f);
 
 /// `if(c, merge(b, v), b)` or the other way round, of one value into a builder that keeps what is merged: the
 /// merge, or nothing.

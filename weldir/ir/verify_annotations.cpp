@@ -14,6 +14,17 @@
 
 namespace weld {
 
+/// Appenders in `t`, if these alone keep what is merged; else 0.
+static int num_appenders(const Type* t) {
+    if (t->is_builder()) return info(t).keeps_merges && !info(t).keyed;
+    int n = 0;
+    for (const Type* f : t->args) {
+        if (f->is_builder() && info(f).keyed && info(f).keeps_merges) return 0;
+        n += num_appenders(f);
+    }
+    return n;
+}
+
 /// `e` can ask whether any lane needs its second argument.
 static bool asks_before(const Expr* e) {
     if (e->op == Op::Merge) return e->num_args > 2 && !e->type->holds_simd;
@@ -172,9 +183,7 @@ void annotations(Demands& d, const Expr* e) {
                        "rounds of lanes are skipped by a mask of all merges that cannot fail");
                 break;
             case AttrKey::Slab:
-                d.that((e->op == Op::For && e->type->is_builder() && info(e->type).keeps_merges &&
-                        !info(e->type).keyed) ||
-                           e->op == Op::MakeVec,
+                d.that(e->op == Op::MakeVec || (e->op == Op::For && num_appenders(e->type) > 0),
                        "what lies in a slab are vectors that loops append, and literals");
                 d.that(a.number >= 1 && a.number <= 1 << 16, "a round appends a few values to a slab");
                 break;

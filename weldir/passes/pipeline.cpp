@@ -71,10 +71,10 @@ static constexpr Name kChooseMeans[] = {
     "prefetch",           // after accumulate: loops with copies read several lines at once
     "select-rounds",      // after prefetch, for whose sake it is
     "read-first",         // after inline-lets, which moves what is read once to its reader; before reuse
-    "slabs",              // after vectorize, which makes two loops of one; before weigh
     "tail-calls",         // late: others would bind the calls to names again
     "reuse",              // late: others move what is read
     "collect",            // after reuse, for what that does not free
+    "slabs",              // after reuse: what a loop writes over is kept where it is
     "unread-state",       // late, for the same reason as reuse
     "weigh",              // after all that changes loops: what there is, is weighed
     "segments",           // cuts at what there is, and knows from weigh what is too large

@@ -10,6 +10,7 @@
 //
 // Room for each is a few instructions then, instead of a call, and what is kept together is looked through in
 // one go. A slab lives as long as any vector in it, so only what is merged as it is made goes there.
+#include <set>
 #include <unordered_set>
 
 #include "weldir/ir/builder.h"
@@ -22,6 +23,17 @@ namespace weld {
 namespace {
 
 constexpr std::int64_t kMostInRound = 256;  // values
+
+/// What slabs are for: vectors that only grow.
+bool is_appender(const Type* t) { return t->is_builder() && info(t).keeps_merges && !info(t).keyed; }
+
+/// Calls `fn(number of the field)` for the appenders of a loop's state; the only one has the number 0.
+template <class Fn>
+void each_appender(const Type* t, Fn&& fn) {
+    if (!t->is_struct()) return is_appender(t) ? fn(std::size_t(0)) : void();
+    for (std::size_t i = 0; i < t->args.size(); ++i)
+        if (is_appender(t->args[i])) fn(i);
+}
 
 /// The round of a loop: what it merges.
 class Round {
@@ -51,14 +63,23 @@ class Round {
     const Expr* block(Block b, const Fn& fn) {
         const Expr* result = fn(b.result());
         std::vector<const Expr*> args(b.size());
-        for (std::size_t i = b.size(); i-- > 0;) {
-            const Expr* value = b.value(i);
-            if (b.symbol(i)->type->holds_builder) value = merging(value);
-            else if (names_.contains(b.symbol(i))) value = kept(value);
-            args[i] = value;
-        }
+        for (std::size_t i = b.size(); i-- > 0;) args[i] = bound(b.symbol(i), b.value(i));
         args.push_back(result);
         return with_args(m_, b.node, args);
+    }
+
+    const Expr* bound(const Symbol* name, const Expr* value) {
+        if (!name->type->holds_builder) return names_.contains(name) ? kept(value) : value;
+        return are_all_kept(name) ? appending(value) : merging(value);
+    }
+
+    bool are_all_kept(const Symbol* name) const {
+        bool all = true, any = false;
+        each_appender(name->type, [&](std::size_t i) {
+            any = true;
+            all &= ended_.contains({name, i});
+        });
+        return any && all;
     }
 
     template <class Fn>
@@ -75,31 +96,56 @@ class Round {
                 return map_args(m_, e, [&](const Expr* a, std::size_t i) { return i ? kept(a) : a; });
             case Op::MakeStruct: return map_args(m_, e, [&](const Expr* a, std::size_t) { return kept(a); });
             case Op::MakeVec: return e->num_args && !is_constant(e) ? in_slab(e, e->num_args) : e;
-            case Op::Result: return with_first(e, [&](const Expr* loop) { return appending(loop); });
+            case Op::Result: return with_first(e, [&](const Expr* builder) { return ended(builder); });
             default: return e;
         }
     }
 
-    /// A loop that only appends, one that goes on with what another one has appended among them.
-    const Expr* appending(const Expr* e) {
-        const For f = e->as<For>();
-        if (!f || !e->type->is_builder() || !info(e->type).keeps_merges || info(e->type).keyed) return e;
-        const Expr* start = f.builder();
-        if (start->op == Op::NewBuilder && start->num_args) return e;  // how many it takes is said otherwise
-        if (start->op != Op::NewBuilder && start->op != Op::For) return e;
-        const Expr* before = start->op == Op::For ? appending(start) : start;
-        if (start->op == Op::For && before == start) return e;
-        const std::int64_t most = most_merges_per_iteration(f);
-        const Expr* same = with_first(e, [&](const Expr*) { return before; });
-        return most < 1 ? same : in_slab(same, most);
+    const Expr* ended(const Expr* builder) {
+        if (builder->op == Op::For) return appending(builder);
+        const Expr* of = builder->op == Op::GetField ? builder->arg(0) : builder;
+        if (of->op == Op::Var) ended_.insert({of->attr.symbol, of == builder ? 0 : builder->attr.index});
+        return builder;
     }
 
+    /// A loop all of whose appenders make what is kept, or what goes on with one.
+    const Expr* appending(const Expr* e) {
+        const For f = e->as<For>();
+        if (!f) return e;
+        const Expr* start = f.builder();
+        if (start->op == Op::For) {
+            const Expr* before = appending(start);
+            return before == start ? e : in_slab(with_first(e, [&](const Expr*) { return before; }), f);
+        }
+        return begins_in_slab(f, start) ? in_slab(e, f) : e;
+    }
+
+    /// `start` makes new builders, of which the appenders have no memory yet. That of one that goes over a datum
+    /// of `f` is kept.
+    bool begins_in_slab(For f, const Expr* start) {
+        if (start->op == Op::MakeStruct)
+            return std::ranges::all_of(start->args(), [&](const Expr* a) { return begins_in_slab(f, a); });
+        if (start->op != Op::NewBuilder) return false;
+        if (!info(start->type).keeps_merges) return true;
+        const Annotation* over = start->annotation(AttrKey::Over);
+        if (!over) return is_appender(start->type) && !start->num_args;
+        const Expr* datum = f.data()[std::size_t(over->number)];
+        const Expr* of = datum->op == Op::Iter ? datum->as<Iter>().data() : datum;
+        if (of) kept(of);
+        return false;
+    }
+
+    const Expr* in_slab(const Expr* loop, For before) {
+        const std::int64_t most = most_appends_per_iteration(before);
+        return most < 1 ? loop : in_slab(loop, most);
+    }
     const Expr* in_slab(const Expr* e, std::int64_t most) {
         return most > kMostInRound ? e : annotate(m_, e, AttrKey::Slab, std::to_string(most));
     }
 
     Module& m_;
     std::unordered_set<const Symbol*> names_;
+    std::set<std::pair<const Symbol*, std::size_t>> ended_;  // appenders whose results are kept
 };
 
 }  // namespace
