@@ -29,6 +29,14 @@
 //       for(zip(iter(v, 0L, to - 1L), iter(v, 2L, to + 1L)), for(iter(v, 0L, 1L), B, as it was),
 //         |b, i, z| merge(b, z.$0 + z.$1)), as it was)
 //
+// So do the rounds before that in which an index begins to lie inside:
+//
+//     for(v, B, |b, i, x| merge(b, if(i >= k, x - lookup(v, i - k), x)))
+// becomes
+//     let from = min(max(k, 0L), len(v));
+//     for(zip(iter(v, from, …), iter(v, from - k, …)), for(iter(v, 0L, from), B, as it was),
+//       |b, i, z| merge(b, z.$0 - z.$1)))
+//
 // Comparisons of the counter that come out the same in all rounds between are constants there.
 //
 // The index must be a loop's index, or the element of a range with stride 1, plus what does not change in the
@@ -47,7 +55,8 @@ namespace weld {
 namespace {
 
 constexpr std::int64_t kLeastRounds = 32;  // that are worth three loops where it has to be asked anyway
-constexpr std::uint32_t kMostNodes = 150;  // of bodies that are there three times
+constexpr std::int64_t kFar = std::int64_t(1) << 62;  // farther than any index
+constexpr std::uint32_t kMostNodes = 150;             // of bodies that are there three times
 
 class Converter {
   public:
@@ -58,9 +67,9 @@ class Converter {
         if (!loop) return nullptr;
         for (const Expr* d : loop.data())
             if (Iter it = d->as<Iter>(); it && it.shape().kind != IterKind::Scalar) return nullptr;
-        WalkFinder clamped(m_, facts_, loop, true);
-        if (clamped.middle().is_part())
-            if (const Expr* apart = with_ends_apart(loop, clamped)) return apart;
+        WalkFinder kept_inside(m_, facts_, loop, true);
+        if (kept_inside.middle().is_part())
+            if (const Expr* apart = with_ends_apart(loop, kept_inside)) return apart;
         WalkFinder finder(m_, facts_, loop, false);
         if (finder.walks().empty()) return nullptr;
         if (finder.all_inside())
@@ -82,6 +91,11 @@ class Converter {
     const Expr* i64(std::int64_t n) { return i64_literal(m_, n); }
     const Expr* select_if(Op op, const Expr* a, const Expr* b, const Expr* then, const Expr* otherwise) {
         return select(m_, scalar_op(m_, op, {a, b}), then, otherwise);
+    }
+
+    /// `n` between `least` and a number with which sums do not wrap around.
+    const Expr* clamped(const Expr* n, std::int64_t least) {
+        return scalar_op(m_, Op::Min, {scalar_op(m_, Op::Max, {n, i64(least)}), i64(kFar)});
     }
 
     /// What `loop` starts with; an appender of one element a round begins with capacity for `n`.
@@ -112,7 +126,9 @@ class Converter {
         bool any = middle_rounds.is_part();
         for (const Walk& w : finder.walks()) {
             const std::optional<std::int64_t> by = w.distance();
-            if (!by && (!middle_rounds.is_part() || !is_int(w.counter_start, 0))) return nullptr;
+            any |= w.behind() != nullptr;
+            if (!by && !w.behind() && (!middle_rounds.is_part() || !is_int(w.counter_start, 0)))
+                return nullptr;
             if (!by) continue;
             before = std::max(before, -*by);
             any |= *by != 0;
@@ -124,15 +140,23 @@ class Converter {
         const Expr* n = name(weld::trip_count(m_, loop.data()[0]), "n", lets);
         const Expr* from =
             before ? name(select_if(Op::Lt, n, i64(before), n, i64(before)), "from", lets) : i64(0);
+        std::vector<const Expr*> behind;  // by walk
+        for (const Walk& w : finder.walks()) {
+            behind.push_back(w.behind() ? name(clamped(w.behind(), -kFar), "behind", lets) : nullptr);
+            if (!w.behind()) continue;
+            const Expr* later = name(scalar_op(m_, Op::Max, {from, behind.back()}), "from", lets);
+            from = name(scalar_op(m_, Op::Min, {later, n}), "from", lets);
+        }
         const Expr* to = n;
         for (const Middle::Last& last : middle_rounds.lasts()) {
-            // far from where numbers wrap
-            const Expr* at = scalar_op(m_, Op::Max, {last.limit, i64(-4 * kFarthestWalk)});
-            at = scalar_op(m_, Op::Min, {at, i64(std::int64_t(1) << 62)});
+            const Expr* at = clamped(last.limit, -4 * kFarthestWalk);
             if (last.plus) at = scalar_op(m_, Op::Add, {at, i64(last.plus)});
             to = least(name(at, "last", lets), to, lets);
         }
-        for (const Walk& w : finder.walks()) {
+        for (std::size_t k = 0; k < finder.walks().size(); ++k) {
+            const Walk& w = finder.walks()[k];
+            if (behind[k])
+                to = least(name(scalar_op(m_, Op::Add, {len(m_, w.vec), behind[k]}), "last", lets), to, lets);
             if (!w.distance()) continue;
             const std::int64_t by = *w.distance();
             const std::optional<Count> rounds = facts_.iterations(loop.node), length = facts_.length(w.vec);
@@ -146,13 +170,15 @@ class Converter {
         const Expr* count = name(scalar_op(m_, Op::Sub, {to, from}), "count", lets);
         std::vector<const Expr*> data = subranges(m_, loop, from, to);
         const Expr* fits = nullptr;
-        for (const Walk& w : finder.walks()) {
-            if (!w.distance()) {
+        for (std::size_t k = 0; k < finder.walks().size(); ++k) {
+            const Walk& w = finder.walks()[k];
+            if (!w.distance() && !behind[k]) {
                 data.push_back(checked(w, from, count, lets, fits));
                 continue;
             }
-            const std::int64_t by = *w.distance();
+            const std::int64_t by = w.distance().value_or(0);
             const Expr* start = by ? scalar_op(m_, Op::Add, {from, i64(by)}) : from;
+            if (behind[k]) start = scalar_op(m_, Op::Sub, {from, behind[k]});
             start = name(select(m_, inside, start, i64(0)), "start", lets);
             const Expr* bounds[] = {start, scalar_op(m_, Op::Add, {start, count}), i64(1)};
             data.push_back(iter(m_, IterKind::Scalar, w.vec, bounds));
@@ -161,7 +187,7 @@ class Converter {
         if (!can_vectorize(m_, facts_, middle)) return nullptr;
         const Expr* own = fits ? shared(loop.builder(), lets) : loop.builder();
         const Expr* start = with_capacity(loop, own, n);
-        const Expr* first = before ? loop_over_subrange(m_, loop, i64(0), from, start) : start;
+        const Expr* first = !is_int(from, 0) ? loop_over_subrange(m_, loop, i64(0), from, start) : start;
         const Expr* all = with_builder(middle, first);
         if (!all_to_end) all = loop_over_subrange(m_, loop, to, n, all);
         if (fits) fits = scalar_op(m_, Op::BitAnd, {scalar_op(m_, Op::Ge, {n, i64(kLeastRounds)}), fits});

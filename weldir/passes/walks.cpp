@@ -21,6 +21,12 @@ std::optional<std::int64_t> Walk::distance() const {
     return sign * n.as_int();
 }
 
+const Expr* Walk::behind() const {
+    const bool is_behind =
+        is_int(counter_start, 0) && offset && offset->op == Op::Sub && is_int(offset->arg(0), 0);
+    return is_behind && offset->arg(1)->op != Op::Literal ? offset->arg(1) : nullptr;
+}
+
 const Expr* Walk::start(Module& m) const {
     if (!offset) return counter_start;
     return is_int(counter_start, 0) ? offset : scalar_op(m, Op::Add, {counter_start, offset});
@@ -190,6 +196,11 @@ std::optional<WalkFinder::Compared> WalkFinder::compared(const Expr* cond) {
     return {};
 }
 
+/// Some walk begins in that round, which may be any.
+bool WalkFinder::begins_at(const Expr* round) const {
+    return std::ranges::any_of(walks_, [&](const Walk& w) { return w.behind() && same(w.behind(), round); });
+}
+
 std::optional<bool> WalkFinder::settled(const Expr* cond, std::int64_t first) {
     const Middle without = middle_;
     const std::optional<Compared> c = compared(cond);
@@ -201,6 +212,8 @@ std::optional<bool> WalkFinder::settled(const Expr* cond, std::int64_t first) {
     std::optional<std::int64_t> above, below;
     if (const Literal n = facts_.resolve(c->limit)->as<Literal>()) {
         if (std::abs(n.as_int()) <= kFarthestWalk) above = first + c->ahead - n.as_int();
+    } else if (begins_at(c->limit)) {
+        above = c->ahead;
     } else if (const std::optional<Count> limit = facts_.count(c->limit)) {
         for (const Walk& w : walks_) {
             const std::optional<Count> length = facts_.length(w.vec);

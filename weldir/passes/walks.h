@@ -31,6 +31,8 @@ struct Walk {
 
     /// How far it is ahead of the rounds of its loop, if that is a small number.
     std::optional<std::int64_t> distance() const;
+    /// How far it is behind them, if that is no number: `lookup(v, i - k)` begins in round k. Null otherwise.
+    const Expr* behind() const;
 };
 
 /// Rounds of a loop in which conditions on its counter hold that keep an index inside.
@@ -70,6 +72,7 @@ class WalkFinder {
     int walk_of(const Expr* lookup);
 
   private:
+    bool begins_at(const Expr* round) const;
     void look(const Expr* e);
     int position(const Walk& w) const;
     std::optional<Walk> as_walk(const Expr* e);
