@@ -297,6 +297,7 @@ class Converter {
             if (from && is_comparison(e->op))
                 if (const std::optional<bool> holds = finder.settled(e, first))
                     return bool_literal(m_, *holds);
+            if (const Expr* index = from && e->op == Op::Rem ? finder.without_ring(e) : nullptr) return index;
             const int k = e->op == Op::Lookup ? finder.walk_of(e) : -1;
             return k < 0 ? nullptr : get_field(m_, var(m_, z), own + std::size_t(k), e->loc);
         });

@@ -174,8 +174,30 @@ const Expr* WalkFinder::in_middle(const Expr* key) {
             const std::optional<bool> holds = holds_in_middle(key->arg(0));
             return holds ? key->arg(*holds ? 1 : 2) : nullptr;
         }
+        case Op::Rem: return unwrapped(key);
         default: return nullptr;
     }
+}
+
+/// Where an index goes around a ring of `n`, `(i + 1L) % n` or `(i + n - 1L) % n`, the counter and what it is
+/// ahead in the rounds in which it does not.
+const Expr* WalkFinder::unwrapped(const Expr* key) {
+    const Expr* n = key->arg(1);
+    Walk w = {key, nullptr, nullptr, false, false};
+    if (key->type != m_.types.i64() || !is_the_same_always(n)) return nullptr;
+    if (!take_apart(key->arg(0), w) || !w.counter_start || !is_int(w.counter_start, 0)) return nullptr;
+    const std::optional<Count> ring = facts_.count(n);
+    const std::optional<Count> offset = w.offset ? facts_.count(w.offset) : Count(std::int64_t(0));
+    if (!ring || !offset) return nullptr;
+    std::optional<std::int64_t> by = offset->known();
+    if (!by) by = (*offset - *ring).known();
+    if (!by || std::abs(*by) > kFarthestWalk) return nullptr;
+    // no ring is so long that its numbers wrap around
+    const Expr* is_ring = scalar_op(m_, Op::Le, {n, i64_literal(m_, std::int64_t(1) << 62)});
+    middle_.end_before(select(m_, is_ring, n, i64_literal(m_, 0)), -*by);
+    middle_.begin_at(-*by);
+    const Expr* counter = var(m_, loop_.index_param());
+    return *by ? scalar_op(m_, Op::Add, {counter, i64_literal(m_, *by)}) : counter;
 }
 
 static Op turned(Op op) {
@@ -201,13 +223,23 @@ bool WalkFinder::begins_at(const Expr* round) const {
     return std::ranges::any_of(walks_, [&](const Walk& w) { return w.behind() && same(w.behind(), round); });
 }
 
-std::optional<bool> WalkFinder::settled(const Expr* cond, std::int64_t first) {
+template <class Fn>
+auto WalkFinder::within_middle(Fn&& fn) -> decltype(fn()) {
     const Middle without = middle_;
-    const std::optional<Compared> c = compared(cond);
+    const auto found = fn();
     const bool is_clamped =
         middle_.from() != without.from() || middle_.lasts().size() != without.lasts().size();
     middle_ = without;
-    if (!c || is_clamped) return {};
+    return is_clamped ? decltype(fn()){} : found;
+}
+
+const Expr* WalkFinder::without_ring(const Expr* rem) {
+    return clamped_ ? within_middle([&] { return unwrapped(rem); }) : nullptr;
+}
+
+std::optional<bool> WalkFinder::settled(const Expr* cond, std::int64_t first) {
+    const std::optional<Compared> c = within_middle([&] { return compared(cond); });
+    if (!c) return {};
     // how far the counter is at least above the limit, or below it
     std::optional<std::int64_t> above, below;
     if (const Literal n = facts_.resolve(c->limit)->as<Literal>()) {

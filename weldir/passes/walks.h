@@ -3,6 +3,7 @@
 //     lookup(v, i)    lookup(v, k + x)                  always
 //     lookup(v, max(i - 1L, 0L))                        in the middle: in all rounds but the first
 //     lookup(v, if(i < k, i + 1L, k))                   in those before k
+//     lookup(v, (i + n - 1L) % n)                       from 1 on, before n + 1
 #pragma once
 
 #include <algorithm>
@@ -68,10 +69,15 @@ class WalkFinder {
     /// Whether a comparison of the counter holds in all rounds from `first` on in which all walks lie inside;
     /// nothing if it holds in some of them only, or that can't be told.
     std::optional<bool> settled(const Expr* cond, std::int64_t first);
+    /// What a remainder is in the middle, where that is the counter and a number; null otherwise.
+    const Expr* without_ring(const Expr* rem);
     /// The number of the walk that a lookup belongs to, or -1.
     int walk_of(const Expr* lookup);
 
   private:
+    /// `fn()`, if it takes no rounds from the middle; nothing otherwise.
+    template <class Fn>
+    auto within_middle(Fn&& fn) -> decltype(fn());
     bool begins_at(const Expr* round) const;
     void look(const Expr* e);
     int position(const Walk& w) const;
@@ -82,6 +88,7 @@ class WalkFinder {
     const Expr* counter_start(const Expr* e);
 
     const Expr* in_middle(const Expr* key);
+    const Expr* unwrapped(const Expr* key);
     std::optional<bool> holds_in_middle(const Expr* cond);
     struct Compared {
         Op op;  ///< of the counter, on the left
