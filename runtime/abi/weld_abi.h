@@ -94,10 +94,11 @@ typedef struct WeldAppender {
 enum { kWeldMostInSlab = 2048 };  // bytes of a vector; longer ones have a block of their own
 
 // The state of a topk. As many elements as it gives are known once `is_full`; what comes later has to be less
-// than the last of them, which begins with `bound` (its first scalar). The rest is the runtime's.
+// than the last of them, which begins with `bound` (as far as it goes). The rest is the runtime's.
+enum { kWeldBoundBytes = 16 };
 typedef struct WeldTopK {
     int64_t is_full;
-    char bound[8];
+    char bound[kWeldBoundBytes];
     WeldAppender elements;
     int64_t most;  // that it gives
 } WeldTopK;

@@ -1,6 +1,6 @@
 // topk[T](n): the n least of what is merged, in order; of equal ones the first. A negative n is none. An
-// array takes what is less than the greatest of the n least so far; when it is full it is sorted, and the n
-// least stay. Pieces are such arrays, merged in their order, so equal elements keep theirs.
+// array takes what emitted code does not know to come too late; when it is full, the n least stay, in the order
+// in which they came. Pieces are such arrays, merged in their order, so equal elements keep theirs.
 #include <algorithm>
 #include <cstring>
 
@@ -11,7 +11,7 @@
 
 namespace weld::runtime {
 
-constexpr std::int64_t kLeastRoom = 256;  // for elements besides those that stay
+constexpr std::int64_t kLeastRoom = 1024;  // for elements besides those that stay
 
 static std::int64_t all_room(const WeldTopK* k) {
     const std::int64_t more = std::max(k->most, kLeastRoom);
@@ -22,32 +22,54 @@ static char* element(const WeldTopK* k, const WeldType* elem, std::int64_t i) {
     return static_cast<char*>(k->elements.data) + i * elem->size;
 }
 
-/// The first of the elements in order stay, at most `most`. Status.
-static std::int32_t settle(Task* task, WeldTopK* k, const WeldType* elem, std::int32_t loc) {
+/// Keeps the elements with these numbers, which ascend.
+static void keep(WeldTopK* k, const WeldType* elem, const std::vector<std::uint64_t>& numbers) {
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        std::memmove(element(k, elem, std::int64_t(i)), element(k, elem, std::int64_t(numbers[i])),
+                     std::size_t(elem->size));
+    k->elements.size = std::int64_t(numbers.size());
+}
+
+/// The first elements in order stay, as many as it gives, where they are more. Status.
+static std::int32_t drop_others(Task* task, WeldTopK* k, const WeldType* elem, std::int32_t loc) {
+    const WeldAppender& a = k->elements;
+    if (a.size <= k->most) return kOk;
+    const char* data = static_cast<const char*>(a.data);
+    std::vector<std::uint64_t> first;
+    if (find_first(task, elem, data, elem->size, a.size, k->most, &first, loc)) return kFailed;
+    if (std::int64_t(first.size()) > k->most) {  // many begin alike
+        std::uint64_t* order = stable_order(task, elem, data, elem->size, a.size, loc);
+        if (!order) return kFailed;
+        first.assign(order, order + k->most);
+        release(task, order);
+        std::ranges::sort(first);
+    }
+    keep(k, elem, first);
+    const char* last = element(k, elem, 0);
+    for (std::int64_t i = 1; i < a.size; ++i)
+        if (compare_totally(task, elem, element(k, elem, i), last) >= 0) last = element(k, elem, i);
+    std::memcpy(k->bound, last, std::size_t(std::min<std::int64_t>(kWeldBoundBytes, elem->size)));
+    k->is_full = true;
+    return kOk;
+}
+
+static std::int32_t sort(Task* task, WeldTopK* k, const WeldType* elem, std::int32_t loc) {
     WeldAppender& a = k->elements;
-    std::uint64_t* order =
-        stable_order(task, elem, static_cast<const char*>(a.data), elem->size, a.size, loc);
+    const char* data = static_cast<const char*>(a.data);
+    std::uint64_t* order = stable_order(task, elem, data, elem->size, a.size, loc);
     if (!order) return kFailed;
-    const std::int64_t kept = std::min(a.size, k->most);
-    char* sorted = static_cast<char*>(allocate_array(task, a.capacity, elem->size, loc));
-    if (!sorted) return kFailed;
-    const std::int32_t status =
-        gather(task, sorted, static_cast<const char*>(a.data), order, kept, elem->size, loc);
+    char* sorted = static_cast<char*>(allocate_array(task, a.size, elem->size, loc));
+    if (!sorted || gather(task, sorted, data, order, a.size, elem->size, loc)) return kFailed;
     release(task, order);
-    if (status) return status;
     release(task, a.data);
     a.data = sorted;
-    a.size = kept;
-    k->is_full = kept == k->most;
-    if (k->is_full)
-        std::memcpy(k->bound, element(k, elem, kept - 1), std::size_t(std::min<std::int64_t>(8, elem->size)));
     return kOk;
 }
 
 static std::int32_t make_room(Task* task, WeldTopK* k, const WeldType* elem, std::int32_t loc) {
     WeldAppender& a = k->elements;
     const std::int64_t most = all_room(k);
-    if (a.capacity >= most) return settle(task, k, elem, loc);
+    if (a.capacity >= most) return drop_others(task, k, elem, loc);
     if (weld_rt_appender_grow(task, &a, 1, elem->size, loc)) return kFailed;
     a.capacity = std::min(a.capacity, most);
     return kOk;
@@ -55,7 +77,6 @@ static std::int32_t make_room(Task* task, WeldTopK* k, const WeldType* elem, std
 
 static std::int32_t add(Task* task, WeldTopK* k, const WeldType* elem, const void* value, std::int32_t loc) {
     if (k->most == 0) return kOk;
-    if (k->is_full && compare_totally(task, elem, value, element(k, elem, k->most - 1)) >= 0) return kOk;
     if (k->elements.size == k->elements.capacity && make_room(task, k, elem, loc)) return kFailed;
     std::memcpy(element(k, elem, k->elements.size++), value, std::size_t(elem->size));
     return kOk;
@@ -125,7 +146,7 @@ extern "C" std::int32_t weld_rt_topk_merge(WeldTask* t, WeldTopK* k, const WeldT
 extern "C" std::int32_t weld_rt_topk_result(WeldTask* t, WeldTopK* k, const WeldType* elem, WeldVec* out,
                                             std::int32_t loc) {
     Task* task = task_of(t);
-    if (k->elements.size && settle(task, k, elem, loc)) return kFailed;
+    if (drop_others(task, k, elem, loc) || (k->elements.size && sort(task, k, elem, loc))) return kFailed;
     *out = {k->elements.data, k->elements.size};
     k->elements = {};  // a value that is looked at later may still name it
     return kOk;

@@ -19,6 +19,9 @@ static constexpr Name kReduce[] = {
     "fold-comparisons",  // after simplify, which knows those of constants; what they choose goes in the next round
     "cse",               // before fusion: two loops that are one need not be fused
     "drop-dead",         // before fusion: readers that are dead don't count
+    "limit-sorts",       // before sort-keys, which makes a loop of what is sliced
+    "sort-keys",         // after inline-lets: comparisons stand where they are asked
+    "topk-sorts",        // after both; before fusion, which joins its loops with others
     "fuse-horizontal",  // before fuse-vertical: a vector with two readers has one after it
     "fuse-vertical",    //
     "fuse-zip",         // after fuse-vertical, which zips vectors with themselves
@@ -35,8 +38,6 @@ static constexpr Name kStraighten[] = {
     "cse",          // hoisting brings equal things together
     "inline-lets",  // after cse, whose names of names it resolves
     "drop-dead",    //
-    "limit-sorts",  // before sort-keys, which makes a loop of what is sliced
-    "sort-keys",    // after inline-lets: comparisons stand where they are asked
 };
 
 static constexpr Name kChooseMeans[] = {

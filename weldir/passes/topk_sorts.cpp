@@ -1,0 +1,78 @@
+// Sorts of which a few first elements are read become loops that keep no more than these.
+//
+//     sort(v, |x| x.$1, 100L)
+// becomes, where v is a vec[{i32,f64}],
+//     let t = result(for(v, topk[{f64,i64,{i32,f64}}](100L), |b, i, x| merge(b, {x.$1, i, x})));
+//     result(for(t, appender[{i32,f64}], |b, i, x| merge(b, x.$2)))
+//
+// The number of an element tells which of two with the same key comes first, as a stable sort has it. Elements
+// that are long or hold vectors are looked up by it in the end instead. A loop can be joined with what makes
+// `v`, which then need not be made.
+#include "weldir/ir/builder.h"
+#include "weldir/ir/layout.h"
+#include "weldir/ir/walk.h"
+#include "weldir/passes/normal_form.h"
+
+namespace weld {
+
+namespace {
+
+constexpr std::int64_t kMostFirst = 1024;  // elements; more are found sooner by sorting
+constexpr std::int64_t kMostBytes = 64;    // of an element that is kept
+
+bool is_all_scalars(const Type* t) {
+    return t->is_scalar() || (t->is_struct() && std::ranges::all_of(t->args, is_all_scalars));
+}
+
+/// Emitted code sees of such a key whether it comes too late.
+bool begins_with_number(const Type* t) {
+    while (t->is_struct() && !t->args.empty()) t = t->args[0];
+    return t->is_scalar() && !t->is_bool();
+}
+
+const Expr* as_loop(Module& m, Sort s) {
+    const Literal limit = s.limit() ? s.limit()->as<Literal>() : Literal{};
+    if (!limit || limit.as_int() < 1 || limit.as_int() > kMostFirst || s.by().params().size() != 1)
+        return nullptr;
+    const Type *elem = s.of()->type->elem(), *key = s.by().body()->type, *number = m.types.i64();
+    if (!is_path(s.of()) || !begins_with_number(key)) return nullptr;
+    const bool is_key = is_var(s.by().body(), s.by().param(0));
+    const bool is_kept = is_key || (is_all_scalars(elem) && size_of(elem) <= kMostBytes);
+    const Loc loc = s.node->loc;
+
+    std::vector<const Type*> fields = {key, number};
+    if (is_kept && !is_key) fields.push_back(elem);
+    const Type* kept = m.types.structure(fields);
+    const Type* least = m.types.builder(BuilderKind::TopK, {&kept, 1});
+    const Symbol *b = m.symbol("b", least), *i = m.symbol("i", number), *x = m.symbol("x", elem);
+    const Lambda by = fresh(m, s.by().node)->as<Lambda>();
+    std::vector<const Expr*> values = {let(m, by.param(0), var(m, x), by.body()), var(m, i)};
+    if (fields.size() > 2) values.push_back(var(m, x));
+    const Expr* body = merge(m, var(m, b), make_struct(m, values), nullptr, loc);
+    const Expr* of = s.of();
+    const Expr* found =
+        loop(m, {&of, 1}, new_builder(m, least, s.limit(), loc), lambda(m, {b, i, x}, body), loc);
+
+    const Type* list = m.types.builder(BuilderKind::Appender, {&elem, 1});
+    const Symbol *c = m.symbol("b", list), *j = m.symbol("i", number), *y = m.symbol("x", kept);
+    const Expr* one = is_key    ? get_field(m, var(m, y), 0)
+                      : is_kept ? get_field(m, var(m, y), 2)
+                                : lookup(m, s.of(), get_field(m, var(m, y), 1), loc);
+    const Symbol* t = m.symbol("t", found->type->gives);
+    const Expr* all[] = {var(m, t)};
+    const Expr* elements =
+        loop(m, all, new_builder(m, list), lambda(m, {c, j, y}, merge(m, var(m, c), one)), loc);
+    return let(m, t, result(m, found, loc), result(m, elements, loc));
+}
+
+}  // namespace
+
+const Expr* topk_sorts(Module& m, const Expr* lambda) {
+    const Expr* now = rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
+        const Sort s = e->as<Sort>();
+        return s ? as_loop(m, s) : nullptr;
+    });
+    return in_normal_form(m, lambda, now);
+}
+
+}  // namespace weld
