@@ -164,6 +164,28 @@ void Emitter::store_tail(Scalar s, llvm::Value* v, llvm::Value* to) {
     ir.CreateMemCpy(to, align, room, llvm::Align(kLaneBytes), ir.CreateMul(tail.count, c64(bytes)));
 }
 
+void Emitter::store_tail_in_parts(Scalar s, llvm::Value* v, llvm::Value* to) {
+    const unsigned lanes = llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements();
+    const llvm::Align align{std::uint64_t(size_of(s))};
+    if (s == Scalar::Bool) v = ir.CreateZExt(v, llvm::FixedVectorType::get(unit.i8, lanes));
+    Leaves rest = {v, to};  // what is left, and where it goes
+    for (unsigned half = lanes / 2; half; half /= 2) {
+        const auto part = [&](unsigned first) {
+            llvm::SmallVector<int, 64> at;
+            for (unsigned k = 0; k < half; ++k) at.push_back(int(first + k));
+            return ir.CreateShuffleVector(rest[0], at);
+        };
+        rest = emit_if(
+            ir.CreateIsNotNull(ir.CreateAnd(tail.count, c64(half))),
+            [&]() -> Leaves {
+                ir.CreateAlignedStore(part(0), rest[1], align);
+                return {part(half),
+                        ir.CreateConstInBoundsGEP1_64(v->getType()->getScalarType(), rest[1], half)};
+            },
+            [&]() -> Leaves { return {part(0), rest[1]}; });
+    }
+}
+
 llvm::Value* Emitter::element(llvm::Value* data, const Type* elem, llvm::Value* index) {
     if (elem->is_scalar()) return ir.CreateGEP(unit.memory(elem->scalar), data, index);
     return ir.CreateGEP(unit.i8, data, ir.CreateMul(index, c64(size_of(elem)), "", true, true));

@@ -255,8 +255,11 @@ class Emitter {
     llvm::Value* load_tail(const Type* simd, llvm::Value* at,
                            Rest rest = Rest::Zero);              ///< the lanes of `tail`
     void store_tail(Scalar s, llvm::Value* v, llvm::Value* at);  ///< the lanes of `tail`
-    void prefetch(llvm::Value* at);                              ///< any address: none faults
-    void prefetch_row(llvm::Value* data);                        ///< prefetches the beginning of a vector
+    /// The same without a mask, for what is read again soon: a processor that meets a load of bytes beside those
+    /// of a mask waits until the store is done.
+    void store_tail_in_parts(Scalar s, llvm::Value* v, llvm::Value* at);
+    void prefetch(llvm::Value* at);        ///< any address: none faults
+    void prefetch_row(llvm::Value* data);  ///< prefetches the beginning of a vector
     llvm::Value* address(llvm::Value* base, std::int64_t offset);
     llvm::Value* element(llvm::Value* data, const Type* elem, llvm::Value* index);
     llvm::Value* slot(std::int64_t bytes,

@@ -23,7 +23,7 @@ static Leaves merge_row(Emitter& e, Merge g, const Leaves& s, const Leaves& v, s
     llvm::Value* at = e.element(s[0], t->elem(), v[0]);
     llvm::Value* before = e.tail.mask ? e.load_tail(row, at, Rest::Unread) : e.load(row, at)[0];
     llvm::Value* after = e.merge_op(t->op, row->scalar, before, v[1], evaluated);
-    if (e.tail.mask) e.store_tail(row->scalar, after, at);
+    if (e.tail.mask) e.store_tail_in_parts(row->scalar, after, at);
     else e.store(row, {after}, at);
     return s;
 }
