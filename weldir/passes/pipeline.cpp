@@ -30,6 +30,7 @@ static constexpr Name kReduce[] = {
 static constexpr Name kStraighten[] = {
     "fuse-kept",    // after fusion, which may need no vector at all
     "fuse-zip",     // after it: both may read the same
+    "windows",      // before unroll, which makes straight code of them
     "unroll",       // after fusion: loops over fused short vectors
     "inline-lets",  // unrolled bodies are chains of lets
     "fold",         // and full of constants

@@ -22,14 +22,14 @@
 #include "weldir/ir/scalar.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
+#include "weldir/passes/short_loops.h"
 
 namespace weld {
 
 namespace {
 
-constexpr std::int64_t kMostRounds = 8;  // of a loop
 constexpr std::int64_t kMostRoundsOfIterate = 16;
-constexpr std::int64_t kMostNodes = 300;
+constexpr std::int64_t kMostNodes = 300;  // of an iterate
 
 /// Of the fields of a struct, or of the value itself: null for what is no constant.
 using Constants = std::vector<const Expr*>;
@@ -96,10 +96,8 @@ class Unroller {
   private:
     bool is_short(For loop) {
         const std::optional<Count> n = facts_.iterations(loop.node);
-        if (!n || !n->known() || *n->known() < 1 || *n->known() > kMostRounds) return false;
-        const Traits& body = facts_.traits(loop.body().node);
-        if (body.ordered || *n->known() * body.size > kMostNodes || !facts_.lengths_agree(loop.data()))
-            return false;
+        if (!n || !n->known() || !is_unrolled(facts_, loop, *n->known())) return false;
+        if (!facts_.lengths_agree(loop.data())) return false;
         for (const Expr* d : loop.data())
             if (facts_.traits(d).fails || !has_elements(d)) return false;
         return true;
