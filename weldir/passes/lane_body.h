@@ -51,8 +51,9 @@ class LaneBody {
     bool reads_index() const { return reads_index_; }
     /// It merges at indices that count along with the loop.
     bool merges_at_index() const { return merges_at_index_; }
-    /// Loops inside of loops, an `iterate`, or windows, that depend on the element.
-    bool is_nest() const { return deepest_ > 1 || iterates_ || !windows_.empty(); }
+    /// Loops inside of loops, an `iterate`, or windows, that depend on the element; or a loop whose rounds look up
+    /// what lies side by side for lanes, but not from round to round.
+    bool is_nest() const { return deepest_ > 1 || iterates_ || !windows_.empty() || side_by_side_; }
     /// How many values the rounds of an `iterate` of floats hold on each lane, if there is one and nothing else
     /// that makes it a nest; else none. Rounds that hold few wait for each other.
     std::optional<std::uint32_t> held_in_rounds() const {
@@ -136,6 +137,7 @@ class LaneBody {
     std::optional<std::int64_t> lane_stride(const Expr* place);
     std::optional<std::int64_t> step_of_counter(const Expr* name) const;
     bool lanes_walk(const Expr* place);
+    bool goes_along_in_rounds(const Expr* place);
     std::optional<std::int64_t> step_in_rounds(const Expr* name);
     void scan_gather(const Expr* e, bool certain);
     bool is_worth_it(const Expr* branch);
@@ -191,6 +193,8 @@ class LaneBody {
     std::uint32_t held_ = 0;
     const Expr* first_ = nullptr;
     int depth_ = 0, deepest_ = 0, marked_ = 0;
+    std::vector<For> rounds_;  // the loops around what is scanned, inside of this one
+    bool side_by_side_ = false;
     bool iterates_ = false, waits_ = false, loops_ = false, looks_up_ = false;
     bool reads_index_ = false;
     bool merges_at_index_ = false;

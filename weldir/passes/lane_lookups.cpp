@@ -25,8 +25,7 @@ namespace weld {
 
 /// A look-up in a vector that is the same for all lanes.
 bool LaneBody::is_gather(const Expr* e) const {
-    return e->op == Op::Lookup && is_row(e->arg(0)->type) && is_path(e->arg(0)) && !varies(e->arg(0)) &&
-           varies(e->arg(1));
+    return e->op == Op::Lookup && is_row(e->arg(0)->type) && !varies(e->arg(0)) && varies(e->arg(1));
 }
 
 /// So far that what lies between the lanes is read as well.
@@ -39,13 +38,18 @@ void LaneBody::scan_gather(const Expr* e, bool certain) {
     ok_ &= certain;
     looks_up_ = true;
     count_width(e->type);
-    if (!is_place(e->arg(1)) || !is_near(lane_stride(e->arg(1)))) count_width(e->arg(1)->type);
+    const std::optional<std::int64_t> stride = lane_stride(e->arg(1));
+    if (!rounds_.empty() && stride && std::abs(*stride) == 1 && !goes_along_in_rounds(e->arg(1)))
+        side_by_side_ = true;
+    scan(e->arg(0), certain);
+    if (!is_place(e->arg(1)) || !is_near(stride)) count_width(e->arg(1)->type);
     scan(e->arg(1), certain);
 }
 
 const Expr* LaneBody::gathered(const Expr* e, Lets& lets) {
     const std::optional<std::int64_t> stride = lane_stride(e->arg(1));
-    const Expr* all = lookup_lanes(m_, uniform(e->arg(0)), wide(e->arg(1), lets), e->loc);
+    const Expr* row = named(uniform(e->arg(0)), lets);
+    const Expr* all = lookup_lanes(m_, row, wide(e->arg(1), lets), e->loc);
     if (e->says(AttrKey::Tile, true)) return annotate(m_, all, AttrKey::Tile, "true");
     if (is_near(stride)) return annotate(m_, all, AttrKey::Apart, std::to_string(*stride));
     return lanes_walk(e->arg(1)) ? annotate(m_, all, AttrKey::Walks, "true") : all;
@@ -53,8 +57,15 @@ const Expr* LaneBody::gathered(const Expr* e, Lets& lets) {
 
 /// How far each lane's place lies behind that of the lane before, as arithmetic of i64 has it.
 std::optional<std::int64_t> LaneBody::lane_stride(const Expr* place) {
+    if (!varies(place)) return 0;
     const std::optional<Count> sum = facts_.count(place);
-    if (!sum) return {};
+    if (!sum) {  // of parts that all lanes share no more is known
+        const Expr* e = facts_.resolve(place);
+        if (e->op != Op::Add && e->op != Op::Sub) return {};
+        const std::optional<std::int64_t> a = lane_stride(e->arg(0)), b = lane_stride(e->arg(1));
+        if (!a || !b) return {};
+        return (Count(*a) + Count(e->op == Op::Add ? 1 : -1) * Count(*b)).known();
+    }
     Count stride;
     for (const Count::Product& p : sum->sum())
         for (const Expr* name : p.of) {
@@ -64,6 +75,19 @@ std::optional<std::int64_t> LaneBody::lane_stride(const Expr* place) {
             stride = stride + Count(p.factor) * Count(*step);
         }
     return stride.known();
+}
+
+/// The place goes on by one from round to round of a loop inside, of which lanes of its own would be better.
+bool LaneBody::goes_along_in_rounds(const Expr* place) {
+    const auto is_counter = [&](const Expr* e) {
+        return std::ranges::any_of(rounds_, [&](For f) {
+            return is_var(e, f.index_param()) || (is_path(e) && base_of(e) == f.elem_param());
+        });
+    };
+    const Expr* e = facts_.resolve(place);
+    if (is_counter(place) || is_counter(e)) return true;
+    return (e->op == Op::Add || e->op == Op::Sub) &&
+           (goes_along_in_rounds(e->arg(0)) || goes_along_in_rounds(e->arg(1)));
 }
 
 /// The place goes on by few elements in each round of an `iterate`, from where the lane has begun.

@@ -140,7 +140,9 @@ void LaneBody::scan_loop(For f, bool certain) {
     if (made.arg()) scan(made.arg(), certain);
     for (const Expr* d : f.data()) scan_datum(d, certain);
     deepest_ = std::max(deepest_, ++depth_);
+    rounds_.push_back(f);
     scan(f.body().body(), certain);
+    rounds_.pop_back();
     --depth_;
 }
 

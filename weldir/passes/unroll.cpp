@@ -96,7 +96,9 @@ class Unroller {
   private:
     bool is_short(For loop) {
         const std::optional<Count> n = facts_.iterations(loop.node);
-        if (!n || !n->known() || !is_unrolled(facts_, loop, *n->known())) return false;
+        const auto is_literal = [&](const Expr* d) { return facts_.resolve(d)->op == Op::MakeVec; };
+        const bool over_literals = std::ranges::all_of(loop.data(), is_literal);
+        if (!n || !n->known() || !is_unrolled(facts_, loop, *n->known(), over_literals)) return false;
         if (!facts_.lengths_agree(loop.data())) return false;
         for (const Expr* d : loop.data())
             if (facts_.traits(d).fails || !has_elements(d)) return false;

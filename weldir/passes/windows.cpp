@@ -80,7 +80,8 @@ class Windows {
         if (!inner || inner.data().size() != 1) return value;
         const Slice window = inner.data()[0]->as<Slice>();
         const Literal size = window ? window.size()->as<Literal>() : Literal{};
-        if (!size || !fits(window, size.as_int()) || !is_unrolled(facts_, inner, size.as_int())) return value;
+        if (!size || !fits(window, size.as_int()) || !is_unrolled(facts_, inner, size.as_int(), true))
+            return value;
         const Symbol* at = m_.symbol("at", m_.types.i64());
         lets.emplace_back(at, window.start());
         std::vector<const Expr*> elements;
