@@ -57,6 +57,7 @@ static constexpr Name kChooseMeans[] = {
     "sizes",             // before vectorize, which hides the counts
     "narrow-counters",   // before vectorize, which takes the loops that begin and end it
     "independent",       // after all that joins loops; before vectorize, which hides the counts
+    "defer-merges",      // after independent, of what is not
     "short-circuit",     // before predicate: conditions without branches
     "predicate",         // before vectorize: fewer branches to mask
     "vectorize-outer",   // before vectorize, which takes the loops inside

@@ -104,9 +104,13 @@ static const Expr* with_own_starts(Module& m, const Expr* e, std::unordered_set<
                                    bool is_start = false) {
     if (is_start && e->op == Op::NewBuilder && !seen.insert(e).second)
         return with_annotations(m, e, e->annotations);
-    if (!e->binds && !(is_start && e->op == Op::MakeStruct)) return e;
+    const auto is_start_at = [&](std::size_t i) {
+        if (e->op == Op::For) return i == 0;
+        return is_start && (e->op == Op::MakeStruct || (e->op == Op::Merge && i == 0));
+    };
+    if (!e->binds && !is_start_at(0)) return e;
     return map_args(m, e, [&](const Expr* a, std::size_t i) {
-        return with_own_starts(m, a, seen, e->op == Op::For ? i == 0 : is_start && e->op == Op::MakeStruct);
+        return with_own_starts(m, a, seen, is_start_at(i));
     });
 }
 
