@@ -21,9 +21,9 @@ Leaves Emitter::emit_make_vec(MakeVec v) {
     std::vector<Leaves> values;
     for (const Expr* e : v.elems()) values.push_back(emit(e));
     llvm::Value* data = nullptr;
-    if (v.node->annotation(AttrKey::Slab)) {
+    if (const Slab* slab = slab_of(v.node)) {
         const Leaves none = {llvm::ConstantPointerNull::get(unit.ptr), c64(0), c64(0)};
-        data = grown_in_slab(*this, elem, none, c64(n), v.node->loc)[0];
+        data = grown_in_slab(*this, *slab, elem, none, c64(n), v.node->loc)[0];
     } else {
         data = alloc(c64(n), size_of(elem), v.node->loc);
     }

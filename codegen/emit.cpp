@@ -5,6 +5,7 @@
 #include "codegen/builders/tables.h"
 #include "codegen/lanes.h"
 #include "codegen/segments.h"
+#include "codegen/slab.h"
 #include "weldir/ir/builder.h"
 #include "weldir/ir/merges.h"
 
@@ -28,6 +29,8 @@ Leaves Emitter::emit(const Expr* e) {
     if (const Annotation* ends = e->annotation(AttrKey::Free))
         for (const Symbol* s : ends->symbols)
             end_value(unit.is_param(s) ? "weld_rt_free_given" : "weld_rt_free", s->type, names.at(s));
+    if (const Annotation* ends = e->annotation(AttrKey::Pop))
+        for (const Symbol* s : ends->symbols) end_in_scratch(*this, s->type->elem(), names.at(s));
     return value;
 }
 

@@ -59,11 +59,16 @@ static llvm::Value* room_for(Emitter& e, llvm::Value* count, llvm::Value* each) 
     return e.ir.CreateMul(count, e.ir.CreateSelect(fits, each, e.c64(0)));
 }
 
+/// How many values a round of a loop may append to a slab; 0: to none.
+static std::int64_t most_in_slab(const Expr* loop) {
+    return std::max(chosen(loop, AttrKey::Slab, 0), chosen(loop, AttrKey::Scratch, 0));
+}
+
 /// Elements that the loop needs room for in its appender number `k`; null if that is not known.
 static llvm::Value* need_of(Emitter& e, const LoopPlan& plan, int k) {
     if (llvm::Value* given = plan.given[std::size_t(k)]) return room_for(e, plan.count, given);
     const std::int64_t each = plan.appends[std::size_t(k)];
-    const std::int64_t most = chosen(plan.f.node, AttrKey::Slab, 0);
+    const std::int64_t most = most_in_slab(plan.f.node);
     if (each == 0 || (each < 0 && !most)) return nullptr;
     const std::int64_t of_element = plan.by_elements ? (most - 1) / plan.step + 1 : most;
     llvm::Value* all = e.ir.CreateMul(plan.count, e.c64(each > 0 ? each : of_element));
@@ -73,7 +78,7 @@ static llvm::Value* need_of(Emitter& e, const LoopPlan& plan, int k) {
 /// Makes room in the appenders of `state` that take a known number of values per iteration.
 static Leaves reserve(Emitter& e, const LoopPlan& plan, Leaves state) {
     const Type* type = plan.f.builder()->type;
-    const bool in_slab = plan.f.node->annotation(AttrKey::Slab);
+    const Slab* slab = slab_of(plan.f.node);
     for_each_builder(e, type, [&](const Type* b, int first, int k) {
         const Type* elem = kept_merges(b);
         llvm::Value* need = elem ? need_of(e, plan, k) : nullptr;
@@ -88,8 +93,8 @@ static Leaves reserve(Emitter& e, const LoopPlan& plan, Leaves state) {
         const Leaves grown = e.emit_if(
             e.ir.CreateICmpSLT(e.ir.CreateSub(at[2], at[1]), need),
             [&] {
-                return in_slab ? grown_in_slab(e, elem, old, need, plan.f.node->loc)
-                               : e.grow_array(b, old, need, plan.f.node->loc);
+                return slab ? grown_in_slab(e, *slab, elem, old, need, plan.f.node->loc)
+                            : e.grow_array(b, old, need, plan.f.node->loc);
             },
             [&] { return old; });
         std::ranges::copy(grown, at);
@@ -103,7 +108,7 @@ static Leaves shrunk(Emitter& e, const LoopPlan& plan, Leaves state) {
         const bool is_full = plan.step == 1 && plan.appends[std::size_t(k)] >= 0;
         if (!kept_merges(b) || is_full) return;
         auto* at = &state[std::size_t(first)];
-        std::ranges::copy(shrunk_in_slab(e, kept_merges(b), Leaves(at, at + 3)), at);
+        std::ranges::copy(shrunk_in_slab(e, *slab_of(plan.f.node), kept_merges(b), Leaves(at, at + 3)), at);
     });
     return state;
 }
@@ -221,7 +226,7 @@ Leaves Emitter::emit_for(For f) {
     const auto in_place = [&]() -> Leaves {
         stop_check(f.node->loc);
         LoopPlan short_one = plan.one_by_one ? *plan.one_by_one : plan;
-        const bool in_slab = f.node->annotation(AttrKey::Slab);
+        const bool in_slab = slab_of(f.node);
         short_one.has_slack = in_slab;
         const Leaves after =
             emit_rounds(*this, short_one, c64(0), plan.count, reserve(*this, plan, state), {});

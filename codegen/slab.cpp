@@ -5,6 +5,14 @@
 
 namespace weld::codegen {
 
+static constexpr Slab kKept = {fields::Task::slab, fields::Task::slab_end, "weld_rt_slab_grow"};
+static constexpr Slab kScratch = {fields::Task::scratch, fields::Task::scratch_end, "weld_rt_scratch_grow"};
+
+const Slab* slab_of(const Expr* e) {
+    if (e->annotation(AttrKey::Slab)) return &kKept;
+    return e->annotation(AttrKey::Scratch) ? &kScratch : nullptr;
+}
+
 static llvm::Value* as_number(Emitter& e, llvm::Value* pointer) {
     return e.ir.CreatePtrToInt(pointer, e.unit.i64);
 }
@@ -15,21 +23,22 @@ static llvm::Value* aligned_for(Emitter& e, const Type* elem, llvm::Value* at) {
     return align == 1 ? at : e.ir.CreateAnd(e.ir.CreateAdd(at, e.c64(align - 1)), e.c64(-align));
 }
 
-Leaves grown_in_slab(Emitter& e, const Type* elem, const Leaves& array, llvm::Value* need, Loc loc) {
+Leaves grown_in_slab(Emitter& e, const Slab& slab, const Type* elem, const Leaves& array, llvm::Value* need,
+                     Loc loc) {
     auto& ir = e.ir;
     const std::int64_t size = size_of(elem);
     if (!size) return array;
-    llvm::Value* slab = as_number(e, e.load(fields::Task::slab, e.task));
-    llvm::Value* slab_end = as_number(e, e.load(fields::Task::slab_end, e.task));
+    llvm::Value* top = as_number(e, e.load(slab.top, e.task));
+    llvm::Value* slab_end = as_number(e, e.load(slab.end, e.task));
     llvm::Value* is_new = ir.CreateICmpEQ(array[2], e.c64(0));
-    llvm::Value* begin = ir.CreateSelect(is_new, aligned_for(e, elem, slab), as_number(e, array[0]));
+    llvm::Value* begin = ir.CreateSelect(is_new, aligned_for(e, elem, top), as_number(e, array[0]));
     llvm::Value* end = ir.CreateAdd(begin, ir.CreateMul(array[2], e.c64(size)));
     llvm::Value* new_end = ir.CreateAdd(end, ir.CreateMul(need, e.c64(size)));
-    llvm::Value* is_last = ir.CreateOr(is_new, ir.CreateICmpEQ(end, slab));
+    llvm::Value* is_last = ir.CreateOr(is_new, ir.CreateICmpEQ(end, top));
     llvm::Value* is_short = ir.CreateICmpULE(need, e.c64(kWeldMostInSlab / size));
     llvm::Value* fits = ir.CreateAnd(ir.CreateAnd(is_last, is_short), ir.CreateICmpULE(new_end, slab_end));
     const auto in_this = [&]() -> Leaves {
-        e.store(fields::Task::slab, ir.CreateIntToPtr(new_end, e.unit.ptr), e.task);
+        e.store(slab.top, ir.CreateIntToPtr(new_end, e.unit.ptr), e.task);
         return {ir.CreateIntToPtr(begin, e.unit.ptr), array[1], ir.CreateAdd(array[2], need)};
     };
     const auto in_next = [&]() -> Leaves {
@@ -37,7 +46,7 @@ Leaves grown_in_slab(Emitter& e, const Type* elem, const Leaves& array, llvm::Va
         Leaves open = array;
         open.push_back(room);
         closed_array(e, open);
-        e.call_checked("weld_rt_slab_grow", {e.task, room, need, e.c64(size), e.at(loc)});
+        e.call_checked(slab.grow, {e.task, room, need, e.c64(size), e.at(loc)});
         open = opened_array(e, room);
         open.pop_back();
         return open;
@@ -45,12 +54,26 @@ Leaves grown_in_slab(Emitter& e, const Type* elem, const Leaves& array, llvm::Va
     return e.emit_if(fits, in_this, in_next);
 }
 
-Leaves shrunk_in_slab(Emitter& e, const Type* elem, const Leaves& array) {
+Leaves shrunk_in_slab(Emitter& e, const Slab& slab, const Type* elem, const Leaves& array) {
     auto& ir = e.ir;
-    llvm::Value* slab = e.load(fields::Task::slab, e.task);
-    llvm::Value* is_last = ir.CreateICmpEQ(e.element(array[0], elem, array[2]), slab);
-    e.store(fields::Task::slab, ir.CreateSelect(is_last, e.element(array[0], elem, array[1]), slab), e.task);
+    llvm::Value* top = e.load(slab.top, e.task);
+    llvm::Value* is_last = ir.CreateICmpEQ(e.element(array[0], elem, array[2]), top);
+    e.store(slab.top, ir.CreateSelect(is_last, e.element(array[0], elem, array[1]), top), e.task);
     return {array[0], array[1], ir.CreateSelect(is_last, array[1], array[2])};
+}
+
+void end_in_scratch(Emitter& e, const Type* elem, const Leaves& vec) {
+    llvm::Value* end = e.element(vec[0], elem, vec[1]);
+    llvm::Value* is_last = e.ir.CreateICmpEQ(end, e.load(kScratch.top, e.task));
+    const auto pop = [&]() -> Leaves {
+        e.store(kScratch.top, vec[0], e.task);
+        return {};
+    };
+    const auto free = [&]() -> Leaves {
+        e.call("weld_rt_free", {e.task, vec[0]});
+        return {};
+    };
+    e.emit_if(is_last, pop, free);
 }
 
 }  // namespace weld::codegen

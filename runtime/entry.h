@@ -40,6 +40,8 @@ std::int32_t weld_rt_appender_grow(WeldTask* task, WeldAppender* appender, std::
                                    std::int64_t size, std::int32_t loc);
 std::int32_t weld_rt_slab_grow(WeldTask* task, WeldAppender* appender, std::int64_t room, std::int64_t size,
                                std::int32_t loc);
+std::int32_t weld_rt_scratch_grow(WeldTask* task, WeldAppender* appender, std::int64_t room,
+                                  std::int64_t size, std::int32_t loc);
 WeldDict* weld_rt_dict_new(WeldTask* task, const WeldType* key, const WeldType* value, std::int32_t loc);
 std::int32_t weld_rt_dict_merge(WeldTask* task, WeldDict* dict, const void* key, const void* value,
                                 std::int32_t op, std::int32_t loc);

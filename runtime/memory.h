@@ -182,8 +182,8 @@ Allocation find_allocation(Page* page, const void* p);
 /// Of what the only region of `task` holds more than a little may be out of reach of `value`.
 bool holds_garbage(const Task* task, const void* value, const WeldType* type);
 
-/// What is left of the task's slab is given up: its page may go, or belong to others.
-void close_slab(Task* task);
+/// What is left of the task's slabs is given up: their pages may go, or belong to others.
+void close_slabs(Task* task);
 
 /// `p` in `page` belongs to `region`.
 inline bool owns(const Region* region, const Page* page, const void* p) {

@@ -63,7 +63,7 @@ static void exit_innermost(Task* task) {
     std::int64_t held = 0;
     // Nothing of it is read after a failure. Where that comes from deep inside of recursion, handing all
     // pages from region to region would take the square of the depth.
-    if (task->failed()) close_slab(task), free_pages(&task->account(), r->pages);
+    if (task->failed()) close_slabs(task), free_pages(&task->account(), r->pages);
     else held = give_to_outer(task);
     task->region = r->outer;
     task->debt = r->outer_debt + held;
@@ -90,7 +90,7 @@ void hand_over(Task* from, Task* to) {
 }
 
 void rest_region(Task* task, Region* at) {
-    close_slab(task);
+    close_slabs(task);
     *at = *task->region;
     at->task = nullptr;
     at->outer_debt = task->debt;

@@ -25,7 +25,7 @@ Task::Task(WeldRun* r, std::atomic<std::int32_t>* stop_flag) {
     region = nullptr;
     debt = 0;
     stack_end = end_of_stack();
-    close_slab(this);
+    close_slabs(this);
     enter_region(this, &first);
 }
 

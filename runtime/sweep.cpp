@@ -82,7 +82,7 @@ static bool worth_keeping(Region* r, int which, const Page* page) {
 
 std::int64_t sweep(Task* task) {
     Region* r = task->region;
-    close_slab(task);
+    close_slabs(task);
     std::int64_t live = 0;
     Page* kept[kLanes] = {};  // the largest page without living blocks, so that memory near us is used again
     r->free_classes = 0;

@@ -1,6 +1,7 @@
 // `appender[T]`: {data, size, capacity} in registers everywhere.
 #include "codegen/builders/arrays.h"
 #include "codegen/builders/code.h"
+#include "codegen/slab.h"
 
 namespace weld::codegen {
 
@@ -13,7 +14,13 @@ static Leaves begin(Emitter& e, NewBuilder b, const Leaves& size) {
     return e.grow_array(b.node->type, empty, size[0], b.node->loc);
 }
 
-static Leaves result(Emitter&, Result, const Leaves& s) { return {s[0], s[1]}; }
+static Leaves result(Emitter& e, Result r, const Leaves& s) {
+    Leaves all = s;
+    if (const Slab* slab = slab_of(r.node))
+        all = shrunk_in_slab(e, *slab, kept_merges(r.builder()->type), all);
+    all.pop_back();  // the capacity
+    return all;
+}
 
 const BuilderCode kAppenderCode = {leaves, begin, same_form, append, append_lanes, result};
 

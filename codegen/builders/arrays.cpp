@@ -6,6 +6,7 @@
 #include "codegen/builders/tables.h"
 #include "codegen/lanes.h"
 #include "codegen/packing.h"
+#include "codegen/slab.h"
 #include "weldir/ir/builder.h"
 
 namespace weld::codegen {
@@ -33,15 +34,26 @@ Leaves Emitter::grow_array(const Type* t, Leaves array, llvm::Value* extra, Loc 
     return array;
 }
 
+/// An array in a slab with room for as many more as it has, and `extra`.
+static Leaves grown_where_it_lies(Emitter& e, const Slab& slab, const Type* elem, const Leaves& s,
+                                  std::int64_t extra, Loc loc) {
+    const std::int64_t least = std::max<std::int64_t>(extra, 8);
+    llvm::Value* need = e.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, s[2], e.c64(least));
+    return grown_in_slab(e, slab, elem, s, need, loc);
+}
+
 /// Makes room for `extra` more values.
-static Leaves grown(Emitter& e, const Type* t, Leaves s, std::int64_t extra, Loc loc) {
+static Leaves grown(Emitter& e, const Type* t, Leaves s, std::int64_t extra, const Expr* merge) {
+    const Loc loc = merge->loc;
+    const Slab* slab = slab_of(merge);
     if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(s[2]); known && known->isMaxValue(true)) return s;
     auto *grow = e.block("grow"), *on = e.block("append");
     llvm::Value* full = e.ir.CreateICmpSLT(e.ir.CreateSub(s[2], s[1]), e.c64(extra));
     auto* before = e.ir.GetInsertBlock();
     e.ir.CreateCondBr(full, grow, on, llvm::MDBuilder(e.unit.ctx).createBranchWeights(1, 1 << 20));
     e.ir.SetInsertPoint(grow);
-    const Leaves after = e.grow_array(t, s, e.c64(extra), loc);
+    const Leaves after = slab ? grown_where_it_lies(e, *slab, kept_merges(t), s, extra, loc)
+                              : e.grow_array(t, s, e.c64(extra), loc);
     grow = e.ir.GetInsertBlock();
     e.ir.CreateBr(on);
     e.ir.SetInsertPoint(on);
@@ -74,7 +86,7 @@ Leaves append_if(Emitter& e, Merge g, llvm::Value* counts, const Leaves& s, cons
     const Type* t = g.node->type;
     const Type* elem = kept_merges(t);
     const Leaves v = kept(e, t, value);
-    Leaves array = grown(e, t, array_in(e, s), 1, g.node->loc);
+    Leaves array = grown(e, t, array_in(e, s), 1, g.node);
     e.store(elem, v, e.element(array[0], elem, array[1]));
     array[1] = e.ir.CreateAdd(array[1], e.ir.CreateZExt(counts, e.unit.i64), "", true, true);
     return state_like(e, s, array);
@@ -86,9 +98,9 @@ Leaves append(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {
 
 /// Lanes in order, all or those of `mask`.
 static Leaves with_lanes(Emitter& e, const Type* t, Leaves s, const Leaves& v, std::uint32_t n,
-                         llvm::Value* mask, Loc loc) {
+                         llvm::Value* mask, const Expr* merge) {
     const Type* elem = kept_merges(t);
-    s = grown(e, t, s, n, loc);
+    s = grown(e, t, s, n, merge);
     auto& ir = e.ir;
     llvm::Value* to = e.element(s[0], elem, s[1]);
     const auto moved_on = [&](llvm::Value* count) {
@@ -114,7 +126,7 @@ static Leaves with_lanes(Emitter& e, const Type* t, Leaves s, const Leaves& v, s
 std::optional<Leaves> append_lanes(Emitter& e, Merge g, const Leaves& s, const Leaves& v, std::uint32_t n,
                                    llvm::Value* mask) {
     const Type* t = g.node->type;
-    return state_like(e, s, with_lanes(e, t, array_in(e, s), kept(e, t, v), n, mask, g.node->loc));
+    return state_like(e, s, with_lanes(e, t, array_in(e, s), kept(e, t, v), n, mask, g.node));
 }
 
 }  // namespace weld::codegen

@@ -28,5 +28,6 @@
 // Those of which emitted code sees a part.
 #define WELD_TASK_FIELDS(FIELD)     FIELD(WeldTask, stop, p)      FIELD(WeldTask, debt, l)      \
                                     FIELD(WeldTask, stack_end, p) FIELD(WeldTask, slab, p)      \
-                                    FIELD(WeldTask, slab_end, p)
+                                    FIELD(WeldTask, slab_end, p)  FIELD(WeldTask, scratch, p)   \
+                                    FIELD(WeldTask, scratch_end, p)
 #define WELD_TOPK_FIELDS(FIELD)     FIELD(WeldTopK, is_full, l)

@@ -150,6 +150,8 @@ typedef struct WeldTask {
     const char* stack_end;       // functions that call themselves do not go below: weld_rt_deeper
     char* slab;                  // [slab, slab_end): room in which short vectors lie one behind the other; both null:
     char* slab_end;              // there is none. weld_rt_slab_grow takes more
+    char* scratch;               // the same for those that go before the round ends, the last one first
+    char* scratch_end;
 } WeldTask;
 
 // A module function, called through memory: `args` is a C struct of its parameters. Returns a status.

@@ -5,7 +5,7 @@ namespace weld {
 
 static void note_reads(const Expr* e, std::size_t at, std::unordered_map<const Symbol*, std::size_t>& last) {
     for (const Annotation& a : e->annotations)
-        if (a.key == AttrKey::Free || a.key == AttrKey::Give)
+        if (a.key == AttrKey::Free || a.key == AttrKey::Pop || a.key == AttrKey::Give)
             for (const Symbol* s : a.symbols) last[s] = at;
     if (is_path(e) && !e->type->holds_pointer) return;
     if (e->op == Op::Len && is_path(e->arg(0)) && e->arg(0)->type->is_vec()) return;

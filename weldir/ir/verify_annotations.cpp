@@ -183,9 +183,17 @@ void annotations(Demands& d, const Expr* e) {
                        "rounds of lanes are skipped by a mask of all merges that cannot fail");
                 break;
             case AttrKey::Slab:
-                d.that(e->op == Op::MakeVec || (e->op == Op::For && num_appenders(e->type) > 0),
-                       "what lies in a slab are vectors that loops append, and literals");
+            case AttrKey::Scratch: {
+                const bool is_of_iterate = (e->op == Op::Merge && num_appenders(e->type) > 0) ||
+                                           (e->op == Op::Result && num_appenders(e->arg(0)->type) > 0);
+                d.that(
+                    e->op == Op::MakeVec || is_of_iterate || (e->op == Op::For && num_appenders(e->type) > 0),
+                    "what lies in a slab are vectors that are appended, and literals");
                 d.that(a.number >= 1 && a.number <= 1 << 16, "a round appends a few values to a slab");
+                break;
+            }
+            case AttrKey::Pop:
+                for (const Symbol* s : a.symbols) d.that(s->type->is_vec(), "vectors lie in scratch");
                 break;
             case AttrKey::Stream:
                 if (e->op != Op::LookupLanes) on_loop(1, 1 << 20);

@@ -78,8 +78,9 @@ bool Verifier::is_argument(const Symbol* s) const {
 
 void Verifier::frees(Block b, std::size_t i) {
     const Expr* e = b.node->arg(i);
-    if (const Annotation* ends = e->annotation(AttrKey::Free))
-        for (const Symbol* s : ends->symbols) {
+    for (const Annotation& ends : e->annotations) {
+        if (ends.key != AttrKey::Free && ends.key != AttrKey::Pop) continue;
+        for (const Symbol* s : ends.symbols) {
             const auto bound = b.symbols().first(i);
             const bool here = std::ranges::find(bound, s) != bound.end();
             if (!here && depth_ != 1)
@@ -87,6 +88,7 @@ void Verifier::frees(Block b, std::size_t i) {
             end(s, e);
             if (!here) freed_.push_back(s);
         }
+    }
     for (const Symbol* s : reused_)
         if (scope_[s->id] == Scope::Open) {
             scope_[s->id] = Scope::Freed;

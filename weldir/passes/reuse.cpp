@@ -109,9 +109,8 @@ static const Expr* with_own_starts(Module& m, const Expr* e, std::unordered_set<
         return is_start && (e->op == Op::MakeStruct || (e->op == Op::Merge && i == 0));
     };
     if (!e->binds && !is_start_at(0)) return e;
-    return map_args(m, e, [&](const Expr* a, std::size_t i) {
-        return with_own_starts(m, a, seen, is_start_at(i));
-    });
+    return map_args(
+        m, e, [&](const Expr* a, std::size_t i) { return with_own_starts(m, a, seen, is_start_at(i)); });
 }
 
 /// What the functions of a cycle of calls give: at first nothing, then what that leads to.

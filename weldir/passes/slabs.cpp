@@ -9,7 +9,16 @@
 //       merge(b, t))
 //
 // Room for each is a few instructions then, instead of a call, and what is kept together is looked through in
-// one go. A slab lives as long as any vector in it, so only what is merged as it is made goes there.
+// one go. A slab lives as long as any vector in it, so only what is merged as it is made goes there. What goes
+// again before the round ends lies in scratch, from which the last vector is taken back:
+//
+//     let t = result(for(v, appender[i64], f));
+//     @(free:t) merge(b, lookup(t, 0L))
+// becomes
+//     let t = result(@(scratch:1) for(v, appender[i64], f));
+//     @(pop:t) merge(b, lookup(t, 0L))
+//
+// So do appenders that an `iterate` fills: their merges and their result say it.
 #include <set>
 #include <unordered_set>
 
@@ -35,10 +44,11 @@ void each_appender(const Type* t, Fn&& fn) {
         if (is_appender(t->args[i])) fn(i);
 }
 
-/// The round of a loop: what it merges.
+/// What is done in a round of a loop with what it makes there.
 class Round {
   public:
-    explicit Round(Module& m) : m_(m) {}
+    /// `key`: Slab or Scratch.
+    Round(Module& m, AttrKey key) : m_(m), key_(key) {}
 
     /// `e`, which gives a builder, with slabs for what is merged into it.
     const Expr* merging(const Expr* e) {
@@ -57,10 +67,21 @@ class Round {
         }
     }
 
+    /// A vector that a loop, an `iterate` or a literal makes, or what leads to it, in the slab; `e` if it is none.
+    const Expr* vector(const Expr* e) {
+        if (e->op == Op::MakeVec) return e->num_args && !is_constant(e) ? in_slab(e, e->num_args) : e;
+        if (e->op != Op::Result) return e;
+        return e->arg(0)->op == Op::For ? with_first(e, [&](const Expr* loop) { return appending(loop); })
+                                        : e;
+    }
+
   private:
     /// The lets last: then it is known which of their names are kept.
     template <class Fn>
     const Expr* block(Block b, const Fn& fn) {
+        for (std::size_t i = 0; i < b.size(); ++i)
+            if (b.value(i)->op == Op::Iterate && may_append(b.value(i)->as<Iterate>()))
+                iterated_.insert(b.symbol(i));
         const Expr* result = fn(b.result());
         std::vector<const Expr*> args(b.size());
         for (std::size_t i = b.size(); i-- > 0;) args[i] = bound(b.symbol(i), b.value(i));
@@ -70,7 +91,35 @@ class Round {
 
     const Expr* bound(const Symbol* name, const Expr* value) {
         if (!name->type->holds_builder) return names_.contains(name) ? kept(value) : value;
-        return are_all_kept(name) ? appending(value) : merging(value);
+        if (!are_all_kept(name)) return merging(value);
+        return value->op == Op::Iterate ? iterating(value->as<Iterate>()) : appending(value);
+    }
+
+    /// Its state begins with new appenders, and each round of it merges into these as they are in the state.
+    static bool may_append(Iterate it) {
+        const Expr* init = it.init();
+        if (init->op != Op::MakeStruct || it.lanes()) return false;
+        bool any = false, all = true;
+        for (const Expr* field : init->args()) {
+            if (!field->type->holds_builder) continue;
+            any = true;
+            while (field->op == Op::Merge) field = field->arg(0);
+            all &= field->op == Op::NewBuilder && is_appender(field->type) && !field->num_args;
+        }
+        return any && all;
+    }
+
+    const Expr* iterating(Iterate it) {
+        const Symbol* state = it.body().param(0);
+        return map_args(m_, it.node, [&](const Expr* a, std::size_t i) {
+            return i == 1 ? rewrite(m_, a,
+                                    [&](const Expr* e) -> const Expr* {
+                                        const bool is_own = e->op == Op::Merge && is_appender(e->type) &&
+                                                            is_path(e->arg(0)) && base_of(e->arg(0)) == state;
+                                        return is_own ? in_slab(e, 1) : nullptr;
+                                    })
+                          : a;
+        });
     }
 
     bool are_all_kept(const Symbol* name) const {
@@ -95,17 +144,18 @@ class Round {
             case Op::If:
                 return map_args(m_, e, [&](const Expr* a, std::size_t i) { return i ? kept(a) : a; });
             case Op::MakeStruct: return map_args(m_, e, [&](const Expr* a, std::size_t) { return kept(a); });
-            case Op::MakeVec: return e->num_args && !is_constant(e) ? in_slab(e, e->num_args) : e;
-            case Op::Result: return with_first(e, [&](const Expr* builder) { return ended(builder); });
-            default: return e;
+            case Op::Result: return e->arg(0)->op == Op::For ? vector(e) : ended(e);
+            default: return vector(e);
         }
     }
 
-    const Expr* ended(const Expr* builder) {
-        if (builder->op == Op::For) return appending(builder);
+    /// The result of an appender that has a name, or is in a struct that has one.
+    const Expr* ended(const Expr* e) {
+        const Expr* builder = e->arg(0);
         const Expr* of = builder->op == Op::GetField ? builder->arg(0) : builder;
-        if (of->op == Op::Var) ended_.insert({of->attr.symbol, of == builder ? 0 : builder->attr.index});
-        return builder;
+        if (of->op != Op::Var || !is_appender(builder->type)) return e;
+        ended_.insert({of->attr.symbol, of == builder ? 0 : builder->attr.index});
+        return iterated_.contains(of->attr.symbol) ? in_slab(e, 1) : e;
     }
 
     /// A loop all of whose appenders make what is kept, or what goes on with one.
@@ -140,21 +190,56 @@ class Round {
         return most < 1 ? loop : in_slab(loop, most);
     }
     const Expr* in_slab(const Expr* e, std::int64_t most) {
-        return most > kMostInRound ? e : annotate(m_, e, AttrKey::Slab, std::to_string(most));
+        return most > kMostInRound ? e : annotate(m_, e, key_, std::to_string(most));
     }
 
     Module& m_;
+    AttrKey key_;
     std::unordered_set<const Symbol*> names_;
     std::set<std::pair<const Symbol*, std::size_t>> ended_;  // appenders whose results are kept
+    std::unordered_set<const Symbol*> iterated_;             // what an iterate with appenders gives
 };
+
+/// Vectors that `b` makes and frees lie in scratch.
+const Expr* with_scratch(Module& m, Block b) {
+    std::unordered_set<const Symbol*> freed;
+    for (const Expr* e : b.node->args())
+        if (const Annotation* ends = e->annotation(AttrKey::Free))
+            freed.insert(ends->symbols.begin(), ends->symbols.end());
+    if (freed.empty()) return b.node;
+    std::vector<const Symbol*> in_scratch;
+    std::vector<const Expr*> args(b.node->args().begin(), b.node->args().end());
+    for (std::size_t i = 0; i < b.size(); ++i) {
+        if (!freed.contains(b.symbol(i)) || !b.symbol(i)->type->is_vec()) continue;
+        const Expr* now = Round(m, AttrKey::Scratch).vector(args[i]);
+        if (now != args[i]) in_scratch.push_back(b.symbol(i));
+        args[i] = now;
+    }
+    if (in_scratch.empty()) return b.node;
+    for (const Expr*& e : args) {
+        const Annotation* ends = e->annotation(AttrKey::Free);
+        if (!ends) continue;
+        std::vector<const Symbol*> pops, frees;
+        for (const Symbol* s : ends->symbols)
+            if (std::ranges::find(in_scratch, s) == in_scratch.end()) frees.push_back(s);
+        for (const Symbol* s : in_scratch)
+            if (std::ranges::find(ends->symbols, s) != ends->symbols.end()) pops.push_back(s);
+        if (pops.empty()) continue;
+        std::ranges::reverse(pops);  // the last one first
+        e = frees.empty() ? without(m, e, AttrKey::Free) : annotate(m, e, AttrKey::Free, frees);
+        e = annotate(m, e, AttrKey::Pop, pops);
+    }
+    return with_args(m, b.node, args);
+}
 
 }  // namespace
 
 const Expr* slabs(Module& m, const Expr* lambda) {
     return rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
+        if (const Block b = e->as<Block>()) return with_scratch(m, b);
         const For f = e->as<For>();
         if (!f) return nullptr;
-        const Expr* body = Round(m).merging(f.body().body());
+        const Expr* body = Round(m, AttrKey::Slab).merging(f.body().body());
         if (body == f.body().body()) return nullptr;
         return map_args(m, e, [&](const Expr* a, std::size_t i) {
             return i == 1 ? map_args(m, a, [&](const Expr*, std::size_t) { return body; }) : a;
