@@ -7,6 +7,7 @@
 
 #include "runtime/entry.h"
 #include "runtime/rooms.h"
+#include "weldir/support/round_up.h"
 
 namespace weld::runtime {
 
