@@ -254,11 +254,12 @@ std::int32_t weld_rt_sort(WeldTask* t, const WeldVec* in, const WeldType* elem, 
 
 std::int32_t weld_rt_sort_keys(WeldTask* t, const WeldVec* in, const WeldType* elem, const WeldVec* keys,
                                const WeldType* key, WeldVec* out, std::int64_t limit, std::int32_t loc) {
-    constexpr std::int64_t few = 16;  // times the limit: not worth looking for the first ones
+    constexpr std::int64_t few = 16;         // times the limit: not worth looking for the first ones
+    constexpr std::int64_t short_one = 512;  // is sorted sooner than looked through
     Task* task = task_of(t);
     *out = {nullptr, 0};
     if (in->len <= 0 || limit == 0) return kOk;
-    if (limit > 0 && limit < in->len / few)
+    if (limit > 0 && limit < in->len / few && in->len > short_one)
         return sort_first(task, in, elem, static_cast<const char*>(keys->data), key, out, limit, loc);
     if (sort_all(task, in, elem, keys, key, out, loc)) return kFailed;
     if (limit > 0) out->len = std::min(out->len, limit);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/builders/pieces.h"
+#include "runtime/describe.h"
 #include "runtime/entry.h"
 #include "runtime/order.h"
 #include "runtime/parallel.h"
@@ -63,6 +64,23 @@ static std::int32_t sort(Task* task, WeldTopK* k, const WeldType* elem, std::int
     release(task, order);
     release(task, a.data);
     a.data = sorted;
+    return kOk;
+}
+
+/// The first of a few numbers in order.
+static std::int32_t sort_few(Task* task, WeldTopK* k, const WeldType* elem, std::int32_t loc) {
+    WeldAppender& a = k->elements;
+    std::int64_t places[kFewKeys];
+    places_of_few(elem, static_cast<const char*>(a.data), elem->size, a.size, places);
+    const std::int64_t kept = std::min(a.size, k->most);
+    char* sorted = static_cast<char*>(allocate_array(task, kept, elem->size, loc));
+    if (!sorted) return kFailed;
+    for (std::int64_t i = 0; i < a.size; ++i)
+        if (places[i] < kept)
+            std::memcpy(sorted + places[i] * elem->size, element(k, elem, i), std::size_t(elem->size));
+    release(task, a.data);
+    a.data = sorted;
+    a.size = kept;
     return kOk;
 }
 
@@ -146,7 +164,11 @@ extern "C" std::int32_t weld_rt_topk_merge(WeldTask* t, WeldTopK* k, const WeldT
 extern "C" std::int32_t weld_rt_topk_result(WeldTask* t, WeldTopK* k, const WeldType* elem, WeldVec* out,
                                             std::int32_t loc) {
     Task* task = task_of(t);
-    if (drop_others(task, k, elem, loc) || (k->elements.size && sort(task, k, elem, loc))) return kFailed;
+    const std::int64_t size = k->elements.size;
+    const bool are_few = size <= kFewKeys && is_scalar(elem) && elem->kind != kWeldBool;
+    if (size && are_few ? sort_few(task, k, elem, loc)
+                        : drop_others(task, k, elem, loc) || (size && sort(task, k, elem, loc)))
+        return kFailed;
     *out = {k->elements.data, k->elements.size};
     k->elements = {};  // a value that is looked at later may still name it
     return kOk;

@@ -9,6 +9,13 @@
 //       let t = result(merge(vecsetter[i64](s.$0), {s.$1, 7L}));
 //       {{t, s.$1 + 1L}, x > 0L})
 //
+// So does what a change reads between its merges, as where two elements change places:
+//
+//     result(merge(merge(vecsetter[i64](v), {i, lookup(v, j)}), {j, lookup(v, i)}))
+// becomes
+//     let x = lookup(v, i);
+//     result(merge(merge(vecsetter[i64](v), {i, lookup(v, j)}), {j, x}))
+//
 // So an iterate may ask its state about what the round has just changed, and need not copy it in each round.
 // Look-ups move that the block makes in any case, with the scalars that they read, unless an effect stands
 // between. Of two failures another one may be reported.
@@ -53,6 +60,15 @@ class Behind {
         if (result && i == all.size()) *result = without_reads(*result);
         staying.insert(staying.end(), all.begin() + std::ptrdiff_t(i), all.end());
         std::erase_if(staying, [&](const auto& let) { return pulled_.contains(let.first); });
+    }
+
+    /// `e`, a value that changes vectors by several merges: what the later ones read moves.
+    const Expr* with_reads_before(const Expr* e) {
+        if (e->op == Op::Result)
+            return map_args(m_, e, [&](const Expr* a, std::size_t) { return with_reads_before(a); });
+        if (e->op != Op::Merge || e->arg(0)->op == Op::NewBuilder) return e;
+        return map_args(
+            m_, e, [&](const Expr* a, std::size_t i) { return i ? without_reads(a) : with_reads_before(a); });
     }
 
     Lets moved, staying;
@@ -130,12 +146,25 @@ class Ordered {
         for (std::size_t k = 0; k < lets_.size(); ++k) {
             std::vector<const Expr*> changed;
             find_changed(lets_[k].second, changed);
-            if (!changed.empty() && !facts_.traits(lets_[k].second).ordered) any |= move_before(&k, changed);
+            if (changed.empty() || facts_.traits(lets_[k].second).ordered) continue;
+            any |= move_out(&k, changed);
+            any |= move_before(&k, changed);
         }
         return any ? weld::block(m_, lets_, result_, loc) : nullptr;
     }
 
   private:
+    /// What the change itself reads between its merges.
+    bool move_out(std::size_t* k, const std::vector<const Expr*>& changed) {
+        auto& [name, value] = lets_[*k];
+        Behind behind(m_, facts_, changed, name);
+        value = behind.with_reads_before(value);
+        const Lets& moved = behind.moved;
+        lets_.insert(lets_.begin() + std::ptrdiff_t(*k), moved.begin(), moved.end());
+        *k += moved.size();
+        return !moved.empty();
+    }
+
     bool move_before(std::size_t* k, const std::vector<const Expr*>& changed) {
         const std::size_t rest = lets_.size() - *k - 1;
         const auto all = std::span(lets_).subspan(*k + 1, std::min(rest, kMostLets));

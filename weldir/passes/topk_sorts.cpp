@@ -7,7 +7,7 @@
 //
 // The number of an element tells which of two with the same key comes first, as a stable sort has it. Elements
 // that are long or hold vectors are looked up by it in the end instead. A loop can be joined with what makes
-// `v`, which then need not be made.
+// `v`, which then need not be made. Not inside of loops, where vectors tend to be short.
 #include "weldir/ir/builder.h"
 #include "weldir/ir/layout.h"
 #include "weldir/ir/walk.h"
@@ -67,12 +67,16 @@ const Expr* as_loop(Module& m, Sort s) {
 
 }  // namespace
 
+/// `e`, with the sorts that are not inside of loops, where vectors tend to be short, as loops.
+static const Expr* outermost(Module& m, const Expr* e) {
+    if (const Sort s = e->as<Sort>())
+        if (const Expr* loop = as_loop(m, s)) return loop;
+    if (!e->binds || e->op == Op::For || e->op == Op::Iterate) return e;
+    return map_args(m, e, [&](const Expr* a, std::size_t) { return outermost(m, a); });
+}
+
 const Expr* topk_sorts(Module& m, const Expr* lambda) {
-    const Expr* now = rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
-        const Sort s = e->as<Sort>();
-        return s ? as_loop(m, s) : nullptr;
-    });
-    return in_normal_form(m, lambda, now);
+    return in_normal_form(m, lambda, outermost(m, lambda));
 }
 
 }  // namespace weld
