@@ -1,4 +1,4 @@
-// N1 to N12: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// N1 to N15: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
 // references are plain loops (bench/reference/natural.cpp), which make the same columns.
 #include <cstring>
 
@@ -80,14 +80,108 @@ Inputs sparse() {
                    uniform<f64>(100'000, 324, 1));
 }
 
+/// Where `n` pieces end that have `least` elements and up to `more` others; 0 before the first.
+Column<i64> ends_of(size_t n, std::uint64_t stream, std::uint64_t least, std::uint64_t more) {
+    Column<i64> ends(n + 1, [=](size_t i) { return i ? least + bnd(stream, i - 1, more + 1) : 0; });
+    for (size_t i = 1; i <= n; ++i) ends.data()[i] += ends[i - 1];
+    return ends;
+}
+
+/// What lies between these ends.
+template <class T>
+Column<WeldVec> pieces(const Column<i64>& ends, const Column<T>& all) {
+    return {ends.size() - 1, [&](size_t i) { return WeldVec{all.data() + ends[i], ends[i + 1] - ends[i]}; }};
+}
+
 Inputs ragged() {
     const size_t n = 1'000'000;
-    Column<i64> ends(n + 1, [](size_t i) { return i ? bnd(351, i - 1, 21) : 0; });
-    for (size_t i = 1; i <= n; ++i) ends.data()[i] += ends[i - 1];
+    const Column<i64> ends = ends_of(n, 351, 0, 20);
     Column<i64> x = below<i64>(size_t(ends[n]), 352, 1000);
-    Column<WeldVec> rows(n, [&](size_t i) { return WeldVec{x.data() + ends[i], ends[i + 1] - ends[i]}; });
+    Column<WeldVec> rows = pieces(ends, x);
     const WeldVec args[] = {rows.vec()};
     return inputs(args, std::move(x), std::move(rows));
+}
+
+/// The elements of all vectors, each times one to seven, in turn.
+template <class T>
+double nested(const void* result) {
+    WeldVec rows;
+    std::memcpy(&rows, result, sizeof rows);
+    double sum = 0;
+    i64 k = 0;
+    for (i64 i = 0; i < rows.len; ++i) {
+        const WeldVec& v = static_cast<const WeldVec*>(rows.data)[i];
+        for (i64 j = 0; j < v.len; ++j, ++k)
+            sum += double(static_cast<const T*>(v.data)[j]) * double(k % 7 + 1);
+    }
+    return sum;
+}
+
+/// `n` strings of 3 to 12 letters.
+struct Words {
+    Words(size_t n, std::uint64_t stream)
+        : ends(ends_of(n, stream, 3, 9)),
+          letters(size_t(ends[n]), [=](size_t i) { return 97 + bnd(stream + 1, i, 26); }),
+          rows(pieces(ends, letters)) {}
+    Column<i64> ends;
+    Column<u8> letters;
+    Column<WeldVec> rows;
+};
+
+Inputs words() {
+    Words w(2'000'000, 371);
+    const WeldVec args[] = {w.rows.vec()};
+    return inputs(args, std::move(w));
+}
+
+Inputs pairs_of_words() {
+    Words a(1'000'000, 373), b(1'000'000, 375);
+    const WeldVec args[] = {a.rows.vec(), b.rows.vec()};
+    return inputs(args, std::move(a), std::move(b));
+}
+
+/// Lines of 24 letters with commas among them, and five digits between the second and the third.
+Inputs lines() {
+    constexpr std::uint64_t width = 24;
+    const size_t n = 1'000'000;
+    Column<u8> letters(n * width, [](size_t i) {
+        const std::uint64_t at = i % width;
+        if (at == 5 || at == 10 || at == 16) return std::uint64_t(',');
+        return at > 10 && at < 16 ? '0' + bnd(377, i, 10) : 97 + bnd(377, i, 26);
+    });
+    Column<WeldVec> all = rows(letters, width);
+    const WeldVec args[] = {all.vec()};
+    return inputs(args, std::move(letters), std::move(all));
+}
+
+Inputs bags() {
+    const size_t n = 200'000, most = 5'000, width = 32;
+    const Column<i64> ends = ends_of(n, 381, 1, 9);
+    Column<i64> ids = below<i64>(size_t(ends[n]), 382, most);
+    Column<WeldVec> all = pieces(ends, ids);
+    Column<f32> x = uniform<f32>(most * width, 383, 1);
+    const struct {
+        WeldVec bags, rows;
+        i64 width;
+    } args = {all.vec(), x.vec(), width};
+    return inputs(args, std::move(ids), std::move(all), std::move(x));
+}
+
+Inputs two_matrices() {
+    const size_t n = 256;
+    Column<f64> x = uniform<f64>(n * n, 384, 1), y = uniform<f64>(n * n, 385, 1);
+    Column<WeldVec> a = rows(x, n), b = rows(y, n);
+    const WeldVec args[] = {a.vec(), b.vec()};
+    return inputs(args, std::move(x), std::move(y), std::move(a), std::move(b));
+}
+
+/// A symmetric matrix with a large diagonal.
+Inputs positive() {
+    const size_t n = 500;
+    return columns_and(i64(n), Column<f64>(n * n, [](size_t k) {
+                           const size_t i = k / n, j = k % n;
+                           return u01(386, std::min(i, j) * n + std::max(i, j)) + (i == j ? double(n) : 0);
+                       }));
 }
 
 Inputs matrix_of_columns() {
@@ -222,7 +316,35 @@ std::vector<Workload> natural() {
          },
          vector<f64>},
         {"N12.symmetric", "N12.symmetric", 18005137.5407, 1e-9,
-         [] { return columns_and(i64(3000), uniform<f64>(9'000'000, 366, 1)); }, vector<f64>}};
+         [] { return columns_and(i64(3000), uniform<f64>(9'000'000, 366, 1)); }, vector<f64>},
+        {"N13.rows", "N13.rows", 39990873421, 1e-9, ragged, nested<i64>},
+        {"N13.reversed", "N13.reversed", 6571634517, 1e-9, words, nested<u8>},
+        {"N13.joined", "N13.joined", 6569813471, 1e-9, pairs_of_words, nested<u8>},
+        {"N13.field", "N13.field", 49983282642, 1e-9, lines, number<i64>},
+        {"N14.first", "N14.first", 196018726.998084, 1e-9,
+         [=] { return columns(below<i32>(some, 367, 1'000'000), uniform<f64>(some, 368, 1)); }, vector<f64>},
+        {"N14.ring", "N14.ring", 7998392.49490392, 1e-9,
+         [] { return columns_and(i64(2000), uniform<f64>(4'000'000, 369, 1)); }, vector<f64>},
+        {"N14.windows", "N14.windows", 20001896.4270564, 1e-5,
+         [=] { return columns(uniform<f32>(2 * many, 370, 1)); }, vector<f32>},
+        {"N14.knapsack", "N14.knapsack", 53681, 1e-9,
+         [] {
+             return columns_and(i64(100'000),
+                                Column<i64>(100, [](size_t i) { return 1 + bnd(379, i, 2000); }),
+                                below<i64>(100, 380, 1000));
+         },
+         number<i64>},
+        {"N15.bags", "N15.bags", 70515570.3732837, 1e-5, bags, vector<f32>},
+        {"N15.product", "N15.product", 16833586.4599722, 1e-9, two_matrices, vector<f64>},
+        {"N15.cholesky", "N15.cholesky", 303628.116641832, 1e-9, positive, vector<f64>},
+        {"N15.shuffle", "N15.shuffle", 2000757786747, 1e-9,
+         [] {
+             const struct {
+                 i64 n, start;
+             } args = {1'000'000, 42};
+             return inputs(args);
+         },
+         vector<i64>}};
     return all;
 }
 

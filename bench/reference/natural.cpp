@@ -1,4 +1,4 @@
-// N1 to N12: what bench/natural.cpp runs, in plain loops as one writes them in C, compiled by gcc -O3 -ffast-math; dictionaries are open tables.
+// N1 to N15: what bench/natural.cpp runs, in plain loops as one writes them in C, compiled by gcc -O3 -ffast-math; dictionaries are open tables.
 // One thread.
 #include "common.hpp"
 
@@ -309,6 +309,118 @@ template <class T> static void vector(const char *name, Buf<T> &to, auto f, auto
 }
 template <class T> static void vector(const char *name, Buf<T> &to, auto f) { vector(name, to, f, [](T e) { return e; }); }
 
+template <class T> struct Piece { const T *data; i64 len; };
+
+// Strings as bench/natural.cpp has them.
+struct Words {
+  Buf<u8> letters; Buf<Piece<u8>> rows; i64 bytes;
+  Words(i64 n, u64 stream, u64 least, u64 more) : letters(n * (least + more)), rows(n), bytes(0) {
+    for (i64 i = 0; i < n; i++) {
+      i64 len = i64(least + bnd(stream, i, more + 1));
+      rows.p[i] = {letters.p + bytes, len};
+      for (i64 j = 0; j < len; j++, bytes++) letters.p[bytes] = u8(97 + bnd(stream + 1, bytes, 26));
+    }
+  }
+};
+
+// One buffer for all rows, as large as they are together, which is known before.
+static i64 map_rows(const Piece<i64> *rows, i64 n, i64 *to, Piece<i64> *made) {
+  i64 *t = to;
+  for (i64 i = 0; i < n; i++) {
+    made[i] = {t, rows[i].len};
+    for (i64 j = 0; j < rows[i].len; j++) t[j] = rows[i].data[j] * 2 + 1;
+    t += rows[i].len;
+  }
+  return t - to;
+}
+static i64 reversed(const Piece<u8> *rows, i64 n, u8 *to, Piece<u8> *made) {
+  u8 *t = to;
+  for (i64 i = 0; i < n; i++) {
+    made[i] = {t, rows[i].len};
+    for (i64 j = 0; j < rows[i].len; j++) t[j] = rows[i].data[rows[i].len - 1 - j];
+    t += rows[i].len;
+  }
+  return t - to;
+}
+static i64 joined(const Piece<u8> *a, const Piece<u8> *b, i64 n, u8 *to, Piece<u8> *made) {
+  u8 *t = to;
+  for (i64 i = 0; i < n; i++) {
+    made[i] = {t, a[i].len + b[i].len};
+    memcpy(t, a[i].data, a[i].len); t += a[i].len;
+    memcpy(t, b[i].data, b[i].len); t += b[i].len;
+  }
+  return t - to;
+}
+static i64 fields(const Piece<u8> *lines, i64 n) {
+  i64 sum = 0;
+  for (i64 i = 0; i < n; i++) {
+    const u8 *p = lines[i].data;
+    for (int commas = 0; commas < 2; p++) commas += *p == ',';
+    i64 x = 0;
+    for (; *p != ','; p++) x = x * 10 + (*p - '0');
+    sum += x;
+  }
+  return sum;
+}
+static void first(const i32 *k, const f64 *v, i64 n, f64 *to, i64 most) {
+  typedef std::pair<f64, i64> E;  // the last one of equal values is the least
+  const auto before = [](const E &a, const E &b) { return a.first != b.first ? a.first > b.first : a.second < b.second; };
+  std::vector<E> h;
+  for (i64 i = 0; i < n; i++) {
+    if (i64(h.size()) == most && !(v[i] > h[0].first)) continue;
+    if (i64(h.size()) == most) { std::pop_heap(h.begin(), h.end(), before); h.pop_back(); }
+    h.push_back({v[i], i}); std::push_heap(h.begin(), h.end(), before);
+  }
+  std::sort(h.begin(), h.end(), before);
+  for (i64 i = 0; i < most; i++) to[i] = k[h[i].second] + h[i].first;
+}
+static void ring(const f64 *x, f64 *to, i64 n) {
+  for (i64 r = 0; r < n; r++) {
+    const f64 *up = x + (r + n - 1) % n * n, *row = x + r * n, *down = x + (r + 1) % n * n;
+    f64 *t = to + r * n;
+    const auto cell = [&](i64 left, i64 c, i64 right) { t[c] = row[c] * 0.6 + (up[c] + down[c] + row[left] + row[right]) * 0.1; };
+    cell(n - 1, 0, 1);
+    for (i64 c = 1; c < n - 1; c++) cell(c - 1, c, c + 1);
+    cell(n - 2, n - 1, 0);
+  }
+}
+static i64 windows(const f32 *x, i64 n, f32 *fours, f32 *to) {
+  for (i64 i = 0; i < n / 4; i++) fours[i] = (x[4 * i] + x[4 * i + 1] + x[4 * i + 2] + x[4 * i + 3]) * 0.25f;
+  const i64 m = n / 4 - 15;
+  for (i64 i = 0; i < m; i++) { f32 s = 0; for (i64 j = 0; j < 16; j++) s += fours[i + j]; to[i] = s * 0.0625f; }
+  return m;
+}
+static i64 knapsack(const i64 *w, const i64 *v, i64 n, i64 most) {
+  std::vector<i64> d(most + 1);
+  for (i64 i = 0; i < n; i++) for (i64 j = most; j >= w[i]; j--) d[j] = std::max(d[j], d[j - w[i]] + v[i]);
+  return d[most];
+}
+static void bags(const Piece<i64> *bags, i64 n, const f32 *rows, i64 width, f32 *to) {
+  for (i64 i = 0; i < n; i++) {
+    f32 *t = to + i * width;
+    for (i64 c = 0; c < width; c++) t[c] = 0;
+    for (i64 k = 0; k < bags[i].len; k++) { const f32 *row = rows + bags[i].data[k] * width; for (i64 c = 0; c < width; c++) t[c] += row[c]; }
+  }
+}
+static void product(const f64 *x, const f64 *y, f64 *to, i64 n) {
+  memset(to, 0, n * n * 8);
+  for (i64 i = 0; i < n; i++) for (i64 k = 0; k < n; k++) { f64 e = x[i * n + k]; for (i64 j = 0; j < n; j++) to[i * n + j] += e * y[k * n + j]; }
+}
+static void cholesky(const f64 *m, f64 *o, i64 n) {
+  memcpy(o, m, n * n * 8);
+  for (i64 j = 0; j < n; j++) {
+    f64 d = o[j * n + j];
+    for (i64 k = 0; k < j; k++) d -= o[j * n + k] * o[j * n + k];
+    d = std::sqrt(d);
+    o[j * n + j] = d;
+    for (i64 i = j + 1; i < n; i++) { f64 s = 0; for (i64 k = 0; k < j; k++) s += o[i * n + k] * o[j * n + k]; o[i * n + j] = (o[i * n + j] - s) / d; }
+  }
+}
+static void shuffle(i64 *v, i64 n, i64 r) {
+  for (i64 i = 0; i < n; i++) v[i] = i;
+  for (i64 k = n - 1; k > 0; k--) { r = i64(u64(r) * 6364136223846793005ull + 1442695040888963407ull); std::swap(v[(u64(r) >> 33 & 1073741823) % u64(k + 1)], v[k]); }
+}
+
 int main(int argc, char **argv) {
   init(argc, argv);
   const size_t many = 20'000'000, some = 10'000'000;
@@ -459,5 +571,72 @@ int main(int argc, char **argv) {
   if (want("N12.symmetric")) {
     auto x = uniform<f64>(9'000'000, 366, 1); Buf<f64> to(9'000'000);
     vector("N12.symmetric", to, [&] { symmetric(x.p, to.p, 3000); return i64(9'000'000); });
+  }
+  if (want("N13.rows")) {
+    const i64 n = 1'000'000;
+    auto ends = sizes_to_ends(n, 351);
+    auto x = below<i64>(ends[n], 352, 1000); Buf<i64> to(ends[n]); Buf<Piece<i64>> rows(n), made(n);
+    for (i64 i = 0; i < n; i++) rows.p[i] = {x.p + ends[i], ends[i + 1] - ends[i]};
+    vector("N13.rows", to, [&] { return map_rows(rows.p, n, to.p, made.p); });
+  }
+  if (want("N13.reversed")) {
+    const i64 n = 2'000'000;
+    Words w(n, 371, 3, 9); Buf<u8> to(w.bytes); Buf<Piece<u8>> made(n);
+    vector("N13.reversed", to, [&] { return reversed(w.rows.p, n, to.p, made.p); });
+  }
+  if (want("N13.joined")) {
+    const i64 n = 1'000'000;
+    Words a(n, 373, 3, 9), b(n, 375, 3, 9); Buf<u8> to(a.bytes + b.bytes); Buf<Piece<u8>> made(n);
+    vector("N13.joined", to, [&] { return joined(a.rows.p, b.rows.p, n, to.p, made.p); });
+  }
+  if (want("N13.field")) {
+    const i64 n = 1'000'000;
+    auto text = gen<u8>(n * 24, [](size_t i) {
+      u64 at = i % 24;
+      if (at == 5 || at == 10 || at == 16) return u8(',');
+      return u8(at > 10 && at < 16 ? '0' + bnd(377, i, 10) : 97 + bnd(377, i, 26));
+    });
+    Buf<Piece<u8>> rows(n);
+    for (i64 i = 0; i < n; i++) rows.p[i] = {text.p + 24 * i, 24};
+    bench("N13.field", [&] { return fields(rows.p, n); });
+  }
+  if (want("N14.first")) {
+    auto k = below<i32>(some, 367, 1'000'000); auto v = uniform<f64>(some, 368, 1); Buf<f64> to(100);
+    vector("N14.first", to, [&] { first(k.p, v.p, some, to.p, 100); return i64(100); });
+  }
+  if (want("N14.ring")) {
+    auto x = uniform<f64>(4'000'000, 369, 1); Buf<f64> to(4'000'000);
+    vector("N14.ring", to, [&] { ring(x.p, to.p, 2000); return i64(4'000'000); });
+  }
+  if (want("N14.windows")) {
+    auto x = uniform<f32>(2 * many, 370, 1); Buf<f32> fours(many / 2), to(many / 2 - 15);
+    vector("N14.windows", to, [&] { return windows(x.p, 2 * many, fours.p, to.p); });
+  }
+  if (want("N14.knapsack")) {
+    auto w = gen<i64>(100, [](size_t i) { return i64(1 + bnd(379, i, 2000)); }); auto v = below<i64>(100, 380, 1000);
+    bench("N14.knapsack", [&] { return knapsack(w.p, v.p, 100, 100'000); });
+  }
+  if (want("N15.bags")) {
+    const i64 n = 200'000, width = 32;
+    std::vector<i64> ends(n + 1);
+    for (i64 i = 1; i <= n; i++) ends[i] = ends[i - 1] + 1 + i64(bnd(381, i - 1, 10));
+    auto ids = below<i64>(ends[n], 382, 5000); auto x = uniform<f32>(5000 * width, 383, 1); Buf<f32> to(n * width); Buf<Piece<i64>> rows(n);
+    for (i64 i = 0; i < n; i++) rows.p[i] = {ids.p + ends[i], ends[i + 1] - ends[i]};
+    vector("N15.bags", to, [&] { bags(rows.p, n, x.p, width, to.p); return n * width; });
+  }
+  if (want("N15.product")) {
+    const i64 n = 256;
+    auto x = uniform<f64>(n * n, 384, 1), y = uniform<f64>(n * n, 385, 1); Buf<f64> to(n * n);
+    vector("N15.product", to, [&] { product(x.p, y.p, to.p, n); return n * n; });
+  }
+  if (want("N15.cholesky")) {
+    const i64 n = 500;
+    auto m = gen<f64>(n * n, [](size_t k) { size_t i = k / 500, j = k % 500; return u01(386, std::min(i, j) * 500 + std::max(i, j)) + (i == j ? 500 : 0); });
+    Buf<f64> to(n * n);
+    vector("N15.cholesky", to, [&] { cholesky(m.p, to.p, n); return n * n; });
+  }
+  if (want("N15.shuffle")) {
+    Buf<i64> to(1'000'000);
+    vector("N15.shuffle", to, [&] { shuffle(to.p, 1'000'000, 42); return i64(1'000'000); });
   }
 }
