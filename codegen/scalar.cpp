@@ -242,18 +242,34 @@ llvm::Value* Emitter::emit_cast(llvm::Value* v, Scalar from, Scalar to) {
 }
 
 /// i32: how the runtime orders `a` and `b`.
-static llvm::Value* order_of(Emitter& e, const Type* t, const Leaves& a, const Leaves& b, Loc loc) {
+static llvm::Value* order_by_runtime(Emitter& e, const Type* t, const Leaves& a, const Leaves& b, Loc loc) {
     llvm::Value* order =
         e.call("weld_rt_compare", {e.task, e.unit.describe(t), e.spill(t, a), e.spill(t, b)});
     if (t->holds_pointer) e.stop_check(loc);  // it may not have looked at all
     return order;
 }
 
+/// The same; of strings that begin with different elements, these are compared.
+static llvm::Value* order_of(Emitter& e, const Type* t, const Leaves& a, const Leaves& b, Loc loc) {
+    auto& ir = e.ir;
+    const auto by_runtime = [&]() -> Leaves { return {order_by_runtime(e, t, a, b, loc)}; };
+    if (!t->is_vec() || !t->elem()->is_scalar() || !is_integer(t->elem()->scalar)) return by_runtime()[0];
+    const auto by_first = [&]() -> Leaves {
+        llvm::Value *x = e.load(t->elem(), a[0])[0], *y = e.load(t->elem(), b[0])[0];
+        llvm::Value* is_less = compare(e, Op::Lt, t->elem()->scalar, x, y);
+        return e.emit_if(
+            ir.CreateICmpNE(x, y),
+            [&]() -> Leaves { return {ir.CreateSelect(is_less, e.c32(-1), e.c32(1))}; }, by_runtime);
+    };
+    llvm::Value* least = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a[1], b[1]);
+    return e.emit_if(ir.CreateICmpSGT(least, e.c64(0)), by_first, by_runtime)[0];
+}
+
 /// i1: `a` and `b` are equal. Structs are compared field by field, vectors only if they have the same length; the
 /// runtime looks at what is long.
 static llvm::Value* equal(Emitter& e, const Type* t, const Leaves& a, const Leaves& b, Loc loc) {
     auto& ir = e.ir;
-    const auto by_runtime = [&] { return ir.CreateICmpEQ(order_of(e, t, a, b, loc), e.c32(0)); };
+    const auto by_runtime = [&] { return ir.CreateICmpEQ(order_by_runtime(e, t, a, b, loc), e.c32(0)); };
     if (t->is_lanes()) return compare(e, Op::Eq, t->scalar, a[0], b[0]);
     if (t->is_vec()) {
         const Type* elem = t->elem();

@@ -60,6 +60,17 @@ class Comparer {
             const int c = count ? std::memcmp(a, b, std::size_t(count)) : 0;
             return (c > 0) - (c < 0);
         }
+        if (is_scalar(elem) && elem->kind != kWeldBool)
+            return with_scalar(elem->kind, [&]<class T>(T) {
+                const auto at = [](const char* of, std::int64_t i) {
+                    return of + i * std::int64_t(sizeof(T));
+                };
+                std::int64_t i = 0;
+                while (i < count && load<T>(at(a, i)) == load<T>(at(b, i))) ++i;
+                for (; i < count; ++i)  // not all that differ are of different order
+                    if (const int c = scalars(elem, at(a, i), at(b, i))) return c;
+                return 0;
+            });
         for (std::int64_t i = 0; i < count; ++i)
             if (const int c = compare(elem, a + i * elem->size, b + i * elem->size)) return c;
         return 0;
