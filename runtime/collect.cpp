@@ -181,7 +181,9 @@ class LargeVectors {
         if (t->kind != kWeldVec) return;
         Page* page = task_->account().find(reinterpret_cast<const WeldVec*>(at)->data);
         const auto end = found_ + count_;
-        if (!page || !page->single || count_ == kMost || std::find(found_, end, page) != end) return;
+        if (!page || page->owner != task_->region || !page->single || count_ == kMost ||
+            std::find(found_, end, page) != end)
+            return;
         found_[count_++] = page;
         bytes_ += page->bytes;
     }

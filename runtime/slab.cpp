@@ -45,6 +45,7 @@ static std::int32_t grow_in(Task* task, char** slab, char** end, WeldAppender* a
         top = *slab;
     }
     if (a->size) std::memcpy(top, a->data, std::size_t(a->size * size));
+    if (a->data) release(task, a->data);  // of a slab nothing is
     *a = {top, a->size, count};
     *slab = top + bytes;
     return kOk;
