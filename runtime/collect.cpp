@@ -47,7 +47,7 @@ void Tracer::plain_vectors(const WeldType* elem, const WeldVec* vectors, std::in
         if (outside_ || v.len <= 0) return;
         const Page* page = account_.find(v.data);
         if (!page) {
-            begin = at & ~std::uintptr_t(kSpanBytes - 1), bytes = kSpanBytes;
+            begin = at & ~std::uintptr_t(kGranule - 1), bytes = kGranule;  // others may lie close to ours
         } else if (page->single) {
             begin = reinterpret_cast<std::uintptr_t>(page->begin);
             bytes = std::uintptr_t(page->end - page->begin);

@@ -153,6 +153,22 @@ TEST_CASE("many regions with little to collect do not each look at all that is o
     CHECK(holds(static_cast<WeldVec*>(rows.data)[n / 3], n / 3));
 }
 
+TEST_CASE("memory of others may lie close to ours") {
+    Fixture f;
+    Task task(&f.run, &go_on);
+    const WeldVec own = numbers(&task, 16, 7);
+    // Behind the first memory, which is a small piece, in the 2 MiB that it begins.
+    const std::uintptr_t piece = reinterpret_cast<std::uintptr_t>(own.data) & ~std::uintptr_t(kSpanBytes - 1);
+    const WeldVec other{reinterpret_cast<void*>(piece + kSpanBytes / 2), 16};
+    REQUIRE(f.account().find(other.data) == nullptr);
+    WeldVec both{weld_rt_alloc(&task, 2, sizeof(WeldVec), 0), 2};
+    static_cast<WeldVec*>(both.data)[0] = other;
+    static_cast<WeldVec*>(both.data)[1] = own;
+    weld_rt_collect(&task, &both, &vec_vec);
+    for (int i = 0; i < 1000; ++i) numbers(&task, 16, 100);  // where own is, if that was freed
+    CHECK(holds(own, 7));
+}
+
 TEST_CASE("slices that share a vector are looked at once") {
     Fixture f;
     Task task(&f.run, &go_on);

@@ -67,7 +67,7 @@ class Round {
         }
     }
 
-    /// A vector that a loop, an `iterate` or a literal makes, or what leads to it, in the slab; `e` if it is none.
+    /// A vector that a loop or a literal makes, in the slab; `e` if it is none.
     const Expr* vector(const Expr* e) {
         if (e->op == Op::MakeVec) return e->num_args && !is_constant(e) ? in_slab(e, e->num_args) : e;
         if (e->op != Op::Result) return e;
@@ -111,14 +111,13 @@ class Round {
 
     const Expr* iterating(Iterate it) {
         const Symbol* state = it.body().param(0);
+        const auto merge_in_slab = [&](const Expr* e) -> const Expr* {
+            const bool is_own = e->op == Op::Merge && is_appender(e->type) && is_path(e->arg(0)) &&
+                                base_of(e->arg(0)) == state;
+            return is_own ? in_slab(e, 1) : nullptr;
+        };
         return map_args(m_, it.node, [&](const Expr* a, std::size_t i) {
-            return i == 1 ? rewrite(m_, a,
-                                    [&](const Expr* e) -> const Expr* {
-                                        const bool is_own = e->op == Op::Merge && is_appender(e->type) &&
-                                                            is_path(e->arg(0)) && base_of(e->arg(0)) == state;
-                                        return is_own ? in_slab(e, 1) : nullptr;
-                                    })
-                          : a;
+            return i == 1 ? rewrite(m_, a, merge_in_slab) : a;
         });
     }
 
