@@ -320,7 +320,7 @@ std::int32_t clear_padding(Task* task, const RowType& type, char* rows, std::int
 WeldDict* group_rows(Task* task, const RowType& type, char* rows, std::int64_t count, std::int32_t loc) {
     if (clear_padding(task, type, rows, count, loc)) return nullptr;
     bool many = false;
-    const Columns columns{rows, rows + type.value_at, type.size, type.size, count};
+    const Columns columns{rows, count ? rows + type.value_at : rows, type.size, type.size, count};
     WeldDict* dict = Grouping(task, type, columns, loc).run(&many);
     if (many) return group_by_ranges(task, type, columns, rows, loc);
     if (dict) release(task, rows);
