@@ -371,9 +371,9 @@ void Emitter::unlikely(llvm::Value* cond, const std::function<void()>& then) {
 }
 
 void Emitter::stop_check(Loc loc) {
-    llvm::Value* flag = load(fields::Task::stop, task);
-    if (auto* fixed = llvm::dyn_cast<llvm::LoadInst>(flag))  // a task keeps it: loops read it once
-        fixed->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(unit.ctx, {}));
+    auto* flag = llvm::cast<llvm::LoadInst>(load(fields::Task::stop, task));
+    flag->setMetadata(llvm::LLVMContext::MD_invariant_load,  // a task keeps it: loops read it once
+                      llvm::MDNode::get(unit.ctx, {}));
     llvm::LoadInst* stop = ir.CreateAlignedLoad(unit.i32, flag, llvm::Align(4), true);
     stop->setAtomic(llvm::AtomicOrdering::Monotonic);  // others set it while we run
     unlikely(ir.CreateIsNotNull(stop), [&] { call_checked("weld_rt_stopped", {task, at(loc)}); });

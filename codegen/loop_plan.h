@@ -24,7 +24,6 @@ struct LoopPlan {
     llvm::Value* count = nullptr;  ///< iterations; a simd iteration takes `step` elements
     std::int64_t step = 1;
     bool by_elements = false;      ///< `count` is of elements: the last round of lanes may be partial
-    bool has_slack = false;        ///< its appender has room for all lanes of the partial round
     llvm::Value* base = nullptr;   ///< elements before the first (fringe)
     llvm::Value* tiled = nullptr;  ///< `@(tile:…)`: how often the loop inside goes on, in each round
     /// The scalar loop over the same elements, which goes on when a table has more keys than a loop over

@@ -225,11 +225,10 @@ Leaves Emitter::emit_for(For f) {
     if (!most_in_place) return outlined();
     const auto in_place = [&]() -> Leaves {
         stop_check(f.node->loc);
-        LoopPlan short_one = plan.one_by_one ? *plan.one_by_one : plan;
+        const LoopPlan& short_one = plan.one_by_one ? *plan.one_by_one : plan;
         const bool in_slab = slab_of(f.node);
-        short_one.has_slack = in_slab;
-        const Leaves after =
-            emit_rounds(*this, short_one, c64(0), plan.count, reserve(*this, plan, state), {});
+        const Leaves after = emit_rounds(*this, short_one, c64(0), plan.count, reserve(*this, plan, state),
+                                         {.has_slack = in_slab});
         return in_slab ? shrunk(*this, short_one, after) : after;
     };
     llvm::Value* is_short = ir.CreateICmpSLE(plan.count, c64(most_in_place));

@@ -70,9 +70,13 @@ namespace {
 /// Emits the iterations of a loop, on a state that begins and ends in the emitter's present form.
 class RangeEmitter {
   public:
-    /// `may_be_long`: it has to look whether to stop.
-    RangeEmitter(Emitter& e, const LoopPlan& plan, bool may_be_long)
-        : e_(e), plan_(plan), type_(plan.f.builder()->type), may_be_long_(may_be_long) {}
+    /// `may_be_long`, `has_slack`: see Rounds.
+    RangeEmitter(Emitter& e, const LoopPlan& plan, bool may_be_long, bool has_slack = false)
+        : e_(e),
+          plan_(plan),
+          type_(plan.f.builder()->type),
+          may_be_long_(may_be_long),
+          has_slack_(has_slack) {}
 
     /// The iterations [lo, hi). `collect`: see Emitter::collect_check.
     Leaves emit(llvm::Value* lo, llvm::Value* hi, const Leaves& state, bool collect) {
@@ -688,7 +692,7 @@ class RangeEmitter {
     Leaves partial_round(llvm::Value* at, llvm::Value* count, const Leaves& state) {
         const auto partial = [&] {
             e_.tail = tail_round(e_, count, plan_.step);
-            e_.tail.has_slack = plan_.has_slack;
+            e_.tail.has_slack = has_slack_;
             const Leaves after = iteration(at, state);
             e_.tail = {};
             return after;
@@ -699,14 +703,14 @@ class RangeEmitter {
     Emitter& e_;
     const LoopPlan& plan_;
     const Type* type_;
-    bool may_be_long_;
+    bool may_be_long_, has_slack_;
 };
 
 }  // namespace
 
 Leaves emit_rounds(Emitter& e, const LoopPlan& plan, llvm::Value* lo, llvm::Value* hi, const Leaves& state,
                    Rounds how) {
-    return RangeEmitter(e, plan, how.may_be_long).emit(lo, hi, state, how.collect);
+    return RangeEmitter(e, plan, how.may_be_long, how.has_slack).emit(lo, hi, state, how.collect);
 }
 
 }  // namespace weld::codegen

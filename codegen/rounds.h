@@ -9,6 +9,7 @@ namespace weld::codegen {
 struct Rounds {
     bool may_be_long = false;  ///< it has to look whether to stop
     bool collect = false;      ///< see Emitter::collect_check
+    bool has_slack = false;    ///< its appenders have room for all lanes of the partial round
 };
 
 /// The iterations [lo, hi), on a state that begins and ends in the emitter's present form.

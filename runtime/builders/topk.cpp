@@ -54,36 +54,6 @@ static std::int32_t drop_others(Task* task, WeldTopK* k, const WeldType* elem, s
     return kOk;
 }
 
-static std::int32_t sort(Task* task, WeldTopK* k, const WeldType* elem, std::int32_t loc) {
-    WeldAppender& a = k->elements;
-    const char* data = static_cast<const char*>(a.data);
-    std::uint64_t* order = stable_order(task, elem, data, elem->size, a.size, loc);
-    if (!order) return kFailed;
-    char* sorted = static_cast<char*>(allocate_array(task, a.size, elem->size, loc));
-    if (!sorted || gather(task, sorted, data, order, a.size, elem->size, loc)) return kFailed;
-    release(task, order);
-    release(task, a.data);
-    a.data = sorted;
-    return kOk;
-}
-
-/// The first of a few numbers in order.
-static std::int32_t sort_few(Task* task, WeldTopK* k, const WeldType* elem, std::int32_t loc) {
-    WeldAppender& a = k->elements;
-    std::int64_t places[kFewKeys];
-    places_of_few(elem, static_cast<const char*>(a.data), elem->size, a.size, places);
-    const std::int64_t kept = std::min(a.size, k->most);
-    char* sorted = static_cast<char*>(allocate_array(task, kept, elem->size, loc));
-    if (!sorted) return kFailed;
-    for (std::int64_t i = 0; i < a.size; ++i)
-        if (places[i] < kept)
-            std::memcpy(sorted + places[i] * elem->size, element(k, elem, i), std::size_t(elem->size));
-    release(task, a.data);
-    a.data = sorted;
-    a.size = kept;
-    return kOk;
-}
-
 static std::int32_t make_room(Task* task, WeldTopK* k, const WeldType* elem, std::int32_t loc) {
     WeldAppender& a = k->elements;
     const std::int64_t most = all_room(k);
@@ -164,12 +134,12 @@ extern "C" std::int32_t weld_rt_topk_merge(WeldTask* t, WeldTopK* k, const WeldT
 extern "C" std::int32_t weld_rt_topk_result(WeldTask* t, WeldTopK* k, const WeldType* elem, WeldVec* out,
                                             std::int32_t loc) {
     Task* task = task_of(t);
-    const std::int64_t size = k->elements.size;
-    const bool are_few = size <= kFewKeys && is_scalar(elem) && elem->kind != kWeldBool;
-    if (size && are_few ? sort_few(task, k, elem, loc)
-                        : drop_others(task, k, elem, loc) || (size && sort(task, k, elem, loc)))
-        return kFailed;
-    *out = {k->elements.data, k->elements.size};
+    const bool are_few =
+        k->elements.size <= kFewKeys && is_scalar(elem);  // sorted sooner than looked through
+    if (!are_few && drop_others(task, k, elem, loc)) return kFailed;
+    const WeldVec all{k->elements.data, k->elements.size};
+    if (weld_rt_sort_keys(t, &all, elem, &all, elem, out, k->most, loc)) return kFailed;
+    release(task, k->elements.data);
     k->elements = {};  // a value that is looked at later may still name it
     return kOk;
 }

@@ -14,15 +14,13 @@
 
 namespace weld {
 
-/// Appenders in `t`, if these alone keep what is merged; else 0.
-static int num_appenders(const Type* t) {
-    if (t->is_builder()) return info(t).keeps_merges && !info(t).keyed;
-    int n = 0;
-    for (const Type* f : t->args) {
-        if (f->is_builder() && info(f).keyed && info(f).keeps_merges) return 0;
-        n += num_appenders(f);
-    }
-    return n;
+/// There are appenders in `t`, and nothing else keeps what is merged.
+static bool only_appends(const Type* t) {
+    if (t->is_builder()) return info(t).lists_merges;
+    const auto keeps_rows = [](const Type* f) {
+        return f->is_builder() && info(f).keeps_merges && !info(f).lists_merges;
+    };
+    return std::ranges::any_of(t->args, only_appends) && std::ranges::none_of(t->args, keeps_rows);
 }
 
 /// `e` can ask whether any lane needs its second argument.
@@ -184,11 +182,10 @@ void annotations(Demands& d, const Expr* e) {
                 break;
             case AttrKey::Slab:
             case AttrKey::Scratch: {
-                const bool is_of_iterate = (e->op == Op::Merge && num_appenders(e->type) > 0) ||
-                                           (e->op == Op::Result && num_appenders(e->arg(0)->type) > 0);
-                d.that(
-                    e->op == Op::MakeVec || is_of_iterate || (e->op == Op::For && num_appenders(e->type) > 0),
-                    "what lies in a slab are vectors that are appended, and literals");
+                const bool is_merge_or_loop = e->op == Op::Merge || e->op == Op::For;
+                d.that(e->op == Op::MakeVec || (is_merge_or_loop && only_appends(e->type)) ||
+                           (e->op == Op::Result && only_appends(e->arg(0)->type)),
+                       "what lies in a slab are vectors that are appended, and literals");
                 d.that(a.number >= 1 && a.number <= 1 << 16, "a round appends a few values to a slab");
                 break;
             }

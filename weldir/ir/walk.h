@@ -60,6 +60,13 @@ const Expr* map_args(Module& m, const Expr* e, Fn&& fn) {
     return e;
 }
 
+/// A For or Iterate with another body of its function.
+inline const Expr* with_body(Module& m, const Expr* loop, const Expr* body) {
+    return map_args(m, loop, [&](const Expr* a, std::size_t i) {
+        return i == 1 ? map_args(m, a, [&](const Expr*, std::size_t) { return body; }) : a;
+    });
+}
+
 /// `e` with free occurrences of symbols replaced. The values are shared, not copied: `fresh` them first if
 /// they bind symbols and occur more than once.
 const Expr* substitute(Module& m, const Expr* e, const SymbolMap& values);

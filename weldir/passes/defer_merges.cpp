@@ -111,10 +111,7 @@ class Deferrer {
             const Expr* now = in_the_end(loop, changed);
             return now ? result(m_, now, value->loc) : value;
         });
-        if (body == b.node) return nullptr;
-        return map_args(m_, it.node, [&](const Expr* a, std::size_t i) {
-            return i == 1 ? map_args(m_, a, [&](const Expr*, std::size_t) { return body; }) : a;
-        });
+        return body == b.node ? nullptr : with_body(m_, it.node, body);
     }
 
   private:

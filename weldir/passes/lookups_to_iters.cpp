@@ -55,8 +55,7 @@ namespace weld {
 namespace {
 
 constexpr std::int64_t kLeastRounds = 32;  // that are worth three loops where it has to be asked anyway
-constexpr std::int64_t kFar = std::int64_t(1) << 62;  // farther than any index
-constexpr std::uint32_t kMostNodes = 150;             // of bodies that are there three times
+constexpr std::uint32_t kMostNodes = 150;  // of bodies that are there three times
 
 class Converter {
   public:

@@ -33,8 +33,7 @@ namespace {
 
 constexpr std::int64_t kMostInRound = 256;  // values
 
-/// What slabs are for: vectors that only grow.
-bool is_appender(const Type* t) { return t->is_builder() && info(t).keeps_merges && !info(t).keyed; }
+bool is_appender(const Type* t) { return t->is_builder() && info(t).lists_merges; }
 
 /// Calls `fn(number of the field)` for the appenders of a loop's state; the only one has the number 0.
 template <class Fn>
@@ -116,9 +115,7 @@ class Round {
                                 base_of(e->arg(0)) == state;
             return is_own ? in_slab(e, 1) : nullptr;
         };
-        return map_args(m_, it.node, [&](const Expr* a, std::size_t i) {
-            return i == 1 ? rewrite(m_, a, merge_in_slab) : a;
-        });
+        return with_body(m_, it.node, rewrite(m_, it.body().body(), merge_in_slab));
     }
 
     bool are_all_kept(const Symbol* name) const {
@@ -239,10 +236,7 @@ const Expr* slabs(Module& m, const Expr* lambda) {
         const For f = e->as<For>();
         if (!f) return nullptr;
         const Expr* body = Round(m, AttrKey::Slab).merging(f.body().body());
-        if (body == f.body().body()) return nullptr;
-        return map_args(m, e, [&](const Expr* a, std::size_t i) {
-            return i == 1 ? map_args(m, a, [&](const Expr*, std::size_t) { return body; }) : a;
-        });
+        return body == f.body().body() ? nullptr : with_body(m, e, body);
     });
 }
 

@@ -193,7 +193,7 @@ const Expr* WalkFinder::unwrapped(const Expr* key) {
     if (!by) by = (*offset - *ring).known();
     if (!by || std::abs(*by) > kFarthestWalk) return nullptr;
     // no ring is so long that its numbers wrap around
-    const Expr* is_ring = scalar_op(m_, Op::Le, {n, i64_literal(m_, std::int64_t(1) << 62)});
+    const Expr* is_ring = scalar_op(m_, Op::Le, {n, i64_literal(m_, kFar)});
     middle_.end_before(select(m_, is_ring, n, i64_literal(m_, 0)), -*by);
     middle_.begin_at(-*by);
     const Expr* counter = var(m_, loop_.index_param());

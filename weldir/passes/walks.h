@@ -18,6 +18,8 @@ namespace weld {
 
 /// Offsets up to this are small numbers: so many rounds at the ends of a loop may stand apart.
 constexpr std::int64_t kFarthestWalk = 1024;
+/// Farther than any index, and far from where numbers wrap around.
+constexpr std::int64_t kFar = std::int64_t(1) << 62;
 
 /// Lookups in `vec` at counter + `offset` (null: 0).
 struct Walk {

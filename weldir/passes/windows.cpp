@@ -43,9 +43,7 @@ class Windows {
         asked_ = nullptr;
         const Expr* body = with_elements(loop.body().body());
         if (body == loop.body().body()) return nullptr;
-        const Expr* now = map_args(m_, e, [&](const Expr* a, std::size_t i) {
-            return i == 1 ? map_args(m_, a, [&](const Expr*, std::size_t) { return body; }) : a;
-        });
+        const Expr* now = with_body(m_, e, body);
         return asked_ ? if_(m_, asked_, now, fresh(m_, e), e->loc) : now;
     }
 
