@@ -18,6 +18,11 @@ static std::int64_t sweep_units(Region* r, Page* page, std::int64_t from, std::i
     std::uint64_t open = 0;             // 1: a block goes on from the word before
     for (std::int64_t first = from & ~std::int64_t(63); first < to; first += 64) {
         const std::int64_t w = first >> 6, begin = std::max(from, first), end = std::min(to, first + 64);
+        if (!(starts[w] | ends[w]) && end - begin == 64) {  // all of it is one block's, or nobody's
+            if (open) live += 64 * kUnit;
+            else if (gap < 0) gap = first;
+            continue;
+        }
         const std::uint64_t here =
             ~std::uint64_t(0) << (begin - first) & ~std::uint64_t(0) >> (first + 64 - end);
         for (std::uint64_t dead = starts[w] & ~marks[w] & here; dead; dead &= dead - 1) {
@@ -30,14 +35,15 @@ static std::int64_t sweep_units(Region* r, Page* page, std::int64_t from, std::i
         // The bit behind each end minus that of its start: ones throughout the block.
         const std::uint64_t begun = starts[w] & here, ended = ends[w] & here;
         const std::uint64_t taken = (ended << 1) - begun - open;
-        open = open + std::uint64_t(std::popcount(begun)) - std::uint64_t(std::popcount(ended));
-        live += std::popcount(taken) * kUnit;
+        if (begun | ended) open = std::countl_zero(begun) < std::countl_zero(ended);
         for (std::int64_t at = begin; at < end;) {
             const std::uint64_t rest = taken >> (at - first);
             if (rest & 1) {
                 if (gap >= 0) add_hole(lane, page->address_of(gap), page->address_of(at));
                 gap = -1;
-                at += std::countr_one(rest);
+                const std::int64_t units = std::countr_one(rest);
+                live += units * kUnit;
+                at += units;
             } else {
                 if (gap < 0) gap = at;
                 at += std::countr_zero(rest);

@@ -39,6 +39,15 @@
 //
 // Comparisons of the counter that come out the same in all rounds between are constants there.
 //
+// What is looked up at an index that stays the same, under a condition, is looked up once, before the first loop:
+//
+//     for(rangeiter(0L, n, 1L), B, |b, i, x| merge(b, if(x >= k, lookup(v, x) - lookup(v, h), 0.0)))
+// becomes
+//     if(n <= len(v) & h >= 0L & h < len(v),
+//       let still = lookup(v, h);
+//       for(iter(v, 0L, n, 1L), B, |b, i, z| merge(b, if(i >= k, z - still, 0.0))),
+//       as it was)
+//
 // The index must be a loop's index, or the element of a range with stride 1, plus what does not change in the
 // loop. Lookups in vectors that the loop makes itself, in dictionaries, and inside inner functions are left
 // alone.
@@ -182,7 +191,7 @@ class Converter {
             const Expr* bounds[] = {start, scalar_op(m_, Op::Add, {start, count}), i64(1)};
             data.push_back(iter(m_, IterKind::Scalar, w.vec, bounds));
         }
-        const Expr* middle = with_data(loop, data, finder, from, before);
+        const Expr* middle = with_data(loop, data, finder, loop.body().body(), from, before);
         if (!can_vectorize(m_, facts_, middle)) return nullptr;
         const Expr* own = fits ? shared(loop.builder(), lets) : loop.builder();
         const Expr* start = with_capacity(loop, own, n);
@@ -211,7 +220,7 @@ class Converter {
             const Expr* holds = nullptr;
             data.push_back(w.is_whole ? w.vec : checked(w, i64(0), n, lets, holds));
         }
-        return block(m_, lets, with_data(loop, data, finder), loop.node->loc);
+        return block(m_, lets, with_data(loop, data, finder, loop.body().body()), loop.node->loc);
     }
 
     const Expr* in_two_ways(For loop, WalkFinder& finder) {
@@ -228,11 +237,38 @@ class Converter {
             else if (w.distance().value_or(0) < 0) return nullptr;  // its first round fails
             else data.push_back(checked(w, i64(0), n, lets, fits));
         }
+        Lets found;
+        const Expr* body = with_stills(loop, finder, found, fits);
         const Expr* builder = shared(loop.builder(), lets);
-        const Expr* fast = with_builder(with_data(loop, data, finder), builder);
+        const Expr* fast = with_builder(with_data(loop, data, finder, body), builder);
         if (!can_vectorize(m_, facts_, fast)) return nullptr;
         const Expr* slow = with_builder(fresh(m_, loop.node), builder);
+        fast = block(m_, found, fast, loop.node->loc);
         return block(m_, lets, if_(m_, fits, fast, slow, loop.node->loc), loop.node->loc);
+    }
+
+    /// The body of `loop`, in which what is looked up at an index that never changes has a name of `found`. That it is
+    /// there, `fits` learns: who asks for it under a condition only does not mind an element more.
+    const Expr* with_stills(For loop, WalkFinder& finder, Lets& found, const Expr*& fits) {
+        std::vector<const Expr*> stills;
+        return rewrite(m_, loop.body().body(), [&](const Expr* e) -> const Expr* {
+            if (!finder.is_still(e)) return nullptr;
+            const auto known = std::ranges::find_if(stills, [&](const Expr* s) { return same(s, e); });
+            const std::size_t k = std::size_t(known - stills.begin());
+            if (known == stills.end()) {
+                const Lookup at = e->as<Lookup>();
+                demand(fits, Op::Ge, at.key(), i64(0));
+                demand(fits, Op::Lt, at.key(), len(m_, at.of()));
+                stills.push_back(e);
+                found.emplace_back(m_.symbol("still", e->type), e);
+            }
+            return var(m_, found[k].first);
+        });
+    }
+
+    void demand(const Expr*& fits, Op op, const Expr* a, const Expr* b) {
+        const Expr* holds = scalar_op(m_, op, {a, b});
+        fits = fits ? scalar_op(m_, Op::BitAnd, {fits, holds}) : holds;
     }
 
     static bool all_new(const Expr* b) {
@@ -265,13 +301,9 @@ class Converter {
         start = name(start, "start", lets);
         const bool at_zero = start->op == Op::Literal && start->as<Literal>().as_int() == 0;
         const Expr* end = at_zero ? n : name(scalar_op(m_, Op::Add, {start, n}), "end", lets);
-        auto demand = [&](Op op, const Expr* a, const Expr* b) {
-            const Expr* holds = scalar_op(m_, op, {a, b});
-            fits = fits ? scalar_op(m_, Op::BitAnd, {fits, holds}) : holds;
-        };
-        if (!at_zero) demand(Op::Ge, start, i64(0));
-        demand(Op::Le, start, end);
-        demand(Op::Le, end, len(m_, w.vec));
+        if (!at_zero) demand(fits, Op::Ge, start, i64(0));
+        demand(fits, Op::Le, start, end);
+        demand(fits, Op::Le, end, len(m_, w.vec));
         const Expr* bounds[] = {start, end, i64(1)};
         return iter(m_, IterKind::Scalar, w.vec, bounds);
     }
@@ -282,17 +314,17 @@ class Converter {
         return with_args(m_, loop, args);
     }
 
-    /// The loop over more data, with lookups replaced by their elements. Its index begins at `from`, if
+    /// The loop over more data, with lookups of its `body` replaced by their elements. Its index begins at `from`, if
     /// given, which is `first` if there are rounds.
     const Expr* with_data(For loop, const std::vector<const Expr*>& data, WalkFinder& finder,
-                          const Expr* from = nullptr, std::int64_t first = 0) {
+                          const Expr* body, const Expr* from = nullptr, std::int64_t first = 0) {
         const std::size_t own = loop.data().size();
         std::vector<const Type*> types;
         for (const Expr* d : data) types.push_back(d->type->elem());
         const Symbol* z = m_.symbol("z", m_.types.structure(types));
         std::vector<const Expr*> parts;
         for (std::size_t i = 0; i < own; ++i) parts.push_back(get_field(m_, var(m_, z), i));
-        const Expr* body = rewrite(m_, loop.body().body(), [&](const Expr* e) -> const Expr* {
+        body = rewrite(m_, body, [&](const Expr* e) -> const Expr* {
             if (from && is_comparison(e->op))
                 if (const std::optional<bool> holds = finder.settled(e, first))
                     return bool_literal(m_, *holds);

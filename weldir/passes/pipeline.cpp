@@ -42,30 +42,32 @@ static constexpr Name kStraighten[] = {
 };
 
 static constexpr Name kChooseMeans[] = {
-    "nest",              // after fusion, which would not join nests; before the next two, which see the walks
-    "ask-sizes",         // before the next two, which ask in each round of a loop around
-    "strides",           // before lookups-to-iters: rows are walked
-    "lookups-to-iters",  // after hoist, which makes offsets plain; before vectorize, which stops at lookups
-    "group-columns",     // after fusion, which may need no vector for what is grouped
-    "distribute",        // after fusion, which would join the loops again
-    "ask-bits",          // after distribute: what it computes early is asked for by lanes
-    "inline-lets",       //
-    "simplify",          // elements that are structs of one another
-    "fuse-zip",          // ranges that only lookups read
-    "jam",               // after lookups-to-iters: rows are walked; before vectorize
-    "jam-sums",          // for the same reason
-    "sizes",             // before vectorize, which hides the counts
-    "narrow-counters",   // before vectorize, which takes the loops that begin and end it
-    "independent",       // after all that joins loops; before vectorize, which hides the counts
-    "defer-merges",      // after independent, of what is not
-    "short-circuit",     // before predicate: conditions without branches
-    "predicate",         // before vectorize: fewer branches to mask
-    "vectorize-outer",   // before vectorize, which takes the loops inside
-    "vectorize",         //
-    "inline-lets",       //
-    "drop-dead",         //
-    "count-appends",     // after vectorize: merges of lanes are counted as such
-    "choose-branches",   // after vectorize: masks
+    "nest",               // after fusion, which would not join nests; before those that see the walks
+    "inline-lets",        // the row is `y` by no other name
+    "hoist",              // so what it decides is made once a row
+    "ask-sizes",          // before the next two, which ask in each round of a loop around
+    "strides",            // before lookups-to-iters: rows are walked
+    "lookups-to-iters",   // after hoist, which makes offsets plain; before vectorize, which stops at lookups
+    "group-columns",      // after fusion, which may need no vector for what is grouped
+    "distribute",         // after fusion, which would join the loops again
+    "ask-bits",           // after distribute: what it computes early is asked for by lanes
+    "inline-lets",        //
+    "simplify",           // elements that are structs of one another
+    "fuse-zip",           // ranges that only lookups read
+    "jam",                // after lookups-to-iters: rows are walked; before vectorize
+    "jam-sums",           // for the same reason
+    "sizes",              // before vectorize, which hides the counts
+    "narrow-counters",    // before vectorize, which takes the loops that begin and end it
+    "independent",        // after all that joins loops; before vectorize, which hides the counts
+    "defer-merges",       // after independent, of what is not
+    "short-circuit",      // before predicate: conditions without branches
+    "predicate",          // before vectorize: fewer branches to mask
+    "vectorize-outer",    // before vectorize, which takes the loops inside
+    "vectorize",          //
+    "inline-lets",        //
+    "drop-dead",          //
+    "count-appends",      // after vectorize: merges of lanes are counted as such
+    "choose-branches",    // after vectorize: masks
     "list-dictionaries",  //
     "parallelize",        // marks the loops that are left
     "accumulate",         // after vectorize: lanes are accumulated

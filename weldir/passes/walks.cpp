@@ -73,10 +73,19 @@ int WalkFinder::position(const Walk& w) const {
     return -1;
 }
 
+bool WalkFinder::reads_vector(Lookup at) const {
+    return at && is_path(at.of()) && !inside_.count(base_of(at.of())) && at.of()->type->is_vec() &&
+           at.of()->type->elem()->is_scalar();
+}
+
+bool WalkFinder::is_still(const Expr* e) {
+    const Lookup at = e->as<Lookup>();
+    return reads_vector(at) && is_the_same_always(at.key());
+}
+
 std::optional<Walk> WalkFinder::as_walk(const Expr* e) {
     const Lookup at = e->as<Lookup>();
-    if (!at || !is_path(at.of()) || inside_.count(base_of(at.of()))) return {};
-    if (!at.of()->type->is_vec() || !at.of()->type->elem()->is_scalar()) return {};
+    if (!reads_vector(at)) return {};
     Walk w = {at.of(), nullptr, nullptr, false, false};
     if (!take_apart(at.key(), w) || !w.counter_start) return {};
     const std::optional<Count> rounds = facts_.iterations(loop_.node), n = facts_.length(w.vec);

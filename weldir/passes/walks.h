@@ -75,6 +75,8 @@ class WalkFinder {
     const Expr* without_ring(const Expr* rem);
     /// The number of the walk that a lookup belongs to, or -1.
     int walk_of(const Expr* lookup);
+    /// Whether it looks up the same number in all rounds.
+    bool is_still(const Expr* e);
 
   private:
     /// `fn()`, if it takes no rounds from the middle; nothing otherwise.
@@ -83,6 +85,7 @@ class WalkFinder {
     bool begins_at(const Expr* round) const;
     void look(const Expr* e);
     int position(const Walk& w) const;
+    bool reads_vector(Lookup at) const;
     std::optional<Walk> as_walk(const Expr* e);
     bool take_apart(const Expr* key, Walk& w);
     void add_offset(Walk& w, Op op, const Expr* by);
