@@ -45,6 +45,11 @@ llvm::Value* Emitter::neutral(MergeOp op, Scalar s) {
     }
 }
 
+llvm::Value* Emitter::nothing(MergeOp op, Scalar s, bool numbers) {
+    if (!numbers || !is_float(s) || (op != MergeOp::Min && op != MergeOp::Max)) return neutral(op, s);
+    return llvm::ConstantFP::getInfinity(unit.lower(s), op == MergeOp::Max);
+}
+
 llvm::Value* Emitter::initial(MergeOp op, Scalar s) {
     llvm::Type* t = unit.lower(s);
     const unsigned bits = t->getScalarSizeInBits();

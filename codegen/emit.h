@@ -242,6 +242,8 @@ class Emitter {
     /// `from` to form `to`: lanes are folded into the scalar, or start neutral. `loc`: of the loop.
     Leaves reform(const Type* type, const Leaves& state, Lanes from, Lanes to, Loc loc = {});
     llvm::Value* neutral(MergeOp op, Scalar s);  ///< x op neutral == x for every x
+    /// The same for an accumulator that begins with it; infinities for the least and the largest floats (`numbers`).
+    llvm::Value* nothing(MergeOp op, Scalar s, bool numbers);
     llvm::Value* initial(MergeOp op, Scalar s);  ///< where a new builder starts (rule: finite extremes)
 
     // ---- words

@@ -30,10 +30,10 @@ static bool begins_with_numbers(const Expr* builder) {
     return made && !made.arg();
 }
 
-static bool holds_new_builder(const Expr* body) {
+bool LoopPlan::merges_alone() const {
     bool any = false;
-    visit(body, [&](const Expr* e) { any |= e->op == Op::NewBuilder; });
-    return any;
+    visit(f.body().body(), [&](const Expr* e) { any |= e->op == Op::NewBuilder; });
+    return !any;
 }
 
 Lanes LoopPlan::form(Lanes outer) const {
@@ -54,7 +54,7 @@ Lanes LoopPlan::form(Lanes outer) const {
                 false,
                 arrays,
                 false};
-    const bool numbers = begins_with_numbers(f.builder()) && !holds_new_builder(f.body().body());
+    const bool numbers = begins_with_numbers(f.builder()) && merges_alone();
     return {std::uint32_t(step), number(AttrKey::Accumulators, 1), 0, 0, false, arrays, numbers};
 }
 

@@ -36,6 +36,8 @@ struct LoopPlan {
 
     /// What the state is like inside the loop, where it is `outer` around it.
     Lanes form(Lanes outer) const;
+    /// All that is merged goes to the builder of the loop.
+    bool merges_alone() const;
 };
 
 /// Evaluates the data. `rest`: the loop over the fringe that is done with `f`, if not null.

@@ -621,21 +621,25 @@ class RangeEmitter {
 
     std::int64_t accumulators() const { return chosen(plan_.f.node, AttrKey::Accumulators, 1); }
 
-    /// Does iterations in pairs, the second of each on a merger of its own, so that merges do not wait for
-    /// each other; `*lo` moves behind them.
+    /// Does iterations in pairs, each on a merger of its own, so that merges do not wait for each other; `*lo` moves
+    /// behind them.
     Leaves by_turns(llvm::Value** lo, llvm::Value* hi, const Leaves& state) {
         auto& ir = e_.ir;
         const Scalar s = type_->elem()->scalar;
-        llvm::Value* none = ir.CreateVectorSplat(type_->elem()->lanes, e_.neutral(type_->op, s));
+        const Lanes outer = e_.lanes;
+        e_.lanes.numbers = plan_.merges_alone();
+        llvm::Value* none =
+            ir.CreateVectorSplat(type_->elem()->lanes, e_.nothing(type_->op, s, e_.lanes.numbers));
         llvm::Value* begin = *lo;
         llvm::Value* end = ir.CreateAdd(begin, ir.CreateAnd(ir.CreateSub(hi, begin), e_.c64(~1)));
-        const Leaves two = rounds(begin, end, 2, {state[0], none}, [&](llvm::Value* i, const Leaves& now) {
+        const Leaves two = rounds(begin, end, 2, {none, none}, [&](llvm::Value* i, const Leaves& now) {
             const Leaves first = iteration(i, {now[0]});
             const Leaves second = iteration(ir.CreateAdd(i, e_.c64(1), "", true, true), {now[1]});
             return Leaves{first[0], second[0]};
         });
         *lo = end;
-        return {e_.merge_op(type_->op, s, two[0], two[1])};
+        e_.lanes = outer;
+        return {e_.merge_op(type_->op, s, state[0], e_.merge_op(type_->op, s, two[0], two[1]))};
     }
 
     /// Does iterations in groups, all but the first of each on copies of a small vector, so that merges into

@@ -20,12 +20,6 @@ static Leaves begin(Emitter& e, NewBuilder b, const Leaves& arg) {
     return start;
 }
 
-/// What an accumulator of lanes begins with.
-static llvm::Value* nothing(Emitter& e, MergeOp op, Scalar s, bool numbers) {
-    if (!numbers || !is_float(s) || (op != MergeOp::Min && op != MergeOp::Max)) return e.neutral(op, s);
-    return llvm::ConstantFP::getInfinity(e.unit.lower(s), op == MergeOp::Max);
-}
-
 /// All accumulators combined.
 static llvm::Value* joined(Emitter& e, MergeOp op, Scalar s, Leaves vectors) {
     for (std::size_t n = vectors.size(); n > 1; n /= 2)
@@ -52,7 +46,7 @@ static Leaves reform(Emitter& e, const Type* t, const Leaves& state, Lanes from,
         }
         for (std::uint32_t a = 0; a < to.accumulators; ++a, first = nullptr)
             vectors.push_back(
-                first ? first : e.ir.CreateVectorSplat(to.lanes, nothing(e, t->op, scalars[k], to.numbers)));
+                first ? first : e.ir.CreateVectorSplat(to.lanes, e.nothing(t->op, scalars[k], to.numbers)));
     }
     out.append(vectors);
     return out;
@@ -63,7 +57,8 @@ static Leaves merge(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {
     Leaves after = s;
     std::size_t k = 0;
     for_each_scalar(t->elem(), [&](Scalar x) {
-        after[k] = e.merge_op(t->op, x, s[k], v[k]);
+        after[k] = t->holds_simd && e.lanes.numbers ? e.merge_into_number(t->op, x, s[k], v[k])
+                                                    : e.merge_op(t->op, x, s[k], v[k]);
         ++k;
     });
     return after;

@@ -32,7 +32,7 @@ namespace {
 constexpr std::uint32_t kLargestBody = 40;  // nodes
 constexpr std::ptrdiff_t kMostVectorsApart = 2;
 constexpr std::string_view kRoundsApart = "256";  // of lanes
-constexpr std::string_view kMostBytes = "8192";  // of a vector that is copied
+constexpr std::string_view kMostBytes = "8192";   // of a vector that is copied
 constexpr std::string_view kLeastRounds = "8";    // for each of its elements
 
 bool is_merger(const BuilderInfo& b) { return is_value(b); }

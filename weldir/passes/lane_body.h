@@ -52,8 +52,12 @@ class LaneBody {
     /// It merges at indices that count along with the loop.
     bool merges_at_index() const { return merges_at_index_; }
     /// Loops inside of loops, an `iterate`, or windows, that depend on the element; or a loop whose rounds look up
-    /// what lies side by side for lanes, but not from round to round.
-    bool is_nest() const { return deepest_ > 1 || iterates_ || !windows_.empty() || side_by_side_; }
+    /// what lies side by side for lanes, but not from round to round; or one over what all lanes share, which on
+    /// lanes of its own would not have more of them, if it looks up nothing else.
+    bool is_nest() const {
+        return deepest_ > 1 || iterates_ || !windows_.empty() || side_by_side_ ||
+               (narrowest_shared_ && *narrowest_shared_ >= width_ && !looks_up_);
+    }
     /// How many values the rounds of an `iterate` of floats hold on each lane, if there is one and nothing else
     /// that makes it a nest; else none. Rounds that hold few wait for each other.
     std::optional<std::uint32_t> held_in_rounds() const {
@@ -121,6 +125,7 @@ class LaneBody {
     void scan_nested(const Expr* e, bool certain);
     void scan_loop(For f, bool certain);
     void scan_datum(const Expr* datum, bool certain);
+    void note_shared(For f);
     void scan_iterate(Iterate it, bool certain);
     void scan_row(const Expr* e, bool certain);
     std::optional<Window> window(const Expr* datum);
@@ -195,6 +200,7 @@ class LaneBody {
     int depth_ = 0, deepest_ = 0, marked_ = 0;
     std::vector<For> rounds_;  // the loops around what is scanned, inside of this one
     bool side_by_side_ = false;
+    std::optional<std::uint32_t> narrowest_shared_;  // element of loops over nothing that varies, in bytes
     bool iterates_ = false, waits_ = false, loops_ = false, looks_up_ = false;
     bool reads_index_ = false;
     bool merges_at_index_ = false;

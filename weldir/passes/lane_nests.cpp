@@ -139,11 +139,22 @@ void LaneBody::scan_loop(For f, bool certain) {
     if (!ok_) return;
     if (made.arg()) scan(made.arg(), certain);
     for (const Expr* d : f.data()) scan_datum(d, certain);
+    note_shared(f);
     deepest_ = std::max(deepest_, ++depth_);
     rounds_.push_back(f);
     scan(f.body().body(), certain);
     rounds_.pop_back();
     --depth_;
+}
+
+/// Notes a loop of which all lanes read the same elements.
+void LaneBody::note_shared(For f) {
+    const auto is_shared = [&](const Expr* d) { return !varies(d) && d->type->elem()->is_scalar(); };
+    if (!std::ranges::all_of(f.data(), is_shared)) return;
+    for (const Expr* d : f.data()) {
+        const auto bytes = std::uint32_t(size_of(d->type->elem()->scalar));
+        narrowest_shared_ = std::min(narrowest_shared_.value_or(bytes), bytes);
+    }
 }
 
 static std::uint32_t scalars_in(const Type* t) {
