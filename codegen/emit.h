@@ -193,8 +193,8 @@ class Emitter {
     /// `evaluated`: the block in which `b` was, where it is not this one.
     llvm::Value* merge_op(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b,
                           llvm::BasicBlock* evaluated = nullptr);
-    /// The same where `number` is no NaN, which saves two instructions.
-    llvm::Value* merge_into_number(MergeOp op, Scalar s, llvm::Value* number, llvm::Value* b);
+    /// The same where `a` is no NaN if `number`, which saves two instructions.
+    llvm::Value* merge_into(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b, bool number);
     llvm::Value* compare_values(Op op, const Type* t, const Leaves& a, const Leaves& b, Loc loc);
 
     Leaves emit_block(Block b);  // control.cpp

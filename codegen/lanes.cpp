@@ -8,7 +8,7 @@
 
 namespace weld::codegen {
 
-llvm::Value* fold_lanes(Emitter& e, MergeOp op, Scalar s, llvm::Value* v) {
+llvm::Value* fold_lanes(Emitter& e, MergeOp op, Scalar s, llvm::Value* v, bool numbers) {
     unsigned n = llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements();
     while (n > 2 && n % 2 == 0) {
         n /= 2;
@@ -17,11 +17,11 @@ llvm::Value* fold_lanes(Emitter& e, MergeOp op, Scalar s, llvm::Value* v) {
             low.push_back(int(k));
             high.push_back(int(k + n));
         }
-        v = e.merge_op(op, s, e.ir.CreateShuffleVector(v, low), e.ir.CreateShuffleVector(v, high));
+        v = e.merge_into(op, s, e.ir.CreateShuffleVector(v, low), e.ir.CreateShuffleVector(v, high), numbers);
     }
     llvm::Value* sum = e.ir.CreateExtractElement(v, std::uint64_t(0));
     for (unsigned k = 1; k < n; ++k)
-        sum = e.merge_op(op, s, sum, e.ir.CreateExtractElement(v, std::uint64_t(k)));
+        sum = e.merge_into(op, s, sum, e.ir.CreateExtractElement(v, std::uint64_t(k)), numbers);
     return sum;
 }
 

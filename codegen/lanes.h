@@ -5,8 +5,9 @@
 
 namespace weld::codegen {
 
-/// All lanes of `v` combined: halves are folded onto each other, so the order is fixed by the lane count.
-llvm::Value* fold_lanes(Emitter& e, MergeOp op, Scalar s, llvm::Value* v);
+/// All lanes of `v` combined: halves are folded onto each other, so the order is fixed by the lane count. `numbers`: none
+/// is NaN.
+llvm::Value* fold_lanes(Emitter& e, MergeOp op, Scalar s, llvm::Value* v, bool numbers = false);
 
 /// One lane of a value whose scalars are simd: the value of `type` in lane `k`.
 Leaves lane(Emitter& e, const Leaves& v, std::uint64_t k);

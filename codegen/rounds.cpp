@@ -638,8 +638,10 @@ class RangeEmitter {
             return Leaves{first[0], second[0]};
         });
         *lo = end;
+        const bool numbers = e_.lanes.numbers;
         e_.lanes = outer;
-        return {e_.merge_op(type_->op, s, state[0], e_.merge_op(type_->op, s, two[0], two[1]))};
+        llvm::Value* both = e_.merge_into(type_->op, s, two[0], two[1], numbers);
+        return {e_.merge_into(type_->op, s, both, state[0], numbers)};
     }
 
     /// Does iterations in groups, all but the first of each on copies of a small vector, so that merges into

@@ -45,10 +45,10 @@ static llvm::Value* float_min_max(Emitter& e, bool min, llvm::Value* a, llvm::Va
     return with_zeros_in_order(e, min, a, b, r);
 }
 
-llvm::Value* Emitter::merge_into_number(MergeOp op, Scalar s, llvm::Value* number, llvm::Value* b) {
+llvm::Value* Emitter::merge_into(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b, bool number) {
     const bool min = op == MergeOp::Min;
-    if (!is_float(s) || (!min && op != MergeOp::Max)) return merge_op(op, s, number, b);
-    return with_zeros_in_order(*this, min, number, b, first_of(*this, min, b, number));
+    if (!number || !is_float(s) || (!min && op != MergeOp::Max)) return merge_op(op, s, a, b);
+    return with_zeros_in_order(*this, min, a, b, first_of(*this, min, b, a));
 }
 
 static llvm::Value* min_max(Emitter& e, bool min, Scalar s, llvm::Value* a, llvm::Value* b) {

@@ -21,10 +21,10 @@ static Leaves begin(Emitter& e, NewBuilder b, const Leaves& arg) {
 }
 
 /// All accumulators combined.
-static llvm::Value* joined(Emitter& e, MergeOp op, Scalar s, Leaves vectors) {
+static llvm::Value* joined(Emitter& e, MergeOp op, Scalar s, Leaves vectors, bool numbers) {
     for (std::size_t n = vectors.size(); n > 1; n /= 2)
         for (std::size_t i = 0; i < n / 2; ++i)
-            vectors[i] = e.merge_op(op, s, vectors[i], vectors[i + n / 2]);
+            vectors[i] = e.merge_into(op, s, vectors[i], vectors[i + n / 2], numbers);
     return vectors[0];
 }
 
@@ -39,9 +39,10 @@ static Leaves reform(Emitter& e, const Type* t, const Leaves& state, Lanes from,
         llvm::Value* first = nullptr;
         if (from.accumulators)
             first = joined(e, t->op, scalars[k],
-                           Leaves(state.begin() + at, state.begin() + at + from.accumulators));
+                           Leaves(state.begin() + at, state.begin() + at + from.accumulators), from.numbers);
         if (first && !same_lanes) {
-            out[k] = e.merge_op(t->op, scalars[k], out[k], fold_lanes(e, t->op, scalars[k], first));
+            out[k] = e.merge_into(t->op, scalars[k], fold_lanes(e, t->op, scalars[k], first, from.numbers),
+                                  out[k], from.numbers);
             first = nullptr;
         }
         for (std::uint32_t a = 0; a < to.accumulators; ++a, first = nullptr)
@@ -57,8 +58,7 @@ static Leaves merge(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {
     Leaves after = s;
     std::size_t k = 0;
     for_each_scalar(t->elem(), [&](Scalar x) {
-        after[k] = t->holds_simd && e.lanes.numbers ? e.merge_into_number(t->op, x, s[k], v[k])
-                                                    : e.merge_op(t->op, x, s[k], v[k]);
+        after[k] = e.merge_into(t->op, x, s[k], v[k], t->holds_simd && e.lanes.numbers);
         ++k;
     });
     return after;
@@ -88,8 +88,7 @@ static std::optional<Leaves> merge_lanes(Emitter& e, Merge g, const Leaves& stat
         llvm::Value* x = v[k]->getType()->isVectorTy() ? v[k] : e.ir.CreateVectorSplat(n, v[k]);
         llvm::Value*& into = here ? s[scalars.size() + k * e.lanes.accumulators + e.accumulator] : s[k];
         if (here) {
-            llvm::Value* after = e.lanes.numbers ? e.merge_into_number(t->op, scalars[k], into, x)
-                                                 : e.merge_op(t->op, scalars[k], into, x);
+            llvm::Value* after = e.merge_into(t->op, scalars[k], into, x, e.lanes.numbers);
             into = mask ? e.ir.CreateSelect(mask, after, into) : after;
             continue;
         }

@@ -14,6 +14,8 @@ constexpr std::int64_t kLeastRows = 32;
 constexpr std::int64_t kMostRounds = std::int64_t(1) << 31;
 /// Lanes divide by literals below this as fast as an inner loop begins.
 constexpr std::int64_t kLeastLiteral = 32;
+/// Of small matrices whose numbers of elements are known the columns are read side by side anyway.
+constexpr std::int64_t kMostSmall = 1024;
 /// Of a loop, or its body, that is there twice afterwards.
 constexpr std::uint32_t kMostNodes = 300;
 

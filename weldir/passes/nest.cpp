@@ -18,7 +18,7 @@
 // where the program said.
 //
 // The counter is the loop's index, or the element of a range from 0 with stride 1; `c` stays the same in the
-// loop. Done for one `c` of each loop. Not done for small literals, by which lanes divide; for large bodies,
+// loop. Done for one `c` of each loop. Not done for small literals, by which lanes divide, but in small matrices; for large bodies,
 // which are there twice; for tables, which inner loops open and close; for data whose bounds may be wrong.
 
 #include "weldir/ir/builder.h"
@@ -33,7 +33,8 @@ namespace weld {
 
 namespace {
 
-using matrix_loops::kLeastColumns, matrix_loops::kLeastLiteral, matrix_loops::kMostNodes;
+using matrix_loops::kLeastColumns, matrix_loops::kLeastLiteral, matrix_loops::kMostNodes,
+    matrix_loops::kMostSmall;
 
 class Nester {
   public:
@@ -60,7 +61,7 @@ class Nester {
         const BoundNames inside(loop.node);
         const Expr* found = nullptr;
         visit(loop.body().body(), [&](const Expr* e) {
-            if (!found && divides_counter(loop, e) && is_fixed(e->arg(1), inside)) found = e->arg(1);
+            if (!found && divides_counter(loop, e) && is_fixed(loop, e->arg(1), inside)) found = e->arg(1);
         });
         return found;
     }
@@ -70,9 +71,19 @@ class Nester {
                is_counter(loop, e->arg(0));
     }
 
-    bool is_fixed(const Expr* e, const BoundNames& inside) {
-        if (const Literal l = e->as<Literal>()) return l.as_int() >= kLeastLiteral;
+    bool is_fixed(For loop, const Expr* e, const BoundNames& inside) {
+        if (const Literal l = e->as<Literal>())
+            return l.as_int() >= (is_small(loop) ? kLeastColumns : kLeastLiteral);
         return is_path(e) && !inside.hold(base_of(e));
+    }
+
+    /// A matrix with few elements, of which it looks up others.
+    bool is_small(For loop) {
+        const std::optional<Count> n = facts_.iterations(loop.node);
+        if (!n || !n->known() || *n->known() > kMostSmall) return false;
+        bool looks_up = false;
+        visit(loop.body().body(), [&](const Expr* e) { looks_up |= e->op == Op::Lookup; });
+        return looks_up;
     }
 
     bool is_counter(For loop, const Expr* e) {

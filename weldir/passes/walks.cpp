@@ -195,9 +195,12 @@ const Expr* WalkFinder::unwrapped(const Expr* key) {
     Walk w = {key, nullptr, nullptr, false, false};
     if (key->type != m_.types.i64() || !is_the_same_always(n)) return nullptr;
     if (!take_apart(key->arg(0), w) || !w.counter_start || !is_int(w.counter_start, 0)) return nullptr;
-    const std::optional<Count> ring = facts_.count(n);
+    const std::optional<Count> ring = facts_.count(n), rounds = facts_.iterations(loop_.node);
     const std::optional<Count> offset = w.offset ? facts_.count(w.offset) : Count(std::int64_t(0));
     if (!ring || !offset) return nullptr;
+    // a number that the loop goes around often, as `i % 7L` does, leaves no middle to speak of
+    if (ring->known() && !(rounds && rounds->known() && *rounds->known() <= 2 * *ring->known()))
+        return nullptr;
     std::optional<std::int64_t> by = offset->known();
     if (!by) by = (*offset - *ring).known();
     if (!by || std::abs(*by) > kFarthestWalk) return nullptr;
