@@ -12,10 +12,12 @@ namespace weld {
 class BoundNames {
   public:
     BoundNames() = default;
-    explicit BoundNames(const Expr* loop) {
-        visit_binding(loop, [&](const Expr* e) { all_.insert(e->symbols().begin(), e->symbols().end()); });
-    }
+    explicit BoundNames(const Expr* loop) { add(loop); }
 
+    /// Those that `part` binds, too.
+    void add(const Expr* part) {
+        visit_binding(part, [&](const Expr* e) { all_.insert(e->symbols().begin(), e->symbols().end()); });
+    }
     bool hold(const Symbol* s) const { return all_.contains(s); }
     bool are_read_by(const Expr* e) const {
         return std::ranges::any_of(free_symbols(e), [&](const Symbol* s) { return hold(s); });

@@ -28,17 +28,19 @@ static constexpr Name kReduce[] = {
 };
 
 static constexpr Name kStraighten[] = {
-    "fuse-kept",    // after fusion, which may need no vector at all
-    "fuse-zip",     // after it: both may read the same
-    "windows",      // before unroll, which makes straight code of them
-    "unroll",       // after fusion: loops over fused short vectors
-    "inline-lets",  // unrolled bodies are chains of lets
-    "fold",         // and full of constants
-    "simplify",     //
-    "hoist",        // after fusion, which would lose loops that have moved apart
-    "cse",          // hoisting brings equal things together
-    "inline-lets",  // after cse, whose names of names it resolves
-    "drop-dead",    //
+    "split-structs",  // after fusion, which needs no vector at all for most
+    "simplify",       // fields of structs that it makes
+    "fuse-kept",      // after fusion, which may need no vector at all
+    "fuse-zip",       // after it: both may read the same
+    "windows",        // before unroll, which makes straight code of them
+    "unroll",         // after fusion: loops over fused short vectors
+    "inline-lets",    // unrolled bodies are chains of lets
+    "fold",           // and full of constants
+    "simplify",       //
+    "hoist",          // after fusion, which would lose loops that have moved apart
+    "cse",            // hoisting brings equal things together
+    "inline-lets",    // after cse, whose names of names it resolves
+    "drop-dead",      //
 };
 
 static constexpr Name kChooseMeans[] = {
