@@ -28,6 +28,9 @@ static constexpr Name kReduce[] = {
 };
 
 static constexpr Name kStraighten[] = {
+    "split-states",   // before it, which takes apart what is left at both ends
+    "simplify",       // fields of the state
+    "inline-lets",    //
     "split-structs",  // after fusion, which needs no vector at all for most
     "simplify",       // fields of structs that it makes
     "fuse-kept",      // after fusion, which may need no vector at all

@@ -78,13 +78,17 @@ class Splitter {
         if (!g || !is_path(g.builder()) || !is_var(facts_.root(g.builder()), loop.builder_param()))
             return nullptr;
         const Expr* value = facts_.resolve(g.value());
-        if (value->op != Op::MakeStruct || !is_path(value->arg(k))) return nullptr;
-        const Expr* from = facts_.root(value->arg(k));
-        if (base_of(from) != loop.elem_param()) return nullptr;
         const bool is_alone = loop.data().size() == 1;
-        const bool is_element =
-            is_alone ? from->op == Op::Var : from->op == Op::GetField && from->arg(0)->op == Op::Var;
-        const Expr* datum = is_element ? loop.data()[is_alone ? 0 : from->attr.index] : nullptr;
+        const Expr* datum = nullptr;
+        if (is_var(value, loop.elem_param()) && !is_alone) {
+            datum = loop.data()[k];
+        } else if (value->op == Op::MakeStruct && is_path(value->arg(k))) {
+            const Expr* from = facts_.root(value->arg(k));
+            const bool is_field = from->op == Op::GetField && from->arg(0)->op == Op::Var;
+            if (base_of(from) != loop.elem_param() || (is_alone ? from->op != Op::Var : !is_field))
+                return nullptr;
+            datum = loop.data()[is_alone ? 0 : from->attr.index];
+        }
         return datum && is_path(datum) ? datum : nullptr;
     }
 
