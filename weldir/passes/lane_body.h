@@ -55,9 +55,11 @@ class LaneBody {
     /// what lies side by side for lanes, but not from round to round; or one over what all lanes share, which on
     /// lanes of its own would not have more of them, if it looks up nothing else.
     bool is_nest() const {
-        return deepest_ > 1 || iterates_ || !windows_.empty() || side_by_side_ ||
-               (narrowest_shared_ && *narrowest_shared_ >= width_ && !looks_up_);
+        return needs_lanes() || (narrowest_shared_ && *narrowest_shared_ >= width_ && !looks_up_);
     }
+    /// What decides how many rounds loops over shared elements take, if these alone make it a nest: many of them are
+    /// as well off on lanes of their own.
+    std::vector<const Expr*> shared() const { return needs_lanes() ? std::vector<const Expr*>{} : shared_; }
     /// How many values the rounds of an `iterate` of floats hold on each lane, if there is one and nothing else
     /// that makes it a nest; else none. Rounds that hold few wait for each other.
     std::optional<std::uint32_t> held_in_rounds() const {
@@ -98,6 +100,8 @@ class LaneBody {
         std::vector<const Expr*> fields;
         const Expr* again = nullptr;
     };
+
+    bool needs_lanes() const { return deepest_ > 1 || iterates_ || !windows_.empty() || side_by_side_; }
 
     // what depends on the element
     bool mark(const Expr* e);
@@ -200,6 +204,7 @@ class LaneBody {
     int depth_ = 0, deepest_ = 0, marked_ = 0;
     std::vector<For> rounds_;  // the loops around what is scanned, inside of this one
     bool side_by_side_ = false;
+    std::vector<const Expr*> shared_;
     std::optional<std::uint32_t> narrowest_shared_;  // element of loops over nothing that varies, in bytes
     bool iterates_ = false, waits_ = false, loops_ = false, looks_up_ = false;
     bool reads_index_ = false;

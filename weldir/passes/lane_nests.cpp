@@ -151,6 +151,7 @@ void LaneBody::scan_loop(For f, bool certain) {
 void LaneBody::note_shared(For f) {
     const auto is_shared = [&](const Expr* d) { return !varies(d) && d->type->elem()->is_scalar(); };
     if (!std::ranges::all_of(f.data(), is_shared)) return;
+    if (is_known_outside(f.data()[0])) shared_.push_back(f.data()[0]);
     for (const Expr* d : f.data()) {
         const auto bytes = std::uint32_t(size_of(d->type->elem()->scalar));
         narrowest_shared_ = std::min(narrowest_shared_.value_or(bytes), bytes);

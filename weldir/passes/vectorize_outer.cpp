@@ -15,6 +15,12 @@
 // So it does with windows that begin at the index, `slice(x, i, w)`, of which lanes read what lies side by
 // side (lane_windows.cpp): a group is on lanes where the windows of all of it are inside.
 //
+// And with loops over elements that all lanes share, unless there are many of them:
+//
+//     for(xs, appender[f64], |b, i, x| merge(b, result(for(cs, merger[f64,min], |m, j, c| merge(m, abs(x - c))))))
+//
+// is for eight elements of xs a loop over `cs` with one merger of lanes, where it has no more than 512 elements.
+//
 // Not done where the body cannot be translated (lane_body.h), or holds no `iterate`, no loops in loops and no
 // windows; with strides other than 1; for `@(vectorize:false)`; where the trip count is known to be less than
 // the lanes.
@@ -32,6 +38,7 @@ namespace {
 
 constexpr std::uint32_t kMostNodes = 1000;  // of a body, which is there twice afterwards
 constexpr std::uint32_t kMostLanes = 16;    // transposing takes that many registers
+constexpr std::int64_t kMostShared = 512;   // elements of a loop that may go over lanes of its own as well
 // Rounds that hold so few values wait for each other; twice as many lanes fill the waiting, and fit sixteen registers.
 constexpr std::uint32_t kFewHeld = 3;
 
@@ -110,6 +117,8 @@ class OuterVectorizer {
         const auto also = [&](const Expr* c) { found = found ? scalar_op(m_, Op::BitAnd, {found, c}) : c; };
         const Expr* elem = elements(data, first, n, inside, also);
         for (const LaneBody::Window& w : body.windows()) also(are_inside(w, first));
+        for (const Expr* d : body.shared())
+            also(scalar_op(m_, Op::Le, {trip_count(m_, fresh(m_, d)), i64(kMostShared)}));
         const Expr* index = body.reads_index() ? named(indices(first, inside), "i", inside) : nullptr;
         const Expr* on_lanes = body.translated(lanes_, b, first, index, elem);
         if (!on_lanes) return nullptr;
