@@ -1,4 +1,4 @@
-// N1 to N15: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// N1 to N16: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
 // references are plain loops (bench/reference/natural.cpp), which make the same columns.
 #include <cstring>
 
@@ -344,7 +344,32 @@ std::vector<Workload> natural() {
              } args = {1'000'000, 42};
              return inputs(args);
          },
-         vector<i64>}};
+         vector<i64>},
+        {"N16.bodies", "N16.bodies", 271017688.228, 1e-9,
+         [] {
+             return columns(uniform<f64>(4000, 388, 1), uniform<f64>(4000, 389, 1),
+                            uniform<f64>(4000, 390, 1));
+         },
+         vector<f64>},
+        {"N16.particles", "N16.particles", 200711.411728, 1e-9,
+         [] {
+             return columns_and(i64(20), uniform<f64>(200'000, 391, 1), uniform<f64>(200'000, 392, 1),
+                                uniform<f64>(200'000, 393, 1), uniform<f64>(200'000, 394, 1));
+         },
+         number<f64>},
+        {"N16.few", "N16.few", 2156110.41236, 1e-9,
+         [=] {
+             return columns(uniform<f64>(some, 395, 1), uniform<f64>(some, 396, 1), uniform<f64>(8, 397, 1),
+                            uniform<f64>(8, 398, 1));
+         },
+         vector<f64>},
+        {"N16.eliminate", "N16.eliminate", 167476.196592, 1e-9,
+         [] {
+             return columns_and(i64(300), Column<f64>(300 * 300, [](size_t k) {
+                                    return u01(399, k) + (k / 300 == k % 300 ? 300 : 0);
+                                }));
+         },
+         vector<f64>}};
     return all;
 }
 

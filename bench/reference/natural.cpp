@@ -402,6 +402,30 @@ static void bags(const Piece<i64> *bags, i64 n, const f32 *rows, i64 width, f32 
     for (i64 k = 0; k < bags[i].len; k++) { const f32 *row = rows + bags[i].data[k] * width; for (i64 c = 0; c < width; c++) t[c] += row[c]; }
   }
 }
+static void bodies(const f64 *x, const f64 *y, const f64 *m, f64 *to, i64 n) {
+  for (i64 i = 0; i < n; i++) {
+    f64 s = 0;
+    for (i64 j = 0; j < n; j++) { f64 dx = x[j] - x[i], dy = y[j] - y[i]; s += m[j] / (dx * dx + dy * dy + 0.01); }
+    to[i] = s;
+  }
+}
+static f64 particles(const f64 *x0, const f64 *y0, const f64 *u0, const f64 *v0, i64 n, i64 steps) {
+  Buf<f64> x(n), y(n), u(n), v(n);
+  memcpy(x.p, x0, n * 8); memcpy(y.p, y0, n * 8); memcpy(u.p, u0, n * 8); memcpy(v.p, v0, n * 8);
+  for (i64 s = 0; s < steps; s++)
+    for (i64 i = 0; i < n; i++) { x.p[i] += u.p[i] * 0.01; y.p[i] += v.p[i] * 0.01; u.p[i] *= 0.99; v.p[i] -= 0.098; }
+  f64 s = 0;
+  for (i64 i = 0; i < n; i++) s += x.p[i] + y.p[i];
+  return s;
+}
+static void eliminate(const f64 *a, f64 *m, i64 n) {
+  memcpy(m, a, n * n * 8);
+  for (i64 k = 0; k < n; k++)
+    for (i64 r = k + 1; r < n; r++) {
+      const f64 q = m[r * n + k] / m[k * n + k];
+      for (i64 c = k; c < n; c++) m[r * n + c] -= q * m[k * n + c];
+    }
+}
 static void product(const f64 *x, const f64 *y, f64 *to, i64 n) {
   memset(to, 0, n * n * 8);
   for (i64 i = 0; i < n; i++) for (i64 k = 0; k < n; k++) { f64 e = x[i * n + k]; for (i64 j = 0; j < n; j++) to[i * n + j] += e * y[k * n + j]; }
@@ -623,6 +647,32 @@ int main(int argc, char **argv) {
     auto ids = below<i64>(ends[n], 382, 5000); auto x = uniform<f32>(5000 * width, 383, 1); Buf<f32> to(n * width); Buf<Piece<i64>> rows(n);
     for (i64 i = 0; i < n; i++) rows.p[i] = {ids.p + ends[i], ends[i + 1] - ends[i]};
     vector("N15.bags", to, [&] { bags(rows.p, n, x.p, width, to.p); return n * width; });
+  }
+  if (want("N16.bodies")) {
+    const i64 n = 4000;
+    auto x = uniform<f64>(n, 388, 1), y = uniform<f64>(n, 389, 1), m = uniform<f64>(n, 390, 1); Buf<f64> to(n);
+    vector("N16.bodies", to, [&] { bodies(x.p, y.p, m.p, to.p, n); return n; });
+  }
+  if (want("N16.particles")) {
+    const i64 n = 200'000;
+    auto x = uniform<f64>(n, 391, 1), y = uniform<f64>(n, 392, 1), u = uniform<f64>(n, 393, 1), v = uniform<f64>(n, 394, 1);
+    bench("N16.particles", [&] { return particles(x.p, y.p, u.p, v.p, n, 20); });
+  }
+  if (want("N16.few")) {
+    auto x = uniform<f64>(some, 395, 1), y = uniform<f64>(some, 396, 1), cx = uniform<f64>(8, 397, 1), cy = uniform<f64>(8, 398, 1); Buf<f64> to(some);
+    vector("N16.few", to, [&] {
+      for (i64 i = 0; i < i64(some); i++) {
+        f64 least = 1e300;
+        for (i64 j = 0; j < 8; j++) { f64 dx = x.p[i] - cx.p[j], dy = y.p[i] - cy.p[j]; least = std::min(least, dx * dx + dy * dy); }
+        to.p[i] = least;
+      }
+      return i64(some);
+    });
+  }
+  if (want("N16.eliminate")) {
+    const i64 n = 300;
+    auto a = gen<f64>(n * n, [](size_t k) { return u01(399, k) + (k / 300 == k % 300 ? 300 : 0); }); Buf<f64> to(n * n);
+    vector("N16.eliminate", to, [&] { eliminate(a.p, to.p, n); return n * n; });
   }
   if (want("N15.product")) {
     const i64 n = 256;

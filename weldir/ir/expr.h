@@ -78,7 +78,7 @@ struct AttrInfo {
     enum Speaker : std::uint8_t { User, Passes };
     enum Values : std::uint8_t { One, Names, Numbers, Sizes };
     /// What passes find of a program that other passes may change; see attrs.def.
-    enum Finding : std::uint8_t { Nothing = 0, Early = 1, Reads = 2, Reach = 4 };
+    enum Finding : std::uint8_t { Nothing = 0, Early = 1, Reads = 2, Reach = 4, Costs = 8 };
 
     const char* text;  ///< in programs, `parallel`
     Speaker by;
