@@ -418,6 +418,16 @@ static f64 particles(const f64 *x0, const f64 *y0, const f64 *u0, const f64 *v0,
   for (i64 i = 0; i < n; i++) s += x.p[i] + y.p[i];
   return s;
 }
+static void few(const f64 *x, const f64 *y, const f64 *cx, const f64 *cy, f64 *__restrict to, i64 n, i64 k) {
+  const i64 B = 16;
+  for (i64 at = 0; at + B <= n; at += B) {
+    f64 least[B];
+    for (i64 i = 0; i < B; i++) least[i] = 1e300;
+    for (i64 j = 0; j < k; j++)
+      for (i64 i = 0; i < B; i++) { f64 dx = x[at + i] - cx[j], dy = y[at + i] - cy[j]; least[i] = std::min(least[i], dx * dx + dy * dy); }
+    for (i64 i = 0; i < B; i++) to[at + i] = least[i];
+  }
+}
 static void eliminate(const f64 *a, f64 *m, i64 n) {
   memcpy(m, a, n * n * 8);
   for (i64 k = 0; k < n; k++)
@@ -660,14 +670,9 @@ int main(int argc, char **argv) {
   }
   if (want("N16.few")) {
     auto x = uniform<f64>(some, 395, 1), y = uniform<f64>(some, 396, 1), cx = uniform<f64>(8, 397, 1), cy = uniform<f64>(8, 398, 1); Buf<f64> to(some);
-    vector("N16.few", to, [&] {
-      for (i64 i = 0; i < i64(some); i++) {
-        f64 least = 1e300;
-        for (i64 j = 0; j < 8; j++) { f64 dx = x.p[i] - cx.p[j], dy = y.p[i] - cy.p[j]; least = std::min(least, dx * dx + dy * dy); }
-        to.p[i] = least;
-      }
-      return i64(some);
-    });
+    i64 k = 8;
+    asm volatile("" : "+r"(k) : : "memory");  // as if it were not known
+    vector("N16.few", to, [&] { few(x.p, y.p, cx.p, cy.p, to.p, i64(some), k); return i64(some); });
   }
   if (want("N16.eliminate")) {
     const i64 n = 300;
