@@ -170,21 +170,6 @@ class StateSplitter {
 
 }  // namespace
 
-const Expr* split_states(Module& m, const Expr* lambda) {
-    if (!has_loop(lambda)) return lambda;
-    for (const Expr* before = nullptr; before != lambda;) {
-        before = lambda;
-        bool is_done = false;  // what is known of the program is of the one before
-        StateSplitter splitter(m, lambda);
-        lambda = rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
-            const Block b = is_done ? Block{} : e->as<Block>();
-            const Expr* now = b ? splitter.split(b) : nullptr;
-            is_done |= now != nullptr;
-            return now;
-        });
-        lambda = in_normal_form(m, before, lambda);
-    }
-    return lambda;
-}
+const Expr* split_states(Module& m, const Expr* lambda) { return split_blocks<StateSplitter>(m, lambda); }
 
 }  // namespace weld

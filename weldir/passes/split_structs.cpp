@@ -44,13 +44,14 @@ class Splitter {
         for (const Expr* later : b.node->args().subspan(i + 1)) readers.find(later);
         const std::vector<bool>& read = readers.fields();
         if (!readers.ok() || std::ranges::find(read, true) == read.end()) return nullptr;
-        // What nobody reads is computed nevertheless if it may fail.
-        const bool fails = facts_.traits(loop.body().node).fails;
+        // What nobody reads is computed nevertheless if somebody could tell.
+        const Traits& body = facts_.traits(loop.body().node);
+        const bool is_told = body.fails || body.calls || body.ordered;
         std::vector<const Expr*> columns(read.size(), nullptr), there = columns;
         std::vector<std::size_t> fields;
         for (std::size_t k = 0; k < read.size(); ++k) {
-            if (!fails && !read[k]) continue;
-            there[k] = fails ? nullptr : copied(loop, k);
+            if (!is_told && !read[k]) continue;
+            there[k] = is_told ? nullptr : copied(loop, k);
             if (!there[k]) fields.push_back(k);
         }
         if (fields.size() > kMostFields) return nullptr;
@@ -72,6 +73,7 @@ class Splitter {
 
     /// The vector whose elements the loop appends as field `k`, one after the other; null if there is none.
     const Expr* copied(For loop, std::size_t k) {
+        if (!std::ranges::all_of(loop.data(), is_path)) return nullptr;
         const Expr* body = loop.body().body();
         if (const Block b = body->as<Block>()) body = b.result();
         const Merge g = body->as<Merge>();
@@ -89,7 +91,7 @@ class Splitter {
                 return nullptr;
             datum = loop.data()[is_alone ? 0 : from->attr.index];
         }
-        return datum && is_path(datum) ? datum : nullptr;
+        return datum;
     }
 
     Module& m_;
@@ -99,21 +101,6 @@ class Splitter {
 
 }  // namespace
 
-const Expr* split_structs(Module& m, const Expr* lambda) {
-    if (!has_loop(lambda)) return lambda;
-    for (const Expr* before = nullptr; before != lambda;) {
-        before = lambda;
-        bool is_done = false;  // what is known of the program is of the one before
-        Splitter splitter(m, lambda);
-        lambda = rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
-            const Block b = is_done ? Block{} : e->as<Block>();
-            const Expr* now = b ? splitter.split(b) : nullptr;
-            is_done |= now != nullptr;
-            return now;
-        });
-        lambda = in_normal_form(m, before, lambda);
-    }
-    return lambda;
-}
+const Expr* split_structs(Module& m, const Expr* lambda) { return split_blocks<Splitter>(m, lambda); }
 
 }  // namespace weld

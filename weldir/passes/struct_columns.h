@@ -93,4 +93,25 @@ class StructColumns {
 const Expr* reading_columns(Module& m, const Expr* e, const Symbol* vec,
                             const std::vector<const Expr*>& columns);
 
+/// Lets `Splitter(m, lambda).split(block)` change one block after the other, until it finds none to change. Large programs
+/// stay as they are: each change looks at all of them.
+template <class Splitter>
+const Expr* split_blocks(Module& m, const Expr* lambda) {
+    constexpr std::size_t most_nodes = 5000;
+    if (!has_loop(lambda) || size_of_tree(lambda) > most_nodes) return lambda;
+    for (const Expr* before = nullptr; before != lambda;) {
+        before = lambda;
+        bool is_done = false;  // what is known of the program is of the one before
+        Splitter splitter(m, lambda);
+        lambda = rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
+            const Block b = is_done ? Block{} : e->as<Block>();
+            const Expr* now = b ? splitter.split(b) : nullptr;
+            is_done |= now != nullptr;
+            return now;
+        });
+        lambda = in_normal_form(m, before, lambda);
+    }
+    return lambda;
+}
+
 }  // namespace weld
