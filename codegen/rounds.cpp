@@ -627,9 +627,8 @@ class RangeEmitter {
         auto& ir = e_.ir;
         const Scalar s = type_->elem()->scalar;
         const Lanes outer = e_.lanes;
-        e_.lanes.numbers = plan_.merges_alone();
-        llvm::Value* none =
-            ir.CreateVectorSplat(type_->elem()->lanes, e_.nothing(type_->op, s, e_.lanes.numbers));
+        const bool numbers = e_.lanes.numbers = plan_.merges_alone();
+        llvm::Value* none = ir.CreateVectorSplat(type_->elem()->lanes, e_.nothing(type_->op, s, numbers));
         llvm::Value* begin = *lo;
         llvm::Value* end = ir.CreateAdd(begin, ir.CreateAnd(ir.CreateSub(hi, begin), e_.c64(~1)));
         const Leaves two = rounds(begin, end, 2, {none, none}, [&](llvm::Value* i, const Leaves& now) {
@@ -638,7 +637,6 @@ class RangeEmitter {
             return Leaves{first[0], second[0]};
         });
         *lo = end;
-        const bool numbers = e_.lanes.numbers;
         e_.lanes = outer;
         llvm::Value* both = e_.merge_into(type_->op, s, two[0], two[1], numbers);
         return {e_.merge_into(type_->op, s, both, state[0], numbers)};

@@ -17,83 +17,19 @@
 // Then `reuse` lets the second loop change the vector in place, where the first would have to copy all of it to
 // change a few elements. Of a state of an `iterate`, which is what changes again and again, and that nobody reads
 // behind the loop; not where no round reads what another one changes (`independent`), since that needs no copy.
-#include <unordered_map>
-
 #include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/bound_names.h"
 #include "weldir/passes/independent.h"
 #include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
+#include "weldir/passes/other_builder.h"
 
 namespace weld {
 
 namespace {
 
 constexpr std::int64_t kWorthIt = 4;  // elements that are copied, for each change that is noted
-
-/// The body of a loop, with an appender of {index, value} in place of what it merges into.
-class Noting {
-  public:
-    Noting(Module& m, const Type* into, const Type* list) : m_(m), into_(into), list_(list) {}
-
-    /// The loop on `start`; null if it does more than merge.
-    const Expr* loop(For f, const Expr* start) {
-        const Expr* body = f.body().node;
-        const Symbol* b = m_.symbol(f.builder_param()->name, list_);
-        names_[f.builder_param()] = b;
-        const Expr* now = noting(f.body().body());
-        if (!now) return nullptr;
-        const Expr* noted = lambda(m_, {b, f.index_param(), f.elem_param()}, now, body->loc);
-        return with_annotations(m_, weld::loop(m_, f.data(), start, noted, f.node->loc), f.node->annotations);
-    }
-
-  private:
-    const Expr* noting(const Expr* e) {
-        switch (e->op) {
-            case Op::Var: {
-                const auto at = names_.find(e->attr.symbol);
-                return at == names_.end() ? nullptr : var(m_, at->second);
-            }
-            case Op::Merge: {
-                const Merge g = e->as<Merge>();
-                const Expr* before = g.mask() ? nullptr : noting(g.builder());
-                return before ? merge(m_, before, g.value(), nullptr, e->loc) : nullptr;
-            }
-            case Op::If: {
-                const Expr *then = noting(e->arg(1)), *otherwise = then ? noting(e->arg(2)) : nullptr;
-                return otherwise ? if_(m_, e->arg(0), then, otherwise, e->loc) : nullptr;
-            }
-            case Op::For: {
-                const Expr* start = noting(e->arg(0));
-                return start ? loop(e->as<For>(), start) : nullptr;
-            }
-            case Op::Block: return block(e->as<Block>());
-            default: return nullptr;
-        }
-    }
-
-    const Expr* block(Block b) {
-        Lets lets;
-        for (std::size_t i = 0; i < b.size(); ++i) {
-            const Symbol* name = b.symbol(i);
-            const Expr* value = b.value(i);
-            if (name->type->holds_builder) {
-                value = name->type == into_ ? noting(value) : nullptr;
-                if (!value) return nullptr;
-                names_[name] = m_.symbol(name->name, list_);
-                name = names_[name];
-            }
-            lets.emplace_back(name, value);
-        }
-        const Expr* result = noting(b.result());
-        return result ? weld::block(m_, lets, result, b.node->loc) : nullptr;
-    }
-
-    Module& m_;
-    const Type *into_, *list_;
-    std::unordered_map<const Symbol*, const Symbol*> names_;
-};
 
 class Deferrer {
   public:
@@ -153,8 +89,11 @@ class Deferrer {
         const Type* list = m_.types.builder(BuilderKind::Appender, {&change, 1});
         const Loc loc = loop.node->loc;
         const Expr* again = fresh(m_, loop.node);
+        const auto note = [&](Merge g, const Expr* before) {
+            return merge(m_, before, g.value(), nullptr, g.node->loc);
+        };
         const Expr* noted =
-            Noting(m_, type, list).loop(again->as<For>(), new_builder(m_, list, nullptr, loc));
+            OtherBuilder(m_, type, list, note).loop(again->as<For>(), new_builder(m_, list, nullptr, loc));
         if (!noted) return nullptr;
         const Symbol* changes = m_.symbol("changes", m_.types.vec(change));
         const Symbol *b = m_.symbol("b", type), *i = m_.symbol("i", number), *x = m_.symbol("x", change);

@@ -28,7 +28,7 @@ static constexpr Name kReduce[] = {
 };
 
 static constexpr Name kStraighten[] = {
-    "split-states",   // before it, which takes apart what is left at both ends
+    "split-states",   // before split-structs, which takes apart what is left at both ends
     "simplify",       // fields of the state
     "inline-lets",    //
     "split-structs",  // after fusion, which needs no vector at all for most

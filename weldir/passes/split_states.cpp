@@ -19,8 +19,6 @@ namespace weld {
 
 namespace {
 
-constexpr std::size_t kMostFields = 6;
-
 class StateSplitter {
   public:
     StateSplitter(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda), counters_(facts_, lambda) {}
@@ -41,7 +39,7 @@ class StateSplitter {
     const Expr* split_at(Block b, std::size_t i, Iterate it, std::size_t k) {
         const Type* type = it.node->type->args[k];
         const Expr* begin = it.init()->arg(k);
-        if (!holds_structs(type) || type->elem()->args.size() > kMostFields || !is_path(begin))
+        if (!holds_structs(type) || type->elem()->args.size() > kMostColumns || !is_path(begin))
             return nullptr;
         num_fields_ = type->elem()->args.size();
         at_ = k;
@@ -71,12 +69,12 @@ class StateSplitter {
         if (made == b.size() || !appends_structs(b.value(made))) return nullptr;
 
         // The vector that the round begins with gets a name, and leaves what the round ends with.
-        const Symbol *old = m_.symbol("old", type), *now = b.symbol(made);
+        const Symbol *s = it.body().param(0), *old = m_.symbol("old", type), *now = b.symbol(made);
         bool is_whole = false;
         std::vector<const Expr*> values;
-        for (const Expr* value : b.values()) values.push_back(with_state(value, it, old, &is_whole));
+        for (const Expr* value : b.values()) values.push_back(with_name(value, s, old, &is_whole));
         const Expr* others = replaced(end->arg(0), {});
-        others = with_state(make_struct(m_, {others, end->arg(1)}, end->loc), it, old, &is_whole);
+        others = with_name(make_struct(m_, {others, end->arg(1)}, end->loc), s, old, &is_whole);
         if (is_whole) return nullptr;
         StructReaders of_old(counters_, old), of_new(counters_, now);
         for (std::size_t n = 0; n < values.size(); ++n) {
@@ -92,36 +90,36 @@ class StateSplitter {
             before.push_back(get_field(m_, var(m_, state_), at_ + n));
         Lets lets;
         for (std::size_t n = 0; n < values.size(); ++n) {
-            const Expr* value = reading_columns(m_, values[n], old, before);
+            const Expr* value = reading_columns(m_, on_state(values[n], s), old, before);
             if (n > made) value = reading_columns(m_, value, now, after);
             if (n != made) {
                 lets.emplace_back(b.symbol(n), value);
                 continue;
             }
-            std::vector<std::size_t> all(num_fields_);
-            for (std::size_t f = 0; f < num_fields_; ++f) all[f] = f;
-            const Type* appender = appends_structs(value).node->type;
-            after = StructColumns(m_, appender, all).make(value, now, lets);
+            after = StructColumns(m_, type).make(value, now, lets);
             if (after.empty()) return nullptr;
         }
-        others = reading_columns(m_, reading_columns(m_, others, old, before), now, after);
+        others = reading_columns(m_, reading_columns(m_, on_state(others, s), old, before), now, after);
         std::vector<const Expr*> fields(others->arg(0)->args().begin(), others->arg(0)->args().end());
         fields.insert(fields.begin() + std::ptrdiff_t(at_), after.begin(), after.end());
         return block(m_, lets, make_struct(m_, {make_struct(m_, fields), others->arg(1)}, end->loc),
                      b.node->loc);
     }
 
-    /// `e` on the new state, but for the vector, which is `old`. `is_whole`: it reads the state otherwise than by its
-    /// fields.
-    const Expr* with_state(const Expr* e, Iterate it, const Symbol* old, bool* is_whole) {
-        const Symbol* s = it.body().param(0);
+    /// `e` with the vector in the state `s` called `old`. `is_whole`: it reads the state otherwise than by its fields.
+    const Expr* with_name(const Expr* e, const Symbol* s, const Symbol* old, bool* is_whole) {
         if (is_var(e, s)) return *is_whole = true, e;
-        if (e->op == Op::GetField && is_var(e->arg(0), s)) {
-            const std::size_t k = e->attr.index;
-            if (k == at_) return var(m_, old, e->loc);
-            return get_field(m_, var(m_, state_), k < at_ ? k : k + num_fields_ - 1, e->loc);
-        }
-        return map_args(m_, e, [&](const Expr* a, std::size_t) { return with_state(a, it, old, is_whole); });
+        if (e->op == Op::GetField && is_var(e->arg(0), s))
+            return e->attr.index == at_ ? var(m_, old, e->loc) : e;
+        return map_args(m_, e, [&](const Expr* a, std::size_t) { return with_name(a, s, old, is_whole); });
+    }
+
+    /// `e`, which reads other fields of the state `s`, on the new one.
+    const Expr* on_state(const Expr* e, const Symbol* s) {
+        return rewrite(m_, e, [&](const Expr* part) {
+            const bool is_field = part->op == Op::GetField && is_var(part->arg(0), s);
+            return is_field ? get_field(m_, var(m_, state_), place_of(part->attr.index), part->loc) : nullptr;
+        });
     }
 
     /// The struct with these in place of field `at_`.
@@ -134,14 +132,8 @@ class StateSplitter {
 
     /// The columns of a vector of structs.
     std::vector<const Expr*> taken_apart(const Expr* vec, Lets& lets) {
-        const Type *elem = vec->type->elem(), *appender = m_.types.builder(BuilderKind::Appender, {&elem, 1});
-        const Symbol *b = m_.symbol("b", appender), *i = m_.symbol("i", m_.types.i64()),
-                     *x = m_.symbol("x", elem);
-        const Expr* copy = lambda(m_, {b, i, x}, merge(m_, var(m_, b), var(m_, x)));
-        const Expr* all = result(m_, loop(m_, {&vec, 1}, new_builder(m_, appender), copy));
-        std::vector<std::size_t> fields(num_fields_);
-        for (std::size_t f = 0; f < num_fields_; ++f) fields[f] = f;
-        return StructColumns(m_, appender, fields).make(all, m_.symbol("column", vec->type), lets);
+        return StructColumns(m_, vec->type)
+            .make(appended({&vec, 1}, vec->type->elem()), m_.symbol("column", vec->type), lets);
     }
 
     /// The state as it was, of the last state `s`.
@@ -149,17 +141,24 @@ class StateSplitter {
         const auto field = [&](std::size_t k) { return get_field(m_, var(m_, s), k); };
         std::vector<const Expr*> data, fields;
         for (std::size_t n = 0; n < num_fields_; ++n) data.push_back(field(at_ + n));
-        const Type *elem = state->args[at_]->elem(),
-                   *appender = m_.types.builder(BuilderKind::Appender, {&elem, 1});
-        const Symbol *b = m_.symbol("b", appender), *i = m_.symbol("i", m_.types.i64()),
-                     *x = m_.symbol("x", elem);
-        const Expr* zip = lambda(m_, {b, i, x}, merge(m_, var(m_, b), var(m_, x)));
         const Symbol* vec = m_.symbol("rows", state->args[at_]);
-        lets.emplace_back(vec, result(m_, loop(m_, data, new_builder(m_, appender), zip)));
+        lets.emplace_back(vec, appended(data, vec->type->elem()));
         for (std::size_t k = 0; k < state->args.size(); ++k)
-            fields.push_back(k == at_ ? var(m_, vec) : field(k < at_ ? k : k + num_fields_ - 1));
+            fields.push_back(k == at_ ? var(m_, vec) : field(place_of(k)));
         return make_struct(m_, fields);
     }
+
+    /// A vector of what a loop over `data` yields.
+    const Expr* appended(Args data, const Type* elem) {
+        const Type* appender = m_.types.builder(BuilderKind::Appender, {&elem, 1});
+        const Symbol *b = m_.symbol("b", appender), *i = m_.symbol("i", m_.types.i64()),
+                     *x = m_.symbol("x", elem);
+        const Expr* append = lambda(m_, {b, i, x}, merge(m_, var(m_, b), var(m_, x)));
+        return result(m_, loop(m_, data, new_builder(m_, appender), append));
+    }
+
+    /// Where field `k` of the state, which is another than the vector, is in the new one.
+    std::size_t place_of(std::size_t k) const { return k < at_ ? k : k + num_fields_ - 1; }
 
     Module& m_;
     Facts facts_;

@@ -23,8 +23,6 @@ namespace weld {
 
 namespace {
 
-constexpr std::size_t kMostFields = 6;
-
 class Splitter {
   public:
     Splitter(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda), counters_(facts_, lambda) {}
@@ -54,12 +52,12 @@ class Splitter {
             there[k] = is_told ? nullptr : copied(loop, k);
             if (!there[k]) fields.push_back(k);
         }
-        if (fields.size() > kMostFields) return nullptr;
+        if (fields.size() > kMostColumns) return nullptr;
 
         Lets lets;
         for (std::size_t k = 0; k < i; ++k) lets.emplace_back(b.symbol(k), b.value(k));
         if (!fields.empty()) {
-            columns = StructColumns(m_, loop.node->type, fields).make(b.value(i), vec, lets);
+            columns = StructColumns(m_, vec->type, fields).make(b.value(i), vec, lets);
             if (columns.empty()) return nullptr;
         } else if (const Expr* check = length_check(m_, facts_, loop.data(), loop.node->loc)) {
             lets.emplace_back(m_.symbol("equal", check->type), check);

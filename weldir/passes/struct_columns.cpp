@@ -1,6 +1,10 @@
 // Splitting vectors of structs: the analysis of their readers, and both sides of the change.
 #include "weldir/passes/struct_columns.h"
 
+#include <numeric>
+
+#include "weldir/passes/other_builder.h"
+
 namespace weld {
 
 bool holds_structs(const Type* t) {
@@ -141,15 +145,22 @@ For appends_structs(const Expr* value) {
     return begin && begin.kind() == BuilderKind::Appender && holds_structs(value->type) ? loop : For{};
 }
 
-StructColumns::StructColumns(Module& m, const Type* structs, std::vector<std::size_t> fields)
-    : m_(m), structs_(structs), fields_(std::move(fields)) {
+StructColumns::StructColumns(Module& m, const Type* vec, std::vector<std::size_t> fields)
+    : m_(m), fields_(std::move(fields)) {
     std::vector<const Type*> types;
     for (std::size_t k : fields_) {
-        const Type* elem[] = {structs->elem()->args[k]};
+        const Type* elem[] = {vec->elem()->args[k]};
         types.push_back(m.types.builder(BuilderKind::Appender, elem));
     }
     columns_ = types.size() == 1 ? types[0] : m.types.structure(types);
 }
+
+StructColumns::StructColumns(Module& m, const Type* vec)
+    : StructColumns(m, vec, [&] {
+          std::vector<std::size_t> all(vec->elem()->args.size());
+          std::iota(all.begin(), all.end(), std::size_t(0));
+          return all;
+      }()) {}
 
 template <class Fn>
 const Expr* StructColumns::in_each(Fn&& fn) {
@@ -166,19 +177,11 @@ const Expr* StructColumns::begin(NewBuilder old) {
     });
 }
 
-/// The loop on `start`; null if it does more than merge.
-const Expr* StructColumns::loop(For f, const Expr* start) {
-    const Symbol* b = m_.symbol(f.builder_param()->name, columns_);
-    names_[f.builder_param()] = b;
-    const Expr* body = split(f.body().body());
-    if (!body) return nullptr;
-    const Expr* by = lambda(m_, {b, f.index_param(), f.elem_param()}, body, f.body().node->loc);
-    return with_annotations(m_, weld::loop(m_, f.data(), start, by, f.node->loc), f.node->annotations);
-}
-
 std::vector<const Expr*> StructColumns::make(const Expr* value, const Symbol* vec, Lets& lets) {
     const For f = appends_structs(value);
-    const Expr* all = loop(f, begin(f.builder()->as<NewBuilder>()));
+    OtherBuilder others(m_, f.node->type, columns_,
+                        [&](Merge g, const Expr* before) { return merged(g, before); });
+    const Expr* all = others.loop(f, begin(f.builder()->as<NewBuilder>()));
     if (!all) return {};
     if (fields_.size() > 1) {
         const Symbol* bs = m_.symbol("bs", all->type);
@@ -195,30 +198,8 @@ std::vector<const Expr*> StructColumns::make(const Expr* value, const Symbol* ve
     return columns;
 }
 
-const Expr* StructColumns::split(const Expr* e) {
-    switch (e->op) {
-        case Op::Var: {
-            const auto at = names_.find(e->attr.symbol);
-            return at == names_.end() ? nullptr : var(m_, at->second);
-        }
-        case Op::Merge: return split_merge(e);
-        case Op::If: {
-            const Expr *then = split(e->arg(1)), *otherwise = then ? split(e->arg(2)) : nullptr;
-            return otherwise ? if_(m_, e->arg(0), then, otherwise, e->loc) : nullptr;
-        }
-        case Op::For: {
-            const Expr* start = split(e->arg(0));
-            return start ? loop(e->as<For>(), start) : nullptr;
-        }
-        case Op::Block: return split_block(e->as<Block>());
-        default: return nullptr;
-    }
-}
-
-const Expr* StructColumns::split_merge(const Expr* e) {
-    const Merge g = e->as<Merge>();
-    const Expr* before = g.mask() ? nullptr : split(g.builder());
-    if (!before) return nullptr;
+/// A merge into each column, where `before` is all of them.
+const Expr* StructColumns::merged(Merge g, const Expr* before) {
     Lets lets;
     const auto named = [&](const Expr* x, const char* name) {
         if (is_path(x)) return x;
@@ -233,25 +214,9 @@ const Expr* StructColumns::split_merge(const Expr* e) {
     };
     const Expr* all = in_each([&](std::size_t n, const Type*) {
         const Expr* column = fields_.size() == 1 ? before : part(before, n);
-        return merge(m_, column, part(value, fields_[n]), nullptr, e->loc);
+        return merge(m_, column, part(value, fields_[n]), nullptr, g.node->loc);
     });
-    return weld::block(m_, lets, all, e->loc);
-}
-
-const Expr* StructColumns::split_block(Block b) {
-    Lets lets;
-    for (std::size_t i = 0; i < b.size(); ++i) {
-        const Symbol* name = b.symbol(i);
-        const Expr* value = b.value(i);
-        if (name->type->holds_builder) {
-            value = name->type == structs_ ? split(value) : nullptr;
-            if (!value) return nullptr;
-            name = names_[name] = m_.symbol(name->name, columns_);
-        }
-        lets.emplace_back(name, value);
-    }
-    const Expr* result = split(b.result());
-    return result ? weld::block(m_, lets, result, b.node->loc) : nullptr;
+    return block(m_, lets, all, g.node->loc);
 }
 
 // ---- readers of columns

@@ -15,6 +15,9 @@
 
 namespace weld {
 
+/// So many columns at most, since each takes registers of the loop that makes them.
+constexpr std::size_t kMostColumns = 6;
+
 /// A vector of structs of two or more scalars.
 bool holds_structs(const Type* t);
 
@@ -68,25 +71,21 @@ For appends_structs(const Expr* value);
 /// Loops that append structs, with an appender for each of these fields.
 class StructColumns {
   public:
-    StructColumns(Module& m, const Type* appender, std::vector<std::size_t> fields);
+    StructColumns(Module& m, const Type* vec, std::vector<std::size_t> fields);
+    StructColumns(Module& m, const Type* vec);  ///< of all fields
     /// Binds each column that `value` (see above) makes to a name like `vec`, by field; nothing if its loop does more than
     /// merge.
     std::vector<const Expr*> make(const Expr* value, const Symbol* vec, Lets& lets);
 
   private:
     const Expr* begin(NewBuilder old);
-    const Expr* loop(For f, const Expr* start);
     template <class Fn>
     const Expr* in_each(Fn&& fn);
-    const Expr* split(const Expr* e);
-    const Expr* split_merge(const Expr* e);
-    const Expr* split_block(Block b);
+    const Expr* merged(Merge g, const Expr* before);
 
     Module& m_;
-    const Type* structs_;  // the appender
     std::vector<std::size_t> fields_;
-    const Type* columns_;
-    std::unordered_map<const Symbol*, const Symbol*> names_;
+    const Type* columns_;  // the appenders
 };
 
 /// `e`, which reads `columns` (by field; null for those that nobody reads) where it read `vec`.

@@ -17,12 +17,12 @@
 //
 // And with loops over elements that all lanes share, unless there are many of them:
 //
-//     for(xs, appender[f64], |b, i, x| merge(b, result(for(cs, merger[f64,min], |m, j, c| merge(m, abs(x - c))))))
+//     for(xs, appender[f64], |b, i, x| merge(b, result(for(cs, merger[f64,min], |m, j, c| merge(m, (x - c) * (x - c))))))
 //
 // is for eight elements of xs a loop over `cs` with one merger of lanes, where it has no more than 512 elements.
 //
-// Not done where the body cannot be translated (lane_body.h), or holds no `iterate`, no loops in loops and no
-// windows; with strides other than 1; for `@(vectorize:false)`; where the trip count is known to be less than
+// Not done where the body cannot be translated (lane_body.h), or holds no `iterate`, no loops in loops, no
+// windows and no loop over what lanes share; with strides other than 1; for `@(vectorize:false)`; where the trip count is known to be less than
 // the lanes.
 #include <algorithm>
 #include <bit>
