@@ -44,6 +44,15 @@ auto ordered_bits(T x) {
     }
 }
 
+/// The value whose ordered_bits these are.
+template <class T, class Bits>
+T from_ordered_bits(Bits bits) {
+    constexpr Bits sign = Bits(Bits(1) << (sizeof(T) * 8 - 1));
+    if constexpr (std::is_floating_point_v<T>)
+        return std::bit_cast<T>(bits & sign ? Bits(bits ^ sign) : Bits(~bits));
+    else return T(std::is_signed_v<T> ? Bits(bits ^ sign) : bits);
+}
+
 /// Where in a key a word stands.
 struct WordPlace {
     std::size_t part = 0;

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "runtime/ahead.h"
+#include "runtime/counting_sort.h"
 #include "runtime/key_words.h"
 #include "runtime/merge.h"
 #include "runtime/parallel.h"
@@ -24,15 +25,6 @@
 namespace weld::runtime {
 
 namespace {
-
-/// The value whose ordered_bits these are.
-template <class T, class Bits>
-T from_ordered_bits(Bits bits) {
-    constexpr Bits sign = Bits(Bits(1) << (sizeof(T) * 8 - 1));
-    if constexpr (std::is_floating_point_v<T>)
-        return std::bit_cast<T>(bits & sign ? Bits(bits ^ sign) : Bits(~bits));
-    else return T(std::is_signed_v<T> ? Bits(bits ^ sign) : bits);
-}
 
 /// The length of the runs that are sorted by themselves: about one run for each worker.
 std::int64_t run_length(Task* task, std::int64_t n) {
@@ -62,23 +54,6 @@ std::int32_t merge_all(Task* task, const Less& less, std::int64_t n, std::int64_
             return kOk;
         };
         if (run_parts(task, std::int64_t(pieces.size()), true, loc, merge)) return kFailed;
-    }
-    return kOk;
-}
-
-/// The same for numbers of one byte, by counting them.
-template <class At>
-std::int32_t sort_copies(Task* task, std::uint8_t* data, std::int64_t begin, std::int64_t end, const At& at,
-                         std::int32_t loc) {
-    std::array<std::int64_t, 256> counts = {};
-    const auto count = [&](std::int64_t lo, std::int64_t hi) {
-        for (std::int64_t i = lo; i < hi; ++i) ++counts[at(i)];
-    };
-    if (in_strips(task, begin, end, loc, count)) return kFailed;
-    for (unsigned b = 0; b < 256; ++b) {
-        const auto write = [&](std::int64_t lo, std::int64_t hi) { std::fill(data + lo, data + hi, b); };
-        if (in_strips(task, 0, counts[b], loc, write)) return kFailed;
-        data += counts[b];
     }
     return kOk;
 }
@@ -135,7 +110,7 @@ std::int32_t restore_ambiguous(Task* task, const T* in, T* sorted, std::int64_t 
     });
 }
 
-/// Sorts scalars by bits that are in the order of their values.
+/// Sorts floats by bits that are in the order of their values.
 template <class T>
 T* sorted_by_bits(Task* task, const T* in, std::int64_t n, std::int32_t loc) {
     using Bits = decltype(ordered_bits(T()));
@@ -149,15 +124,15 @@ T* sorted_by_bits(Task* task, const T* in, std::int64_t n, std::int32_t loc) {
         }
     };
     if (for_pieces(task, n, 1 << 16, loc, to_values)) return nullptr;
-    if constexpr (std::is_floating_point_v<T>)
-        if (restore_ambiguous(task, in, out, n, loc)) return nullptr;
-    return out;
+    return restore_ambiguous(task, in, out, n, loc) ? nullptr : out;
 }
 
 /// Sorts scalars by themselves. Null after recording the failure.
 template <class T>
 T* sorted_scalars(Task* task, const T* in, std::int64_t n, std::int32_t loc) {
-    if constexpr (sizeof(T) == 1) return sorted_by_bits(task, in, n, loc);
+    if constexpr (sizeof(T) == 1) return sorted_by_counting(task, in, n, loc);
+    if constexpr (sizeof(T) == 2)
+        if (n >= kWorthCounting) return sorted_by_counting(task, in, n, loc);
     if constexpr (std::is_floating_point_v<T>) {
         bool ambiguous;
         if (find_ambiguous(task, in, n, &ambiguous, loc)) return nullptr;

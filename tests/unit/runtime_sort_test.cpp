@@ -207,6 +207,23 @@ TEST_CASE("one number whose order does not tell which it is") {
         }
 }
 
+TEST_CASE("sorting by keys of one and two bytes, fewer and more than are counted, by several workers") {
+    std::mt19937_64 random(5);
+    for (const std::size_t n : {300, 65'535, 65'536, 600'003}) {
+        std::vector<std::int8_t> bytes(n);
+        std::vector<std::int16_t> shorts(n);
+        std::vector<std::uint16_t> few(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            bytes[i] = std::int8_t(random());
+            shorts[i] = std::int16_t(random());
+            few[i] = random() % 3 ? 65'535 : std::uint16_t(random() % 2);
+        }
+        keys_of<std::int8_t>(kWeldI8, bytes);
+        keys_of<std::int16_t>(kWeldI16, shorts);
+        keys_of<std::uint16_t>(kWeldU16, few);
+    }
+}
+
 TEST_CASE("sorting by strings and structs") {
     Types types;
     std::mt19937 random(8);

@@ -72,6 +72,7 @@ TEST_CASE("long work stops once the run is to") {
     const std::vector<std::pair<const char*, Work>> works = {
         {"sort of numbers", sort_by(all, i64, -1)},
         {"sort of floats", sort_by(all_reals, f64, -1)},
+        {"sort of bytes", sort_by(text, types.scalar(kWeldU8), -1)},
         {"sort of vectors", sort_by(all_rows, vec, -1)},
         {"the first of a sort", sort_by(all, i64, 5)},
         {"sort by a comparison",
