@@ -151,7 +151,7 @@ void Tracer::dict(const WeldType* t, const WeldDict* d) {
     scanned_ += std::int64_t(sizeof *d);
     mark(d->index);
     if (d->capacity) mark(d->entries);
-    if (d->num_fields) mark(d->fields);
+    if (d->many_fields) mark(d->many_fields);
     if (d->places) mark(d->places);
     own_type(d->key);
     if (d->partitions) partitions(partitions_of(d));

@@ -78,8 +78,8 @@ class RangeGrouping {
         release(task_, ordered);
         if (tags) release(task_, tags);
 
-        release(task_, whole_->entries);
-        release(task_, whole_->index);
+        release_entries(task_, whole_);
+        release_index(task_, whole_);
         return join_tables(task_, whole_, keys, bits, loc_);
     }
 

@@ -13,7 +13,10 @@
 
 namespace weld::runtime {
 
-static constexpr int kFewestBits = 4;
+/// A table for each of many short rows is made as often as it grows: it begins with room for eight keys, and small
+/// ones grow four times.
+static constexpr int kFewestBits = 6, kGrowsTwiceBits = 10;
+static constexpr std::int64_t kFirstBytes = 256;  ///< of entries
 /// The fewer slots of an index are taken, the more keys are found at the first place looked at, which a
 /// processor can guess, and whose entry can be asked for early: up to an eighth where it is small anyway, up
 /// to 5/16 where it stays in the last level of the cache.
@@ -78,9 +81,11 @@ static void find_string(WeldDict* d, const WeldType* t, std::int64_t at) {
 
 WeldDict* new_table(Task* task, const WeldType* key, std::int64_t value_size, std::int64_t value_align,
                     std::int32_t loc) {
-    WeldDict* d = allocate_array<WeldDict>(task, 1, loc);
-    if (!d) return nullptr;
-    *d = {};
+    constexpr std::int64_t index_at = round_up(std::int64_t(sizeof(WeldDict)), 64);
+    constexpr std::int64_t entries_at = index_at + (std::int64_t(sizeof(std::uint64_t)) << kFewestBits);
+    char* const block = static_cast<char*>(allocate_array(task, entries_at + kFirstBytes, 1, loc));
+    if (!block) return nullptr;
+    WeldDict* d = new (block) WeldDict{};
     const std::int64_t align = std::max(key->align, value_align);
     d->value_at = round_up(key->size, value_align);
     d->pair_size = round_up(d->value_at + value_size, align);
@@ -93,9 +98,13 @@ WeldDict* new_table(Task* task, const WeldType* key, std::int64_t value_size, st
     d->stride = d->pair_size + (d->string_at >= 0 ? round_up(kHeadBytes, align) : 0);
     const bool keeps_type = reads_type(d->kind) || !bytes_decide(key);
     if (keeps_type && !(d->key = copy_type(task, key, loc))) return nullptr;
-    std::uint64_t* index = new_index(task, kFewestBits, loc);
-    if (!index) return nullptr;
-    set_index(d, index, kFewestBits);
+    d->first_index = reinterpret_cast<std::uint64_t*>(block + index_at);
+    std::fill_n(d->first_index, std::int64_t(1) << kFewestBits, 0);
+    set_index(d, d->first_index, kFewestBits);
+    if (d->stride > 0 && d->stride <= kFirstBytes && align <= 64) {
+        d->entries = d->first_entries = block + entries_at;
+        d->capacity = kFirstBytes / d->stride;
+    }
     return d;
 }
 
@@ -104,7 +113,8 @@ WeldDict* new_range(Task* task, const WeldDict* model, int skip, std::int32_t lo
     std::uint64_t* index = d ? new_index(task, kFewestBits, loc) : nullptr;
     if (!index) return nullptr;
     *d = *model;
-    d->entries = nullptr;
+    d->entries = d->first_entries = nullptr;
+    d->first_index = nullptr;
     d->partitions = nullptr;
     d->count = d->capacity = 0;
     d->num_key_fields = 0;
@@ -116,9 +126,11 @@ WeldDict* new_range(Task* task, const WeldDict* model, int skip, std::int32_t lo
 
 std::int32_t describe_values(Task* task, WeldDict* d, const WeldType* value, std::int32_t loc) {
     for_each_scalar(value, 0, [&](const WeldType*, std::int64_t) { ++d->num_fields; });
-    ScalarField* fields = allocate_array<ScalarField>(task, d->num_fields, loc);
-    if (!fields) return kFailed;
-    d->fields = fields;
+    ScalarField* fields = d->few_fields;
+    if (d->num_fields > std::ssize(d->few_fields)) {
+        if (!(fields = allocate_array<ScalarField>(task, d->num_fields, loc))) return kFailed;
+        d->many_fields = fields;
+    }
     for_each_scalar(value, 0,
                     [&](const WeldType* s, std::int64_t at) { *fields++ = {s->kind, std::int32_t(at)}; });
     return kOk;
@@ -131,16 +143,24 @@ static void release_type(Task* task, const WeldType* t) {
     release(task, const_cast<WeldType*>(t));
 }
 
+void release_index(Task* task, WeldDict* d) {
+    if (d->index != d->first_index) release(task, d->index);
+}
+
+void release_entries(Task* task, WeldDict* d) {
+    if (d->entries != d->first_entries) release(task, d->entries);
+}
+
 void release_range(Task* task, WeldDict* range) {
-    release(task, range->entries);
-    release(task, range->index);
+    release_entries(task, range);
+    release_index(task, range);
     drop_places(task, range);
     release(task, range);
 }
 
 void release_table(Task* task, WeldDict* d) {
     if (d->partitions) release_partitions(task, d);
-    release(task, const_cast<ScalarField*>(d->fields));
+    release(task, const_cast<ScalarField*>(d->many_fields));
     if (d->key) release_type(task, d->key);
     release_range(task, d);
 }
@@ -163,7 +183,7 @@ static std::int32_t grow_index(Task* task, WeldDict* d, int bits, std::int32_t l
             if (old[i]) note_entry(d, tag_in(old[i]), number_in(old[i]));
     };
     if (in_strips(task, 0, slots, loc, note)) return kFailed;
-    release(task, old);
+    if (old != d->first_index) release(task, old);
     return kOk;
 }
 
@@ -172,12 +192,17 @@ std::int32_t reserve(Task* task, WeldDict* d, std::int64_t entries, std::int32_t
     if (entries > d->capacity) {
         const std::int64_t capacity = std::max({entries, d->capacity * 2, std::int64_t(8)});
         const std::int64_t used = d->count * d->stride;
-        char* grown = static_cast<char*>(enlarge(task, d->entries, used, capacity, d->stride, loc));
+        const bool is_first = d->entries == d->first_entries;
+        char* grown = static_cast<char*>(
+            enlarge(task, is_first ? nullptr : d->entries, is_first ? 0 : used, capacity, d->stride, loc));
         if (!grown) return kFailed;
+        if (is_first && used > 0) std::memcpy(grown, d->entries, std::size_t(used));
         d->entries = grown;
         d->capacity = capacity;
     }
-    return entries <= d->most ? kOk : grow_index(task, d, index_bits(entries, d->skip > 0), loc);
+    if (entries <= d->most) return kOk;
+    const int bits = d->bits + (d->bits < kGrowsTwiceBits ? 2 : 1);
+    return grow_index(task, d, std::max(bits, index_bits(entries, d->skip > 0)), loc);
 }
 
 std::int64_t add_entry(Task* task, WeldDict* d, const Sought& s, std::int32_t loc) {
@@ -218,8 +243,7 @@ static constexpr MergeFunction merges[][4] = {  // by scalar kind and operator
 #undef WELD_MERGES
 
 void merge_fields(const WeldDict* d, int op, char* const* into, const char* const* from, std::int64_t count) {
-    for (const ScalarField *f = d->fields, *end = f + d->num_fields; f < end; ++f)
-        merges[f->kind][op](f->offset, into, from, count);
+    for (const ScalarField& f : d->fields()) merges[f.kind][op](f.offset, into, from, count);
 }
 
 // ---- joining ----------------------------------------------------------------------------------------------

@@ -47,15 +47,22 @@ struct WeldDict : WeldTable {
     int bits;  ///< the index has 1 << bits slots
     int skip;  ///< the tags of all keys begin with the same bits: so many, which do not choose the slot
     weld::runtime::KeyKind kind;
-    std::int32_t num_fields;
-    const weld::runtime::ScalarField* fields;  ///< of values that can be merged
+    std::int32_t num_fields;  ///< of values that can be merged: few, or many
+    weld::runtime::ScalarField few_fields[2];
+    const weld::runtime::ScalarField* many_fields;
     /// The table's own copy; null if the bytes of every key are canonical.
     const WeldType* key;
     std::int32_t num_key_fields;  ///< of which places are made (places.h); 0: there are none
     weld::runtime::ScalarField key_fields[kWeldMostKeyFields];
     std::int64_t next_places;  ///< so many entries are there when they are made anew
+    /// Room for the first few, in the table's own block; null: there is none.
+    std::uint64_t* first_index;
+    char* first_entries;
 
     char* entry(std::int64_t i) const { return entries + i * stride; }
+    std::span<const weld::runtime::ScalarField> fields() const {
+        return {many_fields ? many_fields : few_fields, std::size_t(num_fields)};
+    }
 };
 
 namespace weld::runtime {
@@ -75,6 +82,8 @@ std::int32_t reserve(Task* task, WeldDict* d, std::int64_t entries, std::int32_t
 /// Frees what a table that nothing points to any more consists of.
 void release_table(Task* task, WeldDict* d);
 void release_range(Task* task, WeldDict* range);
+void release_index(Task* task, WeldDict* d);
+void release_entries(Task* task, WeldDict* d);
 
 /// Never 0, so that no key looks like a free slot.
 inline std::uint32_t tag_of(std::uint64_t hash) { return std::uint32_t(hash >> (64 - kWeldTagBits)) | 1; }

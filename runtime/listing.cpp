@@ -64,7 +64,18 @@ extern "C" std::int32_t weld_rt_dict_entries(WeldTask* t, const WeldDict* d, con
     if (d && d->partitions) return list_partitions(task, d, out, loc);
     if (!d || !d->count) return kOk;
     char* data = static_cast<char*>(allocate_array(task, d->count, d->pair_size, loc));
-    std::uint64_t* order = data ? order_of_entries(task, d, pair->args[0], loc) : nullptr;
+    if (!data) return kFailed;
+    const WeldType* key = pair->args[0];
+    if (d->count <= kFewKeys && is_scalar(key)) {
+        std::int64_t places[kFewKeys];
+        places_of_few(key, d->entries, d->stride, d->count, places);
+        const auto bytes = std::size_t(d->pair_size);
+        for (std::int64_t i = 0; i < d->count; ++i)
+            std::memcpy(data + places[i] * d->pair_size, d->entry(i), bytes);
+        *out = {data, d->count};
+        return kOk;
+    }
+    std::uint64_t* order = order_of_entries(task, d, key, loc);
     if (!order) return kFailed;
     if (gather(task, data, d->entries, order, d->count, d->pair_size, d->stride, loc)) return kFailed;
     release(task, order);

@@ -166,7 +166,7 @@ std::int32_t empty_buffer(Task* task, WeldDict* d, std::int64_t partition, std::
 
 bool merges_exactly(const WeldDict* d, std::int32_t op) {
     const auto is_real = [](const ScalarField& f) { return f.kind == kWeldF32 || f.kind == kWeldF64; };
-    return op == kWeldMin || op == kWeldMax || std::none_of(d->fields, d->fields + d->num_fields, is_real);
+    return op == kWeldMin || op == kWeldMax || std::ranges::none_of(d->fields(), is_real);
 }
 
 void release_waiting(Task* task, Partitions* p) {
@@ -306,7 +306,7 @@ std::int32_t join_partitions(Task* task, WeldDict* d, std::int32_t loc) {
     if (!d->partitions) return kOk;
     if (settle_partitions(task, d, loc)) return kFailed;
     Partitions* p = partitions_of(d);
-    release(task, d->index);
+    release_index(task, d);
     std::vector<std::int64_t> counts;
     for (const RowTable& table : p->tables) counts.push_back(table.count);
     const auto fill = [&](Task*, std::int64_t partition, std::int64_t number, IndexRange* part) {

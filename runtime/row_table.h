@@ -49,8 +49,8 @@ class Rows {
         };
         if constexpr (K == KeyKind::Plain8 && Stride == 16)  // the most frequent case, a tenth faster
             if (op == kWeldAdd && d_->num_fields == 1) {
-                if (d_->fields->kind == kWeldI64) return add(std::int64_t());
-                if (d_->fields->kind == kWeldF64) return add(double());
+                if (d_->few_fields[0].kind == kWeldI64) return add(std::int64_t());
+                if (d_->few_fields[0].kind == kWeldF64) return add(double());
             }
         char* into[kRowsAtOnce];
         const char* from[kRowsAtOnce];

@@ -107,6 +107,8 @@ WeldDict* Merger::run() {
     if (!whole) return nullptr;
     *whole = *merge_.parts[0];
     whole->places = nullptr;
+    whole->first_index = nullptr;
+    whole->first_entries = nullptr;
     if (join_tables(task_, whole, ranges_, bits_, loc_)) return nullptr;
     return whole;
 }
@@ -162,7 +164,7 @@ WeldDict* merge_tables(Task* task, const TableMerge& merge, std::int32_t loc) {
         WeldDict* part = merge.parts[p];
         if (part == whole) continue;
         if (p == 0) {  // the new table goes on with its descriptions
-            part->fields = nullptr;
+            part->many_fields = nullptr;
             part->key = nullptr;
         }
         release_table(task, part);

@@ -89,7 +89,7 @@ static std::int32_t merge(Task* task, WeldDict* d, const void* key, const void* 
 static std::int32_t merge_lane(Task* task, WeldDict* d, const char* key, const char* values,
                                std::int64_t lanes, std::int64_t lane, std::int32_t op, std::int32_t loc) {
     std::array<char, 256> value;  // a few scalars
-    for (const ScalarField& field : std::span(d->fields, std::size_t(d->num_fields))) {
+    for (const ScalarField& field : d->fields()) {
         const std::int64_t size = with_scalar(field.kind, [](auto x) { return std::int64_t(sizeof x); });
         std::memcpy(value.data() + field.offset, values + lane * size, std::size_t(size));
         values += lanes * size;
