@@ -201,7 +201,8 @@ class RangeEmitter {
             llvm::Value* count = (unasked ? e_.emit_if(asks(waits), note_all, note_each) : note_all())[0];
             llvm::Value* last = ir.CreateSub(count, e_.c64(1));
             prefetches.start(e_);
-            const auto round = [&](llvm::Value* n) {
+            const auto round = [&](llvm::Value* n) {  // the first one for those before it, which only ask
+                n = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, n, e_.c64(0));
                 llvm::Value* in_block = ir.CreateZExt(ir.CreateLoad(number, place(n)), ir.getInt64Ty());
                 return ir.CreateAdd(from, in_block, "", true, true);
             };
