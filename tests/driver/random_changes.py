@@ -69,7 +69,7 @@ class Program:
         text, steps, vectors = "", [], list(vectors)
         for _ in range(count):
             q = self.name()
-            kind = self.rng.choices(["vector", "branches", "iterate", "struct"], [60, 15, 10, 15])[0]
+            kind = self.rng.choices(["vector", "branches", "iterate", "state", "struct"], [55, 15, 10, 10, 10])[0]
             if kind == "vector":
                 value, fn = self.vector(vectors, at, 3)
                 steps.append(lambda env, q=q, fn=fn: env.update({q: fn(env)}))
@@ -89,6 +89,10 @@ class Program:
                 steps.append(lambda env, q=q, v=v, most=most, body=body: env.update(
                     {q: iterated(env, v, most, body[1])}))
                 vectors.append(q)
+            elif kind == "state":
+                value, fn = self.state(vectors)
+                steps.append(lambda env, q=q, fn=fn: env.update(zip((f"{q}.$0", f"{q}.$1", f"{q}.$2"), fn(env))))
+                vectors += [f"{q}.$0", f"{q}.$1", f"{q}.$2"]
             else:
                 v, u = self.rng.choice(vectors), self.rng.choice(vectors)
                 value = f"{{{v}, {u}}}"
@@ -102,6 +106,31 @@ class Program:
                 step(env)
             return env
         return text, run, vectors
+
+    def state(self, vectors):
+        """An `iterate` with two vectors and a builder, which it changes or leaves as they are. Gives three vectors."""
+        given = [self.rng.choice(vectors) for _ in range(3)]
+        inside = vectors + ["t.$0", "t.$1"] * 2
+        holds, most = self.condition(inside, "t.$2"), self.rng.randrange(1, 4)
+        parts = [self.vector(inside, "t.$2", 2) for _ in range(2)] + [
+            self.vector(inside, "t.$2", 2) if self.rng.random() < 0.3 else (name, lambda env, name=name: env[name])
+            for name in ("t.$0", "t.$1")]
+        text = (f"(let w = iterate({{{given[0]}, {given[1]}, 0L, for({given[2]}, appender[i64], |b, i, x| merge(b, x))}}, |t| "
+                f"{{if({holds[0]}, {{{parts[0][0]}, {parts[1][0]}, t.$2 + 1L, merge(t.$3, t.$2)}}, "
+                f"{{{parts[2][0]}, {parts[3][0]}, t.$2 + 1L, t.$3}}), t.$2 < {most}L}}); "
+                f"{{w.$0, w.$1, result(w.$3)}})")
+
+        def run(env):
+            state, added = [env[given[0]], env[given[1]]], list(env[given[2]])
+            for at in range(most + 1):
+                here = {**env, "t.$0": state[0], "t.$1": state[1], "t.$2": at}
+                if holds[1](here):
+                    added.append(at)
+                    state = [p[1](here) for p in parts[:2]]
+                else:
+                    state = [p[1](here) for p in parts[2:]]
+            return (*state, added)
+        return text, run
 
     def whole(self, n):
         """(text, the result for GIVEN and `n`)"""

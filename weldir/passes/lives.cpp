@@ -91,7 +91,12 @@ void Lives::keep(const Expr* e, int times) {
 
 void Lives::read(const Expr* path) {
     const auto through = is_path(path) ? through_.find(base_of(path)) : through_.end();
-    for (Object o : all_of(o_.reach(path))) {
+    const Reach& reach = o_.reach(path);
+    for (Object o : all_of(reach)) {
+        if (const StateVector* s = o_.left_by(o, path->type, reach)) {
+            if (o_.objects[o].level > o_.objects[s->out].level) continue;  // the end of the round reads it
+            ++left_[s->iterate][o];
+        }
         ++live_[o];
         log_.push_back(o);
         if (through != through_.end()) ++through->second[o];
@@ -258,12 +263,12 @@ void Lives::pass_on(const Expr* value, const Counts& through) {
 }
 
 void Lives::branch(const Expr* e, const Counts& through) {
-    Counts others;  // that it does not give
+    Counts others, own;  // that it does not give, and that it does
     const Objects given = e->type->holds_pointer ? all_of(o_.reach(e)) : Objects();
     for (const auto& [o, times] : through)
-        if (!std::ranges::binary_search(given, o)) others.emplace(o, times);
+        (std::ranges::binary_search(given, o) ? own : others).emplace(o, times);
     for (const auto& [o, times] : others) live_[o] -= times;
-    look(e, through);
+    look(e, own);
     for (const auto& [o, times] : others) live_[o] += times;
 }
 
@@ -391,9 +396,11 @@ void Lives::start(const Expr* e) {
     for (std::size_t i = e->num_args; i-- > 0;) look(e->arg(i));
 }
 
-bool Lives::may_consume(const Reach& r) const {
+bool Lives::may_consume(const Reach& r, const Counts& left) const {
     return !r.tops.empty() && std::ranges::all_of(r.tops, [&](Object o) {
-        return o_.is_owned(o) && !o_.objects[o].is_param && o_.objects[o].level == level_ && live_[o] == 0 &&
+        const auto as_left = left.find(o);
+        const int reads = live_[o] - (as_left == left.end() ? 0 : as_left->second);
+        return o_.is_owned(o) && !o_.objects[o].is_param && o_.objects[o].level == level_ && reads == 0 &&
                can_own(o);
     });
 }
@@ -428,6 +435,7 @@ void Lives::want(Object o) {
 void Lives::iterate(Iterate it) {
     inside(it.body().node);
     auto found = o_.states.find(it.node);
+    const Counts left = std::exchange(left_[it.node], {});
     const Reach* init = it.init()->type->holds_pointer ? &o_.reach(it.init()) : nullptr;
     if (found != o_.states.end())
         for (auto& s : found->second) {
@@ -436,7 +444,7 @@ void Lives::iterate(Iterate it) {
             const Reach& here = at(*init, s->path);
             Objects others = here.inner;
             add_others(others, *init, s->path, 0);
-            s->copied = !here.fields.empty() || meet(here.tops, others) || !may_consume(here);
+            s->copied = !here.fields.empty() || meet(here.tops, others) || !may_consume(here, left);
             if (!s->copied) consume(here);
         }
     look(it.init());

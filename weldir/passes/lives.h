@@ -93,7 +93,8 @@ class Lives {
 
     // -- starts in place
     void start(const Expr* e);
-    bool may_consume(const Reach& r) const;
+    /// Nobody reads later what is there, but as what the `iterate` leaves that starts in its place.
+    bool may_consume(const Reach& r, const Counts& left = {}) const;
     void consume(const Reach& r);
     /// Vectors in the state of an `iterate` are owned if those are that they are made of.
     bool can_own(Object o) const;
@@ -117,6 +118,8 @@ class Lives {
     Objects log_;            // what was read, in the order of the walk
     std::unordered_map<const Symbol*, Counts>
         through_;  // of names that lets pass on, while they are in scope
+    std::unordered_map<const Expr*, Counts>
+        left_;  // by `iterate`: reads of what it may leave as it was given
     std::unordered_map<const Expr*, bool> in_place_;
     std::unordered_map<const Expr*, std::optional<std::size_t>> over_;  // by appender: which datum
     std::unordered_map<const Symbol*, std::size_t> ends_;

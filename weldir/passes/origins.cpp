@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "weldir/ir/builder.h"
 #include "weldir/ir/kernels.h"
 #include "weldir/ir/layout.h"
 #include "weldir/ir/walk.h"
@@ -293,7 +294,7 @@ Reach Origins::of_iterate(Iterate it) {
     auto& all = states[it.node];
     Path path;
     ++level_;
-    names[it.body().param(0)] = state_of(all, it.init(), it.init()->type, init, path);
+    names[it.body().param(0)] = state_of(it, it.init()->type, init, path);
     const Reach both = of(it.body().body());
     --level_;
     const Reach next = both.fields.empty() ? both : both.fields[0];
@@ -307,24 +308,25 @@ Reach Origins::of_iterate(Iterate it) {
             }
     }
     for (auto& s : all) objects[s->out = make()].state = s.get();
-    return after(all, it.node->type, init, next, path);
+    return after(it, it.node->type, init, next, path);
 }
 
-Reach Origins::state_of(std::vector<std::unique_ptr<StateVector>>& all, const Expr* init, const Type* t,
-                        const Reach& r, Path& path) {
+Reach Origins::state_of(Iterate it, const Type* t, const Reach& r, Path& path) {
     if (!t->holds_pointer) return {};
     if (t->is_struct()) {
         Reach state;
         for (std::size_t i = 0; i < t->args.size(); ++i) {
             path.push_back(i);
-            state.fields.push_back(state_of(all, init, t->args[i], r, path));
+            state.fields.push_back(state_of(it, t->args[i], r, path));
             path.pop_back();
         }
         return state;
     }
-    if (!is_plain_vector(t) || !can_copy(init, path)) return part_of(r);
+    if (!is_plain_vector(t) || !can_copy(it.init(), path)) return part_of(r);
     const Object in = make();
-    all.push_back(std::make_unique<StateVector>(StateVector{.path = path, .in = in, .out = 0, .next = {}}));
+    auto& all = states[it.node];
+    all.push_back(std::make_unique<StateVector>(
+        StateVector{.iterate = it.node, .path = path, .in = in, .out = 0, .next = {}}));
     objects[in].state = all.back().get();
     return {{in}, {}, {}};
 }
@@ -348,32 +350,60 @@ void Origins::judge(StateVector& s, const Reach& next) {
     for (Object o : here.tops) s.owned &= o != kOutside && objects[o].level == level_ + 1;
 }
 
-Reach Origins::after(const std::vector<std::unique_ptr<StateVector>>& all, const Type* t, const Reach& init,
-                     const Reach& next, Path& path) {
+/// The builders in `r`, of type `t`.
+static void add_builders(Objects& to, const Type* t, const Reach& r) {
+    if (!t->holds_pointer) return;
+    if (t->is_struct() && r.fields.size() == t->args.size()) {
+        for (std::size_t i = 0; i < t->args.size(); ++i) add_builders(to, t->args[i], r.fields[i]);
+    } else if (t->is_struct() || t->is_builder()) {
+        add_all(to, r);
+    }
+}
+
+/// It has memory of its own, where nothing points at others.
+static bool is_plain_builder(const Type* t) {
+    return t->is_builder() && !info(t).indexed && !holds_pointers(t);
+}
+
+Reach Origins::after(Iterate it, const Type* t, const Reach& init, const Reach& next, Path& path) {
     if (!t->holds_pointer) return {};
     Reach r;
     if (t->is_struct()) {
         for (std::size_t i = 0; i < t->args.size(); ++i) {
             path.push_back(i);
-            r.fields.push_back(after(all, t->args[i], init, next, path));
+            r.fields.push_back(after(it, t->args[i], init, next, path));
             path.pop_back();
         }
         return r;
     }
-    for (const auto& s : all) {
+    for (const auto& s : states.at(it.node)) {
         if (s->path != path || !s->owned) continue;
         r = {{s->out}, at(next, path).inner, {}};
         if (passes_on(*s)) add_all(r.inner, init);
         return r;
     }
     r = part_of(init);
-    add_all(r.inner, next);
+    if (is_plain_builder(t)) add_builders(r.inner, it.node->type, next);
+    else add_all(r.inner, next);
     return r;
 }
 
 bool Origins::is_owned(Object o) const {
     const ObjectInfo& x = objects[o];
     return o != kOutside && !x.lost && (!x.state || x.state->owned);
+}
+
+const StateVector* Origins::left_by(Object o, const Type* t, const Reach& r) const {
+    const StateVector* found = nullptr;
+    bool is_left = true;
+    for_each_leaf(t, r, [&](const Reach& leaf) {
+        if (std::ranges::binary_search(leaf.tops, o)) is_left = false;
+        if (!std::ranges::binary_search(leaf.inner, o)) return;
+        const StateVector* s = leaf.tops.size() == 1 ? objects[leaf.tops[0]].state : nullptr;
+        is_left &= s && s->out == leaf.tops[0] && (!found || found->iterate == s->iterate);
+        found = s;
+    });
+    return is_left ? found : nullptr;
 }
 
 bool Origins::passes_on(const StateVector& s) const {

@@ -26,6 +26,7 @@ namespace weld::ownership {
 
 /// A vector in the state of an `iterate`.
 struct StateVector {
+    const Expr* iterate;
     Path path;
     Object in, out;        ///< what a round gets there, and what is left in the end
     Objects next;          ///< what a round gives to the next
@@ -66,6 +67,8 @@ class Origins {
     bool is_owned(Object o) const;
     /// A round may give what it got to the next.
     bool passes_on(const StateVector& s) const;
+    /// A vector in the state of the `iterate` through whose last state alone `r`, of type `t`, leads to `o`; or null.
+    const StateVector* left_by(Object o, const Type* t, const Reach& r) const;
 
     std::vector<ObjectInfo> objects;
     std::unordered_map<const Symbol*, Reach> names;
@@ -98,13 +101,11 @@ class Origins {
     Reach of_loop(For f);
     Reach of_iterate(Iterate it);
     /// The state that a round gets.
-    Reach state_of(std::vector<std::unique_ptr<StateVector>>& all, const Expr* init, const Type* t,
-                   const Reach& r, Path& path);
+    Reach state_of(Iterate it, const Type* t, const Reach& r, Path& path);
     static bool can_copy(const Expr* init, const Path& path);
     /// A round owns what it gives to the next at `s.path` if it made that, and gives it to nobody else.
     void judge(StateVector& s, const Reach& next);
-    Reach after(const std::vector<std::unique_ptr<StateVector>>& all, const Type* t, const Reach& init,
-                const Reach& next, Path& path);
+    Reach after(Iterate it, const Type* t, const Reach& init, const Reach& next, Path& path);
 
     std::unordered_map<const Expr*, Reach> reaches_;
     std::unordered_set<const Expr*> starts_;  // nodes that hold a NewBuilder
