@@ -56,7 +56,12 @@ Leaves Emitter::emit_select(Select s) {
     llvm::Value* cond = emit1(s.cond());
     Leaves a = emit(s.then());
     const Leaves b = emit(s.otherwise());
-    for (std::size_t k = 0; k < a.size(); ++k) a[k] = ir.CreateSelect(cond, a[k], b[k]);
+    for (std::size_t k = 0; k < a.size(); ++k) {
+        a[k] = ir.CreateSelect(cond, a[k], b[k]);
+        // Otherwise LLVM makes branches of some in loops, which the passes have decided against.
+        if (auto* select = llvm::dyn_cast<llvm::SelectInst>(a[k]))
+            select->setMetadata(llvm::LLVMContext::MD_unpredictable, llvm::MDNode::get(unit.ctx, {}));
+    }
     return a;
 }
 
