@@ -1,4 +1,4 @@
-// N1 to N16: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// N1 to N17: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
 // references are plain loops (bench/reference/natural.cpp), which make the same columns.
 #include <cstring>
 
@@ -173,6 +173,27 @@ Inputs two_matrices() {
     Column<WeldVec> a = rows(x, n), b = rows(y, n);
     const WeldVec args[] = {a.vec(), b.vec()};
     return inputs(args, std::move(x), std::move(y), std::move(a), std::move(b));
+}
+
+/// A table that ascends, and numbers a little beyond both of its ends.
+Inputs table() {
+    const size_t n = 1'000;
+    Column<f64> x(n, [](size_t i) { return double(i) + u01(400, i); });
+    return columns(std::move(x), uniform<f64>(n, 401, 1),
+                   Column<f64>(300'000, [](size_t i) { return 1010 * u01(402, i) - 5; }));
+}
+
+/// A graph: four edges of each node.
+Inputs graph() {
+    const size_t n = 100'000;
+    return columns(Column<i64>(n + 1, [](size_t i) { return i64(4 * i); }), below<i64>(4 * n, 403, n));
+}
+
+Inputs short_rows() {
+    Column<i64> x = below<i64>(100'000 * 16, 404, 12);
+    Column<WeldVec> all = rows(x, 16);
+    const WeldVec args[] = {all.vec()};
+    return inputs(args, std::move(x), std::move(all));
 }
 
 /// A symmetric matrix with a large diagonal.
@@ -369,7 +390,12 @@ std::vector<Workload> natural() {
                                     return u01(399, k) + (k / 300 == k % 300 ? 300 : 0);
                                 }));
          },
-         vector<f64>}};
+         vector<f64>},
+        {"N17.interpolate", "N17.interpolate", 607391.016229, 1e-9, table, vector<f64>},
+        {"N17.queue", "N17.queue", 3244484, 1e-9, graph, vector<i64>},
+        {"N17.modes", "N17.modes", 1758095, 1e-9, short_rows, vector<i64>},
+        {"N17.bytes", "N17.bytes", 2039651954, 1e-9, [] { return columns(below<u8>(4'000'000, 405, 256)); },
+         vector<u8>}};
     return all;
 }
 

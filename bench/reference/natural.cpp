@@ -1,5 +1,6 @@
 // N1 to N15: what bench/natural.cpp runs, in plain loops as one writes them in C, compiled by gcc -O3 -ffast-math; dictionaries are open tables.
 // One thread.
+#include <cstring>
 #include "common.hpp"
 
 typedef float f32;
@@ -402,6 +403,43 @@ static void bags(const Piece<i64> *bags, i64 n, const f32 *rows, i64 width, f32 
     for (i64 k = 0; k < bags[i].len; k++) { const f32 *row = rows + bags[i].data[k] * width; for (i64 c = 0; c < width; c++) t[c] += row[c]; }
   }
 }
+static void interpolate(const f64 *tx, const f64 *ty, i64 n, const f64 *q, f64 *to, i64 many) {
+  for (i64 i = 0; i < many; i++) {
+    f64 x = q[i];
+    if (x <= tx[0]) { to[i] = ty[0]; continue; }
+    if (x >= tx[n - 1]) { to[i] = ty[n - 1]; continue; }
+    i64 l = 0, h = n - 1;
+    while (h - l > 1) { i64 m = (l + h) / 2; if (tx[m] <= x) l = m; else h = m; }
+    to[i] = ty[l] + (ty[h] - ty[l]) * (x - tx[l]) / (tx[h] - tx[l]);
+  }
+}
+static void queue(const i64 *off, const i64 *nb, i64 n, i64 *to, i64 *met) {
+  for (i64 i = 0; i < n; i++) to[i] = -1;
+  i64 first = 0, end = 0;
+  to[0] = 0; met[end++] = 0;
+  while (first < end) {
+    i64 v = met[first++];
+    for (i64 k = off[v]; k < off[v + 1]; k++) if (to[nb[k]] < 0) { to[nb[k]] = to[v] + 1; met[end++] = nb[k]; }
+  }
+}
+static void modes(const i64 *x, i64 n, i64 width, i64 *to) {
+  for (i64 i = 0; i < n; i++) {
+    i64 keys[16], counts[16], some = 0, most = 0;
+    for (i64 j = 0; j < width; j++) {
+      i64 k = 0;
+      while (k < some && keys[k] != x[i * width + j]) k++;
+      if (k == some) { keys[some] = x[i * width + j]; counts[some++] = 0; }
+      counts[k]++;
+    }
+    for (i64 k = 1; k < some; k++) if (counts[k] > counts[most] || (counts[k] == counts[most] && keys[k] < keys[most])) most = k;
+    to[i] = keys[most];
+  }
+}
+static void sort_bytes(const u8 *x, i64 n, u8 *to) {
+  i64 counts[256] = {0};
+  for (i64 i = 0; i < n; i++) counts[x[i]]++;
+  for (i64 b = 0; b < 256; b++) { std::memset(to, int(b), size_t(counts[b])); to += counts[b]; }
+}
 static void bodies(const f64 *x, const f64 *y, const f64 *m, f64 *to, i64 n) {
   for (i64 i = 0; i < n; i++) {
     f64 s = 0;
@@ -678,6 +716,24 @@ int main(int argc, char **argv) {
     const i64 n = 300;
     auto a = gen<f64>(n * n, [](size_t k) { return u01(399, k) + (k / 300 == k % 300 ? 300 : 0); }); Buf<f64> to(n * n);
     vector("N16.eliminate", to, [&] { eliminate(a.p, to.p, n); return n * n; });
+  }
+  if (want("N17.interpolate")) {
+    auto tx = gen<f64>(1'000, [](size_t i) { return f64(i) + u01(400, i); }); auto ty = uniform<f64>(1'000, 401, 1);
+    auto q = gen<f64>(300'000, [](size_t i) { return 1010 * u01(402, i) - 5; }); Buf<f64> to(300'000);
+    vector("N17.interpolate", to, [&] { interpolate(tx.p, ty.p, 1'000, q.p, to.p, 300'000); return i64(300'000); });
+  }
+  if (want("N17.queue")) {
+    const i64 n = 100'000;
+    auto off = gen<i64>(n + 1, [](size_t i) { return i64(4 * i); }); auto nb = below<i64>(4 * n, 403, n); Buf<i64> to(n), met(n);
+    vector("N17.queue", to, [&] { queue(off.p, nb.p, n, to.p, met.p); return n; });
+  }
+  if (want("N17.modes")) {
+    auto x = below<i64>(1'600'000, 404, 12); Buf<i64> to(100'000);
+    vector("N17.modes", to, [&] { modes(x.p, 100'000, 16, to.p); return i64(100'000); });
+  }
+  if (want("N17.bytes")) {
+    auto x = below<u8>(4'000'000, 405, 256); Buf<u8> to(4'000'000);
+    vector("N17.bytes", to, [&] { sort_bytes(x.p, 4'000'000, to.p); return i64(4'000'000); });
   }
   if (want("N15.product")) {
     const i64 n = 256;
