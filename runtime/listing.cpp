@@ -67,11 +67,7 @@ extern "C" std::int32_t weld_rt_dict_entries(WeldTask* t, const WeldDict* d, con
     if (!data) return kFailed;
     const WeldType* key = pair->args[0];
     if (d->count <= kFewKeys && is_scalar(key)) {
-        std::int64_t places[kFewKeys];
-        places_of_few(key, d->entries, d->stride, d->count, places);
-        const auto bytes = std::size_t(d->pair_size);
-        for (std::int64_t i = 0; i < d->count; ++i)
-            std::memcpy(data + places[i] * d->pair_size, d->entry(i), bytes);
+        copy_few_in_order(key, d->entries, d->stride, d->count, data, d->entries, d->pair_size, d->stride);
         *out = {data, d->count};
         return kOk;
     }

@@ -336,9 +336,9 @@ void* sorted_by_value(Task* task, const WeldType* t, const void* in, std::int64_
     });
 }
 
-/// Each pair is compared, since what is found needs no branch.
-void places_of_few(const WeldType* key, const char* keys, std::int64_t stride, std::int64_t n,
-                   std::int64_t* places) {
+/// The places of few keys in ascending order. Each pair is compared, since what is found needs no branch.
+static void places_of_few(const WeldType* key, const char* keys, std::int64_t stride, std::int64_t n,
+                          std::int64_t* places) {
     with_scalar(key->kind, [&]<class T>(T) {
         decltype(ordered_bits(T())) bits[kFewKeys];
         for (std::int64_t i = 0; i < n; ++i) {
@@ -351,6 +351,14 @@ void places_of_few(const WeldType* key, const char* keys, std::int64_t stride, s
             }
         }
     });
+}
+
+void copy_few_in_order(const WeldType* key, const char* keys, std::int64_t key_stride, std::int64_t n,
+                       char* out, const char* data, std::int64_t size, std::int64_t stride) {
+    std::int64_t places[kFewKeys];
+    places_of_few(key, keys, key_stride, n, places);
+    for (std::int64_t i = 0; i < n; ++i)
+        std::memcpy(out + places[i] * size, data + i * stride, std::size_t(size));
 }
 
 std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, std::int64_t stride,

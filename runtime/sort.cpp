@@ -191,14 +191,10 @@ std::int32_t sort_first(Task* task, const WeldVec* in, const WeldType* elem, con
 
 std::int32_t sort_few(Task* task, const WeldVec* in, const WeldType* elem, const WeldVec* keys,
                       const WeldType* key, WeldVec* out, std::int32_t loc) {
-    std::int64_t places[kFewKeys];
-    places_of_few(key, static_cast<const char*>(keys->data), key->size, in->len, places);
-    const std::int64_t size = elem->size;
-    char* sorted = static_cast<char*>(allocate_array(task, in->len, size, loc));
+    char* sorted = static_cast<char*>(allocate_array(task, in->len, elem->size, loc));
     if (!sorted) return kFailed;
-    const char* data = static_cast<const char*>(in->data);
-    for (std::int64_t i = 0; i < in->len; ++i)
-        std::memcpy(sorted + places[i] * size, data + i * size, std::size_t(size));
+    copy_few_in_order(key, static_cast<const char*>(keys->data), key->size, in->len, sorted,
+                      static_cast<const char*>(in->data), elem->size, elem->size);
     *out = {sorted, in->len};
     return kOk;
 }

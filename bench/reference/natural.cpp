@@ -1,4 +1,4 @@
-// N1 to N15: what bench/natural.cpp runs, in plain loops as one writes them in C, compiled by gcc -O3 -ffast-math; dictionaries are open tables.
+// N1 to N17: what bench/natural.cpp runs, in plain loops as one writes them in C, compiled by gcc -O3 -ffast-math; dictionaries are open tables.
 // One thread.
 #include <cstring>
 #include "common.hpp"
