@@ -38,6 +38,8 @@ Range stack_of_thread() {
 
 #ifndef WELD_ONE_STACK_PER_THREAD
 
+constexpr std::ptrdiff_t kOfDeepStack = 8 << 20;  // that a run uses, as it would of a thread's own
+
 constexpr std::size_t kMost = std::size_t(512) << 20, kFewest = std::size_t(64) << 20;
 
 /// The further stack of a thread. It has no destructor, since the C library ends the process if it has no
@@ -100,6 +102,8 @@ const char* end_of_stack() {
     if (own.holds(here)) return own.begin + kReserve;
 #ifndef WELD_ONE_STACK_PER_THREAD
     if (const MoreStack& more = MoreStack::of_thread(); more.holds(here)) return more.lowest();
+    if (const char* begin = begin_of_deep_stack(here))
+        return std::max(begin + kReserve, static_cast<const char*>(here) - kOfDeepStack);
 #endif
     return reinterpret_cast<const char*>(std::numeric_limits<std::uintptr_t>::max());
 }

@@ -11,7 +11,7 @@
 namespace weld::runtime {
 
 /// The lowest address that code which starts here may use, with room left for what it calls. On a stack that
-/// is not the thread's own (a coroutine's) nobody knows: above all addresses then.
+/// is neither the thread's own nor of on_deep_stack (a coroutine's) nobody knows: above all addresses then.
 const char* end_of_stack();
 
 /// Calls `work(end)` on a stack of its own, `end` being the lowest address that may be used there. False, and

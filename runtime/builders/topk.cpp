@@ -1,8 +1,10 @@
 // topk[T](n): the n least of what is merged, in order; of equal ones the first. A negative n is none. An
 // array takes what emitted code does not know to come too late; when it is full, the n least stay, in the order
-// in which they came. Pieces are such arrays, merged in their order, so equal elements keep theirs.
+// in which they came. Where n is few, the array has room for no more, and is in order as soon as it is full: each
+// further element takes its place there. Pieces are such arrays, merged in their order, so equal elements keep theirs.
 #include <algorithm>
 #include <cstring>
+#include <ranges>
 
 #include "runtime/builders/pieces.h"
 #include "runtime/describe.h"
@@ -13,8 +15,12 @@
 namespace weld::runtime {
 
 constexpr std::int64_t kLeastRoom = 1024;  // for elements besides those that stay
+constexpr std::int64_t kFewStay = 32;      // put in order one by one
+
+static bool stay_in_order(const WeldTopK* k) { return k->most <= kFewStay; }
 
 static std::int64_t all_room(const WeldTopK* k) {
+    if (stay_in_order(k)) return k->most;
     const std::int64_t more = std::max(k->most, kLeastRoom);
     return k->most > INT64_MAX - more ? INT64_MAX : k->most + more;
 }
@@ -29,6 +35,43 @@ static void keep(WeldTopK* k, const WeldType* elem, const std::vector<std::uint6
         std::memmove(element(k, elem, std::int64_t(i)), element(k, elem, std::int64_t(numbers[i])),
                      std::size_t(elem->size));
     k->elements.size = std::int64_t(numbers.size());
+}
+
+/// All that stay are there, `last` the last of them in order.
+static void set_bound(WeldTopK* k, const WeldType* elem, const char* last) {
+    std::memcpy(k->bound, last, std::size_t(std::min<std::int64_t>(kWeldBoundBytes, elem->size)));
+    k->is_full = true;
+}
+
+/// The number of the first of `n` elements, which are in order, that comes after `value`; `n` if none does.
+static std::int64_t place_of(const Task* task, const WeldTopK* k, const WeldType* elem, const void* value,
+                             std::int64_t n) {
+    const auto numbers = std::views::iota(std::int64_t(0), n);
+    return *std::ranges::partition_point(numbers, [&](std::int64_t i) {
+        return compare_totally(task, elem, element(k, elem, i), value) <= 0;
+    });
+}
+
+/// Puts the few elements that are there in order.
+static void put_in_order(const Task* task, WeldTopK* k, const WeldType* elem) {
+    for (std::int64_t i = 1; i < k->elements.size; ++i) {
+        char* next = element(k, elem, i);
+        char* place = element(k, elem, place_of(task, k, elem, next, i));
+        std::rotate(place, next, next + elem->size);
+    }
+}
+
+/// Puts `value` into its place among the few that stay, which are all there.
+static void insert(const Task* task, WeldTopK* k, const WeldType* elem, const void* value) {
+    if (!k->is_full) put_in_order(task, k, elem);
+    char* last = element(k, elem, k->most - 1);
+    const std::int64_t i = place_of(task, k, elem, value, k->most);
+    if (i < k->most) {
+        char* place = element(k, elem, i);
+        std::memmove(place + elem->size, place, std::size_t(last - place));
+        std::memcpy(place, value, std::size_t(elem->size));
+    }
+    set_bound(k, elem, last);
 }
 
 /// The first elements in order stay, as many as it gives, where they are more. Status.
@@ -49,8 +92,7 @@ static std::int32_t drop_others(Task* task, WeldTopK* k, const WeldType* elem, s
     const char* last = element(k, elem, 0);
     for (std::int64_t i = 1; i < a.size; ++i)
         if (compare_totally(task, elem, element(k, elem, i), last) >= 0) last = element(k, elem, i);
-    std::memcpy(k->bound, last, std::size_t(std::min<std::int64_t>(kWeldBoundBytes, elem->size)));
-    k->is_full = true;
+    set_bound(k, elem, last);
     return kOk;
 }
 
@@ -65,6 +107,10 @@ static std::int32_t make_room(Task* task, WeldTopK* k, const WeldType* elem, std
 
 static std::int32_t add(Task* task, WeldTopK* k, const WeldType* elem, const void* value, std::int32_t loc) {
     if (k->most == 0) return kOk;
+    if (stay_in_order(k) && k->elements.size == k->most) {
+        insert(task, k, elem, value);
+        return kOk;
+    }
     if (k->elements.size == k->elements.capacity && make_room(task, k, elem, loc)) return kFailed;
     std::memcpy(element(k, elem, k->elements.size++), value, std::size_t(elem->size));
     return kOk;
@@ -134,12 +180,16 @@ extern "C" std::int32_t weld_rt_topk_merge(WeldTask* t, WeldTopK* k, const WeldT
 extern "C" std::int32_t weld_rt_topk_result(WeldTask* t, WeldTopK* k, const WeldType* elem, WeldVec* out,
                                             std::int32_t loc) {
     Task* task = task_of(t);
-    const bool are_few =
-        k->elements.size <= kFewKeys && is_scalar(elem);  // sorted sooner than looked through
-    if (!are_few && drop_others(task, k, elem, loc)) return kFailed;
     const WeldVec all{k->elements.data, k->elements.size};
-    if (weld_rt_sort_keys(t, &all, elem, &all, elem, out, k->most, loc)) return kFailed;
-    release(task, k->elements.data);
+    if (stay_in_order(k)) {
+        if (!k->is_full) put_in_order(task, k, elem);
+        *out = all;
+    } else {
+        if (drop_others(task, k, elem, loc)) return kFailed;
+        const WeldVec few{all.data, k->elements.size};
+        if (weld_rt_sort_keys(t, &few, elem, &few, elem, out, k->most, loc)) return kFailed;
+        release(task, all.data);
+    }
     k->elements = {};  // a value that is looked at later may still name it
     return kOk;
 }

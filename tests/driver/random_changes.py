@@ -69,7 +69,7 @@ class Program:
         text, steps, vectors = "", [], list(vectors)
         for _ in range(count):
             q = self.name()
-            kind = self.rng.choices(["vector", "branches", "iterate", "state", "struct"], [55, 15, 10, 10, 10])[0]
+            kind = self.rng.choices(["vector", "branches", "iterate", "state", "struct"], [45, 15, 10, 20, 10])[0]
             if kind == "vector":
                 value, fn = self.vector(vectors, at, 3)
                 steps.append(lambda env, q=q, fn=fn: env.update({q: fn(env)}))
@@ -109,7 +109,7 @@ class Program:
 
     def state(self, vectors):
         """An `iterate` with two vectors and a builder, which it changes or leaves as they are. Gives three vectors."""
-        given = [self.rng.choice(vectors) for _ in range(3)]
+        given = [self.rng.choice(vectors[-3:] if self.rng.random() < 0.5 else vectors) for _ in range(3)]  # of the last, too
         inside = vectors + ["t.$0", "t.$1"] * 2
         holds, most = self.condition(inside, "t.$2"), self.rng.randrange(1, 4)
         parts = [self.vector(inside, "t.$2", 2) for _ in range(2)] + [

@@ -12,6 +12,7 @@
 #include "frontend/api/config.h"
 #include "frontend/api/languages.h"
 #include "frontend/api/load_text.h"
+#include "runtime/stack.h"
 #include "weldir/support/deep_stack.h"
 
 using namespace weld;
@@ -236,6 +237,15 @@ TEST_CASE("work on a deep stack recurses deeply") {
     int depth = 0;
     on_deep_stack([&] { on_deep_stack([&] { depth = Recursion::depth_of(100'000); }); });
     CHECK(depth == 100'000);
+}
+
+TEST_CASE("a run knows where the stack ends that it was called on") {
+    const auto room = [] { return static_cast<char*>(__builtin_frame_address(0)) - runtime::end_of_stack(); };
+    std::ptrdiff_t own = 0, deep = 0;
+    own = room();
+    on_deep_stack([&] { deep = room(); });
+    CHECK(own > 0);
+    CHECK(deep >= 1 << 20);  // else each call of a function that calls itself went to another stack
 }
 
 TEST_CASE("languages are found by their files") {

@@ -447,6 +447,9 @@ void Lives::iterate(Iterate it) {
             s->copied = !here.fields.empty() || meet(here.tops, others) || !may_consume(here, left);
             if (!s->copied) consume(here);
         }
+    for (const auto& [o, times] : left)
+        if (const StateVector* before = o_.left_by(o, it.init()->type, *init))
+            left_[before->iterate][o] += times;  // as what this one was given by another
     look(it.init());
 }
 

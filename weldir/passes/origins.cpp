@@ -399,9 +399,13 @@ const StateVector* Origins::left_by(Object o, const Type* t, const Reach& r) con
     for_each_leaf(t, r, [&](const Reach& leaf) {
         if (std::ranges::binary_search(leaf.tops, o)) is_left = false;
         if (!std::ranges::binary_search(leaf.inner, o)) return;
-        const StateVector* s = leaf.tops.size() == 1 ? objects[leaf.tops[0]].state : nullptr;
-        is_left &= s && s->out == leaf.tops[0] && (!found || found->iterate == s->iterate);
-        found = s;
+        const StateVector* here = nullptr;  // of what else a plain vector may be, nothing has others in it
+        for (Object top : leaf.tops)
+            if (const StateVector* s = objects[top].state; s && s->out == top) {
+                is_left &= !found || found->iterate == s->iterate;
+                here = found = s;
+            }
+        is_left &= here && leaf.tops[0] != kOutside;
     });
     return is_left ? found : nullptr;
 }

@@ -60,6 +60,15 @@ void on_stack(void* lowest, std::size_t bytes, const std::function<void()>& work
     ::swapcontext(&here, &there);
 }
 
+struct Range {
+    const char *begin, *end;
+};
+static thread_local Range deep_stack{};
+
+const char* begin_of_deep_stack(const void* here) {
+    return here >= deep_stack.begin && here < deep_stack.end ? deep_stack.begin : nullptr;
+}
+
 void on_deep_stack(const std::function<void()>& work) {
     if (is_deep) return work();
     std::size_t bytes = 2 * kMostBytes;
@@ -71,7 +80,9 @@ void on_deep_stack(const std::function<void()>& work) {
     ::mprotect(stack, std::size_t(::sysconf(_SC_PAGESIZE)), PROT_NONE);
     ::madvise(stack, bytes, MADV_NOHUGEPAGE);  // to clear two megabytes would take longer than most programs
     is_deep = true;
+    deep_stack = {static_cast<const char*>(stack), static_cast<const char*>(stack) + bytes};
     on_stack(stack, bytes, work);
+    deep_stack = {};
     is_deep = false;
     ::munmap(stack, bytes);
 }

@@ -15,6 +15,9 @@ namespace weld {
 void on_deep_stack(const std::function<void()>& work);
 
 #ifndef WELD_ONE_STACK_PER_THREAD
+/// The lowest address of the stack that on_deep_stack goes on with, if `here` is on it; else null.
+const char* begin_of_deep_stack(const void* here);
+
 /// Calls `work`, which does not throw, on the stack of `bytes` that begins at `lowest`. The sanitizers follow
 /// no such jump.
 void on_stack(void* lowest, std::size_t bytes, const std::function<void()>& work);
