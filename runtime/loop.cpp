@@ -22,6 +22,8 @@ constexpr std::int64_t kChunkWork = 50'000'000;
 constexpr std::int64_t kMostChunks = 1024;
 constexpr std::int64_t kRounds = 64;  // a chunk has a multiple of it, so that each writes to its own lines,
 constexpr std::int64_t kEnoughChunks = 16;   // or of less where it would leave fewer chunks than this
+constexpr std::int64_t kFirstPart = 8;       // of a chunk is enough to see how to go on
+constexpr std::int64_t kLightWork = 20'000;  // ps; of rounds that do little but merge
 constexpr std::int64_t kRound = 64;          // elements that emitted code makes room for at once
 constexpr std::int64_t kGarbage = 64 << 10;  // bytes that are worth a collection at the end of a chunk
 
@@ -97,10 +99,12 @@ struct LoopBuilder {
     std::int64_t offset;
     std::int64_t appends;  // Cut::Placed: per iteration
     Cut cut;
-    bool handed_on;             // from chunk to chunk, instead of combined
+    bool handed_on;         // from chunk to chunk, instead of combined
+    bool in_order = false;  // all chunks but the first merge into the loop's own state, one after the other
     std::int64_t combined = 0;  // chunks, in a serial loop
     std::int64_t filled = 0;    // elements that the last chunk appended: so many the next one may, too
 
+    bool may_go_in_order() const { return cut == Cut::Chunk && pieces->goes_in_order; }
     bool is_piece_of_vector() const { return keeps_merges(type) && cut == Cut::Chunk && !handed_on; }
 };
 
@@ -136,8 +140,14 @@ class ChunkedLoop {
 
   private:
     void plan();
+    std::int64_t begin_of(std::int64_t chunk) const {
+        return chunk == 0 ? 0 : std::min(first_size_ + (chunk - 1) * chunk_size_, n_);
+    }
     std::int32_t run_serial(Watched& watched);
     std::int32_t run_on_workers(Watched& watched);
+    std::int32_t run_parts_from(std::int64_t begin, std::int64_t end, Watched& watched);
+    std::int32_t run_in_order(std::int64_t begin, Watched& watched);
+    void look_at_first();
     std::int32_t run_part(Task* t, int worker, std::int64_t chunk);
     std::int32_t start_worker(Task* t, int worker);
     std::int32_t run_chunk(Task* t, char* state, std::int64_t chunk);
@@ -147,7 +157,8 @@ class ChunkedLoop {
     std::int32_t check_placed(const LoopBuilder& b);
     std::int32_t combine();
     std::int32_t combine_up_to(LoopBuilder& b, std::int64_t chunk);
-    std::int32_t combine_builder(const LoopBuilder& b, char* states, std::int64_t count, const char* except);
+    std::int32_t combine_workers(const LoopBuilder& b, const char* except);
+    std::int32_t combine_pieces(const LoopBuilder& b, std::int64_t begin, std::int64_t end);
 
     char* worker_state(int worker) const { return worker_states_ + worker * stride_; }
     char* piece(std::int64_t chunk) const { return pieces_ + chunk * stride_; }
@@ -160,7 +171,9 @@ class ChunkedLoop {
     const void* captures_;
     char* state_;
     std::int64_t n_;
-    std::int64_t chunk_size_ = 0;
+    bool looks_ = false;           // how to go on is seen when the first chunk is done, which is short
+    std::int64_t first_size_ = 0;  // of the first chunk
+    std::int64_t chunk_size_ = 0;  // of the others
     std::int64_t chunks_ = 0;
     std::vector<LoopBuilder> builders_;
     bool serial_ = false;
@@ -182,6 +195,7 @@ void ChunkedLoop::plan() {
         b.cut = b.pieces->cut(type, state_ + offset, &question);
         if (keeps_merges(type) && appends && (b.appends = *appends++) >= 0) b.cut = Cut::Placed;
         whole |= b.cut == Cut::Whole;
+        looks_ |= b.may_go_in_order();
         builders_.push_back(b);
     });
     const bool is_busy = is_crew_busy(task_);
@@ -194,7 +208,9 @@ void ChunkedLoop::plan() {
     std::int64_t multiple = loop_->multiple > 1 ? loop_->multiple : kRounds;
     while (multiple > loop_->multiple && n_ / multiple < kEnoughChunks) multiple /= 2;
     if (chunk_size_ <= INT64_MAX - multiple) chunk_size_ = round_up(chunk_size_, multiple);
-    chunks_ = (n_ - 1) / chunk_size_ + 1;
+    looks_ &= chunk_size_ < n_;
+    first_size_ = looks_ ? round_up((chunk_size_ + kFirstPart - 1) / kFirstPart, multiple) : chunk_size_;
+    chunks_ = first_size_ < n_ ? (n_ - first_size_ - 1) / chunk_size_ + 2 : 1;
     stride_ = (loop_->state->size + 63) / 64 * 64;
 }
 
@@ -203,13 +219,16 @@ std::int32_t ChunkedLoop::start_pieces(Task* t, char* state, std::int64_t chunk)
     for (LoopBuilder& b : builders_) {
         if (b.handed_on) continue;
         if (b.cut == Cut::Chunk) {
-            if (b.pieces->start(t, b.type, state_ + b.offset, state + b.offset, loop_->loc)) return kFailed;
+            char* const mine = state + b.offset;
+            if (b.in_order ? b.pieces->start_waiting(t, b.type, mine, loop_->loc)
+                           : b.pieces->start(t, b.type, state_ + b.offset, mine, loop_->loc))
+                return kFailed;
             if (b.is_piece_of_vector() && make_room(t, b, kept_merges(b.type, state + b.offset)))
                 return kFailed;
         } else if (b.cut == Cut::Placed) {
             const WeldAppender* all = kept_merges(b.type, state_ + b.offset);
-            const std::int64_t first = all->size + chunk * chunk_size_ * b.appends;
-            const std::int64_t count = std::min(chunk_size_, n_ - chunk * chunk_size_) * b.appends;
+            const std::int64_t first = all->size + begin_of(chunk) * b.appends;
+            const std::int64_t count = (begin_of(chunk + 1) - begin_of(chunk)) * b.appends;
             char* data = static_cast<char*>(all->data) + first * b.type->args[0]->size;
             if (b.pieces->start(t, b.type, state_ + b.offset, state + b.offset, loop_->loc)) return kFailed;
             *kept_merges(b.type, state + b.offset) = {data, 0, count};
@@ -242,7 +261,7 @@ static bool has_garbage(Task* t) {
 }
 
 std::int32_t ChunkedLoop::run_chunk(Task* t, char* state, std::int64_t chunk) {
-    const std::int64_t lo = chunk * chunk_size_, hi = std::min(lo + chunk_size_, n_);
+    const std::int64_t lo = begin_of(chunk), hi = begin_of(chunk + 1);
     std::int32_t status;
     {
         const InRegion region(t);
@@ -271,9 +290,17 @@ std::int32_t ChunkedLoop::run_serial(Watched& watched) {
             if (b.handed_on) copy(b, state_, mine);
             else if (!status) status = combine_up_to(b, chunk + 1);
         }
+        if (looks_ && chunk == 0) look_at_first();
     }
     release(task_, pieces_);
     return status;
+}
+
+/// How the other chunks go on: what the first one merged is in the loop's state.
+void ChunkedLoop::look_at_first() {
+    for (LoopBuilder& b : builders_)
+        b.handed_on |= b.in_order =
+            b.may_go_in_order() && b.pieces->goes_in_order(b.type, state_ + b.offset, chunk_size_);
 }
 
 // ---- on workers -------------------------------------------------------------------------------------------
@@ -310,20 +337,25 @@ std::int32_t ChunkedLoop::combine_up_to(LoopBuilder& b, std::int64_t chunk) {
     for (std::int64_t i = b.combined; i < chunk; ++i) waiting.push_back(piece(i) + b.offset);
     char* const whole = state_ + b.offset;
     const auto now = b.pieces->should_combine;
-    if (now && chunk < chunks_ && !now(task_, whole, waiting)) return kOk;
+    const bool is_looked_at = looks_ && chunk == 1;
+    if (now && chunk < chunks_ && !is_looked_at && !now(task_, whole, waiting)) return kOk;
     b.combined = chunk;
     return b.pieces->combine(task_, b.type, whole, waiting, loop_->loc);
 }
 
-/// Combines `count` states, `except` one, into the loop's.
-std::int32_t ChunkedLoop::combine_builder(const LoopBuilder& b, char* states, std::int64_t count,
-                                          const char* except) {
+/// Combines the states of workers, `except` one, into the loop's.
+std::int32_t ChunkedLoop::combine_workers(const LoopBuilder& b, const char* except) {
     std::vector<void*> all;
-    for (std::int64_t i = 0; i < count; ++i) {
-        char* state = states + i * stride_;
-        if (state == except || (states == worker_states_ && !started_[std::size_t(i)])) continue;
-        all.push_back(state + b.offset);
-    }
+    for (std::size_t i = 0; i < started_.size(); ++i)
+        if (char* state = worker_state(int(i)); started_[i] && state != except)
+            all.push_back(state + b.offset);
+    return b.pieces->combine(task_, b.type, state_ + b.offset, all, loop_->loc);
+}
+
+/// Combines the pieces of chunks into the loop's state.
+std::int32_t ChunkedLoop::combine_pieces(const LoopBuilder& b, std::int64_t begin, std::int64_t end) {
+    std::vector<void*> all;
+    for (std::int64_t chunk = begin; chunk < end; ++chunk) all.push_back(piece(chunk) + b.offset);
     return b.pieces->combine(task_, b.type, state_ + b.offset, all, loop_->loc);
 }
 
@@ -349,13 +381,49 @@ std::int32_t ChunkedLoop::combine() {
         switch (b.cut) {
             case Cut::Worker:
                 copy(b, state_, holder);
-                status = combine_builder(b, worker_states_, std::int64_t(started_.size()), holder);
+                status = combine_workers(b, holder);
                 break;
-            case Cut::Chunk: status = combine_builder(b, pieces_, chunks_, nullptr); break;
+            case Cut::Chunk:
+                if (!b.in_order) status = combine_pieces(b, looks_ && b.may_go_in_order(), chunks_);
+                break;
             case Cut::Placed: status = check_placed(b); break;
             case Cut::Whole: break;
         }
         if (status) return status;
+    }
+    return kOk;
+}
+
+std::int32_t ChunkedLoop::run_parts_from(std::int64_t begin, std::int64_t end, Watched& watched) {
+    return run_parts(task_, end - begin, true, loop_->loc, [&](Task* t, int worker, std::int64_t part) {
+        const std::int32_t status = run_part(t, worker, begin + part);
+        watched.chunk_done();
+        return status;
+    });
+}
+
+/// A few chunks at a time, whose rows wait until all before them are merged; or one, by one worker.
+std::int32_t ChunkedLoop::run_in_order(std::int64_t begin, Watched& watched) {
+    const auto workers = std::int64_t(started_.size());
+    while (begin < chunks_) {
+        const auto should_wait = [&](const LoopBuilder& b) {
+            return b.in_order && b.pieces->should_wait(state_ + b.offset);
+        };
+        const bool wait =
+            workers > 2 || loop_->cost > kLightWork || std::ranges::any_of(builders_, should_wait);
+        const std::int64_t end = std::min(begin + (wait ? workers : 1), chunks_);
+        for (LoopBuilder& b : builders_) {
+            if (!b.in_order) continue;
+            b.handed_on = !wait;
+            if (!wait) copy(b, piece(begin), state_);
+        }
+        if (run_parts_from(begin, end, watched)) return kFailed;
+        for (const LoopBuilder& b : builders_) {
+            if (!b.in_order) continue;
+            if (!wait) copy(b, state_, piece(begin));
+            else if (combine_pieces(b, begin, end)) return kFailed;
+        }
+        begin = end;
     }
     return kOk;
 }
@@ -367,12 +435,14 @@ std::int32_t ChunkedLoop::run_on_workers(Watched& watched) {
     worker_states_ =
         pieces_ ? static_cast<char*>(allocate_array(task_, workers, stride_, loop_->loc)) : nullptr;
     if (!worker_states_) return kFailed;
-    std::int32_t status =
-        run_parts(task_, chunks_, true, loop_->loc, [&](Task* t, int worker, std::int64_t chunk) {
-            const std::int32_t part = run_part(t, worker, chunk);
-            watched.chunk_done();
-            return part;
-        });
+    std::int32_t status = looks_ ? run_parts_from(0, 1, watched) : kOk;
+    if (looks_ && !status) {
+        for (const LoopBuilder& b : builders_)
+            if (b.may_go_in_order() && !status) status = combine_pieces(b, 0, 1);
+        look_at_first();
+    }
+    const bool any_in_order = std::ranges::any_of(builders_, &LoopBuilder::in_order);
+    if (!status) status = any_in_order ? run_in_order(1, watched) : run_parts_from(looks_, chunks_, watched);
     if (!status) status = combine();
     release(task_, pieces_);
     release(task_, worker_states_);

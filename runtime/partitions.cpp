@@ -197,10 +197,12 @@ std::int32_t add_rows(Task* task, WeldDict* d, const char* rows, std::int64_t co
 
 }  // namespace
 
+bool can_partition(const WeldDict* d) { return !reads_type(d->kind) && d->stride <= kLargestRow; }
+
 bool should_partition(const Task* task, const WeldDict* d, std::int32_t op) {
     // When rows are merged with each other decides about the bits of inexact sums: so memory must not.
-    return d->count == d->most && d->bits >= kLargestIndexBits && !reads_type(d->kind) &&
-           d->stride <= kLargestRow && (!merges_exactly(d, op) || has_room(task, kSlabBlocks * kBlockBytes));
+    return d->count == d->most && d->bits >= kLargestIndexBits && can_partition(d) &&
+           (!merges_exactly(d, op) || has_room(task, kSlabBlocks * kBlockBytes));
 }
 
 std::int32_t partition(Task* task, WeldDict* d, std::int32_t op, std::int32_t loc) {
@@ -226,6 +228,12 @@ std::int32_t partition(Task* task, WeldDict* d, std::int32_t op, std::int32_t lo
     if (add_rows(task, cut, d->entries, d->count, loc)) return kFailed;
     std::swap(*cut, *d);
     release_range(task, cut);
+    return kOk;
+}
+
+std::int32_t let_wait(Task* task, WeldDict* d, std::int32_t op, std::int32_t loc) {
+    if (partition(task, d, op, loc)) return kFailed;
+    partitions_of(d)->most_slabs = INT64_MAX;
     return kOk;
 }
 

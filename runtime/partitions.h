@@ -79,8 +79,11 @@ inline Partitions* partitions_of(const WeldDict* d) { return reinterpret_cast<Pa
 
 /// Whether it is time to cut the table, before it grows.
 bool should_partition(const Task* task, const WeldDict* d, std::int32_t op);
+bool can_partition(const WeldDict* d);
 /// Cuts a table whose values are merged by `op`. Status.
 std::int32_t partition(Task* task, WeldDict* d, std::int32_t op, std::int32_t loc);
+/// Cuts a table so that all rows wait which do not have to be merged before others for their result to be exact. Status.
+std::int32_t let_wait(Task* task, WeldDict* d, std::int32_t op, std::int32_t loc);
 /// A row more, in a table that is cut. Status.
 std::int32_t add_row(Task* task, WeldDict* d, const void* key, const void* value, std::uint32_t tag,
                      std::int32_t loc);

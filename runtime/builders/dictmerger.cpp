@@ -1,6 +1,7 @@
 // dictmerger[K,V,op]: a table. Pieces are tables: one per worker where merging is exact, else one per chunk.
 // The first of equal keys stays, which matters for floats in vectors in keys (0.0 and -0.0 are one): those
-// keys are cut by chunks, too. Large tables are cut into partitions (runtime/partitions.h).
+// keys are cut by chunks, too. Where a chunk has many keys, rows go into one table in their order instead, or wait to
+// do so. Large tables are cut into partitions (runtime/partitions.h).
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -53,6 +54,21 @@ static bool should_combine(const Task* task, const void* whole, std::span<void* 
     return should_merge(task, *static_cast<WeldDict* const*>(whole), tables);
 }
 
+/// A table that a chunk fills by itself costs about 70 ns for each of its keys, to wait and be merged 3 for each row.
+constexpr std::int64_t kRowsPerKey = 40;
+
+static bool goes_in_order(const WeldType*, const void* state, std::int64_t iterations) {
+    const WeldDict* d = *static_cast<WeldDict* const*>(state);
+    return d->partitions || (can_partition(d) && d->count > iterations / kRowsPerKey);
+}
+
+static std::int32_t start_waiting(Task* task, const WeldType* type, void* piece, std::int32_t loc) {
+    if (start(task, type, nullptr, piece, loc)) return kFailed;
+    return let_wait(task, *static_cast<WeldDict**>(piece), type->op, loc);
+}
+
+static bool should_wait(const void* state) { return (*static_cast<WeldDict* const*>(state))->partitions; }
+
 static void reach(Tracer& tracer, const WeldType* type, const void* state) {
     tracer.dict(type, *static_cast<WeldDict* const*>(state));
 }
@@ -62,7 +78,10 @@ const BuilderPieces kDictMergerPieces{.cut = cut,
                                       .combine = combine,
                                       .seamless = seamless,
                                       .reach = reach,
-                                      .should_combine = should_combine};
+                                      .should_combine = should_combine,
+                                      .goes_in_order = goes_in_order,
+                                      .start_waiting = start_waiting,
+                                      .should_wait = should_wait};
 
 template <KeyKind K>
 static std::int32_t merge(Task* task, WeldDict* d, const void* key, const void* value, std::int32_t op,

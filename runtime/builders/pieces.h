@@ -53,6 +53,13 @@ struct BuilderPieces {
     WeldAppender* (*kept)(void* state) = nullptr;
     /// Whether pieces of a serial loop should be combined now; null: at once.
     bool (*should_combine)(const Task* task, const void* whole, std::span<void* const> pieces) = nullptr;
+    /// Whether what chunks of `iterations` each merge is merged into the loop's own state instead, in order: combining
+    /// pieces would take longer, to judge by `state`, which has what the first few iterations merged. Null: never.
+    bool (*goes_in_order)(const WeldType* type, const void* state, std::int64_t iterations) = nullptr;
+    /// A state like that of `start` for such a chunk on a worker: it keeps what is merged for `combine`. Status.
+    std::int32_t (*start_waiting)(Task* task, const WeldType* type, void* piece, std::int32_t loc) = nullptr;
+    /// Workers should fill such states, rather than one the loop's own, as soon as they are two.
+    bool (*should_wait)(const void* state) = nullptr;
     /// The memory that tells a state from others; null if it has none. Without this function: the state is a
     /// pointer to it.
     const void* (*memory)(const WeldType* type, const void* state) = nullptr;

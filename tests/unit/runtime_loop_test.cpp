@@ -362,8 +362,16 @@ TEST_CASE("dictmergers, exact and not, are the same on all threads") {
     Types types;
     const std::int64_t n = 400'000;
     const std::vector<double> xs = noise(n);
-    for (std::int64_t keys : {1, 10, 5000, 300'000}) {
-        auto make = [&](int threads) {
+    const std::int64_t heavy = 60,
+                       light = 12;  // rounds of light loops go on with one table where there are many keys
+    for (const auto& [keys, cost] : {std::pair<std::int64_t, std::int64_t>{1, heavy},
+                                     {10, heavy},
+                                     {10, light},
+                                     {5000, heavy},
+                                     {5000, light},
+                                     {300'000, heavy},
+                                     {300'000, light}}) {
+        auto make = [&, keys = keys, cost = cost](int threads) {
             struct {
                 WeldDict *counts, *sums, *least;
             } state{};
@@ -371,7 +379,7 @@ TEST_CASE("dictmergers, exact and not, are the same on all threads") {
             const WeldType* type =
                 types.tuple({types.dictmerger(i64, i64, kWeldAdd), types.dictmerger(i64, f64, kWeldAdd),
                              types.dictmerger(i64, f64, kWeldMin)});
-            Loop loop(type, 60, [&](WeldTask* t, void* s, std::int64_t lo, std::int64_t hi) {
+            Loop loop(type, cost, [&](WeldTask* t, void* s, std::int64_t lo, std::int64_t hi) {
                 auto* mine = static_cast<decltype(state)*>(s);
                 for (std::int64_t i = lo; i < hi; ++i) {
                     const std::int64_t key = i * 7919 % keys - 3, one = 1;
@@ -415,13 +423,16 @@ TEST_CASE("dictmergers, exact and not, are the same on all threads") {
         };
         const auto [counts, sums, least] = on_all_threads(make);
         std::map<std::int64_t, std::int64_t> expected{{0, 100}};
-        std::map<std::int64_t, double> expected_least;
+        std::map<std::int64_t, double> expected_least, in_order;
         for (std::int64_t i = 0; i < n; ++i) {
             const std::int64_t key = i * 7919 % keys - 3;
             ++expected[key];
             auto [at, added] = expected_least.try_emplace(key, xs[std::size_t(i)]);
             if (!added) at->second = std::min(at->second, xs[std::size_t(i)]);
+            in_order.try_emplace(key, 0.0).first->second += xs[std::size_t(i)];
         }
+        INFO("keys: ", keys, ", cost: ", cost);
+        if (keys >= 5000) CHECK(std::map(sums.begin(), sums.end()) == in_order);
         CHECK(std::map(counts.begin(), counts.end()) == expected);
         CHECK(std::map(least.begin(), least.end()) == expected_least);
         CHECK(counts.size() == expected.size());
