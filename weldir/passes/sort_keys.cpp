@@ -8,7 +8,7 @@
 // becomes, where $1 is an i64,
 //     sort(v, |a| {a.$0, -1L - a.$1})
 //
-// So does `if(a.$0 != b.$0, compare(a.$0, b.$0), compare(b.$1, a.$1))`.
+// So do `if(a.$0 != b.$0, compare(a.$0, b.$0), compare(b.$1, a.$1))` and `compare({a.$0, b.$1}, {b.$0, a.$1})`.
 //
 // Keys are sorted without asking emitted code for each pair. Not done where a key may fail, or where a
 // descending one is no number.
@@ -51,7 +51,7 @@ class KeyFinder {
         if (outer.cond->op == Op::Eq || outer.cond->op == Op::Ne) {  // of a key that decides if it differs
             const bool equal = outer.cond->op == Op::Eq;
             const std::size_t at = keys_.size();
-            const Expr* key = key_of(outer.cond);
+            const Expr* key = key_of(outer.cond->arg(0), outer.cond->arg(1));
             if (!key || !add(equal ? outer.otherwise : outer.then)) return false;
             if (keys_.size() != at + 1 || !same(keys_[at].of, key)) return false;
             return add(equal ? outer.then : outer.otherwise);
@@ -59,11 +59,13 @@ class KeyFinder {
         const Choice inner = choice(outer.otherwise);
         const int sign = sign_of(outer.then), other = inner.cond ? sign_of(inner.then) : 0;
         if (!sign || sign != -other) return false;
-        const Key key = compared(outer.cond, sign);
-        const Key again = compared(inner.cond, other);
-        if (!key.of || !again.of || key.descending != again.descending || !same(key.of, again.of))
-            return false;
-        keys_.push_back(key);
+        std::vector<Key> keys, again;
+        if (!compared(outer.cond, sign, &keys) || !compared(inner.cond, other, &again)) return false;
+        const auto same_key = [](const Key& x, const Key& y) {
+            return x.descending == y.descending && same(x.of, y.of);
+        };
+        if (!std::ranges::equal(keys, again, same_key)) return false;
+        keys_.insert(keys_.end(), keys.begin(), keys.end());
         return add(inner.otherwise);
     }
 
@@ -116,21 +118,33 @@ class KeyFinder {
         return order && same(order, c.cond->op == Op::Eq ? c.otherwise : c.then) ? order : nullptr;
     }
 
-    /// What a comparison compares of both elements, in terms of the first parameter; or null.
-    const Expr* key_of(const Expr* cond) {
-        const bool swapped = !mentions(cond->arg(0), a_);
-        const Expr* of_a = cond->arg(swapped ? 1 : 0);
-        const Expr* of_b = cond->arg(swapped ? 0 : 1);
+    /// What `x` and `y` are of both elements, in terms of the first parameter; or null.
+    const Expr* key_of(const Expr* x, const Expr* y) {
+        const bool swapped = !mentions(x, a_);
+        const Expr* of_a = swapped ? y : x;
+        const Expr* of_b = swapped ? x : y;
         if (!mentions(of_a, a_) || mentions(of_a, b_) || !mentions(of_b, b_) || mentions(of_b, a_))
             return nullptr;
         return is_movable(of_a) && same(of_a, substitute(m_, of_b, {{b_, var(m_, a_)}})) ? of_a : nullptr;
     }
 
-    /// The key of `x > y` or `x < y`, where a yes stands for the order `sign`.
-    Key compared(const Expr* cond, int sign) {
-        if (cond->op != Op::Gt && cond->op != Op::Lt) return {};
-        const bool swapped = !mentions(cond->arg(0), a_);
-        return {key_of(cond), ((cond->op == Op::Gt) == swapped) == (sign > 0)};
+    /// The keys of `x > y` or `x < y`, where a yes stands for the order `sign`; false if it is not made of keys.
+    bool compared(const Expr* cond, int sign, std::vector<Key>* keys) {
+        if (cond->op != Op::Gt && cond->op != Op::Lt) return false;
+        return compared(cond->arg(0), cond->arg(1), (cond->op == Op::Gt) == (sign > 0), keys);
+    }
+
+    /// `greater_is_after`: the first element comes after the second where `x` is greater.
+    bool compared(const Expr* x, const Expr* y, bool greater_is_after, std::vector<Key>* keys) {
+        if (const Expr* key = key_of(x, y)) {
+            const bool swapped = !mentions(x, a_);
+            keys->push_back({key, swapped == greater_is_after});
+            return true;
+        }
+        if (x->op != Op::MakeStruct || y->op != Op::MakeStruct) return false;
+        for (std::size_t i = 0; i < x->num_args; ++i)
+            if (!compared(x->arg(i), y->arg(i), greater_is_after, keys)) return false;
+        return true;
     }
 
     /// A key in the opposite order.
