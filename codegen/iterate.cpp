@@ -5,13 +5,21 @@
 //     {state, again} = {init, true}
 //     while (again)  weld_rt_function(task, {round_7, number}, captures, &{state, again})
 //
+// Where rounds append (`@(most:…)`), they go on by blocks, for which there is room, and whether to stop is looked up once:
+//
+//     do { make room;  left = rounds there is room for
+//          do { state, again = round(state) } while (again && --left) } while (again)
+//
 // Lanes that have ended keep their state under a mask until the last one ends, but for what nobody reads
 // (`@(unread:…)`). Where few are left for some rounds (`@(few:…, patience:…)`), these lanes go on one by
 // one, by the function for one of them (`one_lane`).
 #include <algorithm>
 
+#include "codegen/builders/arrays.h"
 #include "codegen/captures.h"
+#include "codegen/loop_plan.h"
 #include "codegen/phis.h"
+#include "codegen/slab.h"
 #include "weldir/ir/layout.h"
 #include "weldir/ir/traits.h"
 
@@ -22,12 +30,13 @@ namespace {
 /// Rounds until one says that it is the last.
 class RoundState {
   public:
-    RoundState(Emitter& e, const Leaves& init) : e_(e) {
+    /// Leaves listed in `fixed` do not change.
+    RoundState(Emitter& e, const Leaves& init, std::vector<bool> fixed = {}) : e_(e) {
         auto* before = e.ir.GetInsertBlock();
         round_ = e.block("round");
         e.ir.CreateBr(round_);
         e.ir.SetInsertPoint(round_);
-        phis_.emplace(e, init, before);
+        phis_.emplace(e, init, before, std::move(fixed));
     }
 
     const Leaves& state() const { return phis_->state(); }
@@ -48,10 +57,8 @@ class RoundState {
 }  // namespace
 
 /// The state after a round, and whether there is another one. `region`: what it leaves behind is collected.
-static std::pair<Leaves, llvm::Value*> emit_round(Emitter& e, Lambda body, const Leaves& state, bool region,
-                                                  Loc loc) {
+static std::pair<Leaves, llvm::Value*> emit_round(Emitter& e, Lambda body, const Leaves& state, bool region) {
     e.names[body.param(0)] = state;
-    e.stop_check(loc);
     ++e.loop_depth;
     Leaves next = e.emit(body.body());
     --e.loop_depth;
@@ -63,8 +70,69 @@ static std::pair<Leaves, llvm::Value*> emit_round(Emitter& e, Lambda body, const
 /// The state after the last round.
 static Leaves emit_one(Emitter& e, Lambda body, const Leaves& init, bool region, Loc loc) {
     RoundState rounds(e, init);
-    const auto [next, again] = emit_round(e, body, rounds.state(), region, loc);
+    e.stop_check(loc);
+    const auto [next, again] = emit_round(e, body, rounds.state(), region);
     rounds.end(again, next);
+    return next;
+}
+
+/// An appender in a state, of which a round appends at most so many.
+struct Appended {
+    const Type* type;
+    std::size_t leaf;
+    std::int64_t most;
+};
+
+static bool is_in_slab(const Expr* e, const Type* builder) {
+    if (e->op == Op::Merge && e->type == builder && slab_of(e)) return true;
+    return std::ranges::any_of(e->args(), [&](const Expr* a) { return is_in_slab(a, builder); });
+}
+
+/// The appenders for which room can be made before rounds.
+static std::vector<Appended> appended(const Emitter& e, Iterate it) {
+    std::vector<Appended> all;
+    const Annotation* most = it.node->annotation(AttrKey::Most);
+    if (!most) return all;
+    std::size_t kept = 0;
+    for_each_builder(e, it.node->type, [&](const Type* b, int leaf, int) {
+        if (!kept_merges(b)) return;
+        const std::int64_t n = most->numbers[kept++];
+        if (n >= 1 && e.num_leaves(b) == 3 && !is_in_slab(it.body().node, b))
+            all.push_back({b, std::size_t(leaf), n});
+    });
+    return all;
+}
+
+/// The state after the last round, where there is room for those of a block.
+static Leaves emit_blocks(Emitter& e, Iterate it, const Leaves& init, const std::vector<Appended>& appenders,
+                          bool region) {
+    constexpr std::int64_t most_rounds = 1024;  // until the next look whether to stop
+    auto& ir = e.ir;
+    RoundState blocks(e, init);
+    Leaves begin = blocks.state();
+    e.stop_check(it.node->loc);
+    llvm::Value* left = e.c64(most_rounds);
+    std::vector<bool> fixed(begin.size());
+    for (const Appended& a : appenders) {
+        const auto at = begin.begin() + std::ptrdiff_t(a.leaf);
+        const Leaves array = with_room(e, a.type, Leaves(at, at + 3), a.most, it.node->loc);
+        std::ranges::copy(array, at);
+        llvm::Value* rounds = ir.CreateUDiv(ir.CreateSub(array[2], array[1]), e.c64(a.most));
+        left = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, left, rounds);
+        fixed[a.leaf] = fixed[a.leaf + 2] = true;
+    }
+    Leaves inside = begin;
+    for (const Appended& a : appenders) inside[a.leaf + 2] = e.c64(kEnough);
+    inside.push_back(left);
+    RoundState rounds(e, inside, fixed);
+    const Leaves& now = rounds.state();
+    auto [next, again] = emit_round(e, it.body(), Leaves(now.begin(), now.end() - 1), region);
+    llvm::Value* others = ir.CreateSub(now.back(), e.c64(1));
+    Leaves more = next;
+    more.push_back(others);
+    rounds.end(ir.CreateAnd(again, ir.CreateIsNotNull(others)), more);
+    for (const Appended& a : appenders) next[a.leaf + 2] = begin[a.leaf + 2];
+    blocks.end(again, next);
     return next;
 }
 
@@ -78,7 +146,8 @@ static llvm::Function* round_function(Emitter& caller, Lambda round, bool region
     e.loop_depth = caller.loop_depth;
     bind_names(e, caller, symbols, unpack(e, f->getArg(1), captured));
     const Leaves state = e.load(round.param(0)->type, f->getArg(2));
-    auto [next, again] = emit_round(e, round, state, region, loc);
+    e.stop_check(loc);
+    auto [next, again] = emit_round(e, round, state, region);
     next.push_back(again);
     e.store(round.body()->type, next, f->getArg(2));
     e.ir.CreateRet(e.c32(0));
@@ -208,6 +277,8 @@ Leaves Emitter::emit_iterate(Iterate it) {
     const auto emitted = [&] {
         if (it.lanes()) return emit_lanes(*this, it, init, region);
         if (it.node->annotation(AttrKey::Optimize)) return emit_by_calls(*this, it, init, region);
+        if (const auto appenders = appended(*this, it); !appenders.empty())
+            return emit_blocks(*this, it, init, appenders, region);
         return emit_one(*this, it.body(), init, region, it.node->loc);
     };
     const Leaves last = emitted();

@@ -19,6 +19,7 @@
 #include <limits>
 #include <utility>
 
+#include "codegen/builders/arrays.h"
 #include "codegen/builders/groups.h"
 #include "codegen/lanes.h"
 #include "codegen/prefetch.h"
@@ -28,8 +29,6 @@
 
 namespace weld::codegen {
 
-/// The capacity of an appender whose room has been made: merges need not look.
-static constexpr std::int64_t kEnough = std::numeric_limits<std::int64_t>::max();
 /// Rounds of those that are selected: so long before keys are read, the elements they are read from are asked for.
 static constexpr std::int64_t kElementsAhead = 16;
 /// Appenders that take a fixed number of values per iteration, whose room has been made: their first leaves.

@@ -39,8 +39,19 @@ static llvm::Value* with_zeros_in_order(Emitter& e, bool min, llvm::Value* a, ll
     return ir.CreateSelect(ir.CreateFCmpOEQ(a, b), both, r);
 }
 
+/// A constant that stays if it and `x` are the zeros, or `x` is NaN: what comes before or after both is another's.
+static bool is_plain_bound(bool min, const llvm::Value* v) {
+    const auto* constant = llvm::dyn_cast<llvm::Constant>(v);
+    if (constant && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
+    const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+    if (!number || number->isNaN()) return false;
+    return !number->isZero() || number->isNegative() == min;
+}
+
 // With one NaN the other operand.
 static llvm::Value* float_min_max(Emitter& e, bool min, llvm::Value* a, llvm::Value* b) {
+    if (is_plain_bound(min, b)) return first_of(e, min, a, b);
+    if (is_plain_bound(min, a)) return first_of(e, min, b, a);
     llvm::Value* r = e.ir.CreateSelect(e.ir.CreateFCmpUNO(b, b), a, first_of(e, min, a, b));
     return with_zeros_in_order(e, min, a, b, r);
 }

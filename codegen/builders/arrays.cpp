@@ -42,18 +42,16 @@ static Leaves grown_where_it_lies(Emitter& e, const Slab& slab, const Type* elem
     return grown_in_slab(e, slab, elem, s, need, loc);
 }
 
-/// Makes room for `extra` more values.
-static Leaves grown(Emitter& e, const Type* t, Leaves s, std::int64_t extra, const Expr* merge) {
-    const Loc loc = merge->loc;
-    const Slab* slab = slab_of(merge);
+/// `s`, or what `grow_array` gives where there is no room for `extra` more values.
+static Leaves grown_if_full(Emitter& e, Leaves s, std::int64_t extra,
+                            const std::function<Leaves()>& grow_array) {
     if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(s[2]); known && known->isMaxValue(true)) return s;
     auto *grow = e.block("grow"), *on = e.block("append");
     llvm::Value* full = e.ir.CreateICmpSLT(e.ir.CreateSub(s[2], s[1]), e.c64(extra));
     auto* before = e.ir.GetInsertBlock();
     e.ir.CreateCondBr(full, grow, on, llvm::MDBuilder(e.unit.ctx).createBranchWeights(1, 1 << 20));
     e.ir.SetInsertPoint(grow);
-    const Leaves after = slab ? grown_where_it_lies(e, *slab, kept_merges(t), s, extra, loc)
-                              : e.grow_array(t, s, e.c64(extra), loc);
+    const Leaves after = grow_array();
     grow = e.ir.GetInsertBlock();
     e.ir.CreateBr(on);
     e.ir.SetInsertPoint(on);
@@ -64,6 +62,18 @@ static Leaves grown(Emitter& e, const Type* t, Leaves s, std::int64_t extra, con
         s[std::size_t(k)] = phi;
     }
     return s;
+}
+
+Leaves with_room(Emitter& e, const Type* t, Leaves s, std::int64_t extra, Loc loc) {
+    return grown_if_full(e, s, extra, [&] { return e.grow_array(t, s, e.c64(extra), loc); });
+}
+
+/// Makes room for `extra` more values.
+static Leaves grown(Emitter& e, const Type* t, Leaves s, std::int64_t extra, const Expr* merge) {
+    const Slab* slab = slab_of(merge);
+    if (!slab) return with_room(e, t, s, extra, merge->loc);
+    return grown_if_full(e, s, extra,
+                         [&] { return grown_where_it_lies(e, *slab, kept_merges(t), s, extra, merge->loc); });
 }
 
 static bool is_closed(const Leaves& s) { return s.size() == 1; }

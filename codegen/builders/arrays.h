@@ -2,6 +2,8 @@
 // groupmerger points at them, and has them in registers inside of loops: {data, size, capacity, pointer}.
 #pragma once
 
+#include <limits>
+
 #include "codegen/emit.h"
 
 namespace weld::codegen {
@@ -10,6 +12,11 @@ namespace weld::codegen {
 Leaves opened_array(Emitter& e, llvm::Value* array);
 /// Writes the array back to memory.
 Leaves closed_array(Emitter& e, const Leaves& open);
+
+/// The capacity of an array for which room has been made: merges need not look.
+constexpr std::int64_t kEnough = std::numeric_limits<std::int64_t>::max();
+/// Makes room for `extra` more values in the array `s` of a builder of type `t`, if there is none.
+Leaves with_room(Emitter& e, const Type* t, Leaves s, std::int64_t extra, Loc loc);
 
 /// Appends a value to the state `s` of such a builder, which points at its array or has it in registers.
 Leaves append(Emitter& e, Merge g, const Leaves& s, const Leaves& v);

@@ -20,13 +20,34 @@ int num_builders(const Type* t) {
 
 namespace {
 
-using Counts = std::vector<std::int32_t>;
+/// What a builder is: one of those that the body began with, and so many merges later.
+struct Merged {
+    std::int32_t from = -1;  ///< -1: not known
+    std::int32_t times = -1;
+    bool operator==(const Merged&) const = default;
+};
+
+using Counts = std::vector<Merged>;
 
 struct MergeCounter {
     bool most = false;  ///< count as many as there may be, instead of those that there always are
     std::unordered_map<const Symbol*, Counts> known;
 
-    static Counts unknown(const Type* t) { return Counts(std::size_t(num_builders(t)), -1); }
+    static Counts unknown(const Type* t) { return Counts(std::size_t(num_builders(t))); }
+
+    /// Of the values of `s`, which a body begins with.
+    void begin(const Symbol* s) {
+        Counts all = unknown(s->type);
+        for (std::size_t i = 0; i < all.size(); ++i) all[i] = {std::int32_t(i), 0};
+        known[s] = std::move(all);
+    }
+
+    /// By builder of `e`, which is what those become that the body began with.
+    std::vector<std::int32_t> end(const Expr* e) {
+        std::vector<std::int32_t> times;
+        for (const Merged& m : of(e)) times.push_back(m.from == std::int32_t(times.size()) ? m.times : -1);
+        return times;
+    }
 
     Counts of(const Expr* e) {
         if (num_builders(e->type) == 0) return {};
@@ -45,8 +66,11 @@ struct MergeCounter {
             case Op::If: {
                 Counts a = of(e->as<If>().then());
                 const Counts b = of(e->as<If>().otherwise());
-                for (std::size_t i = 0; i < a.size(); ++i)
-                    if (a[i] != b[i]) a[i] = most && a[i] >= 0 && b[i] >= 0 ? std::max(a[i], b[i]) : -1;
+                for (std::size_t i = 0; i < a.size(); ++i) {
+                    if (a[i] == b[i]) continue;
+                    const bool may = most && a[i].from == b[i].from && a[i].from >= 0;
+                    a[i] = may ? Merged{a[i].from, std::max(a[i].times, b[i].times)} : Merged();
+                }
                 return a;
             }
             case Op::MakeStruct: {
@@ -70,25 +94,24 @@ struct MergeCounter {
 
     Counts of_merge(Merge g) {
         Counts c = of(g.builder());
-        if (c[0] < 0 || (g.mask() && !most)) return {-1};
+        if (c[0].from < 0 || (g.mask() && !most)) return unknown(g.node->type);
         const Type* v = g.value()->type;
         while (v->is_struct() && !v->args.empty() && v->holds_simd) v = v->args[0];
-        c[0] += v->is_simd() ? std::int32_t(v->lanes) : 1;
+        c[0].times += v->is_simd() ? std::int32_t(v->lanes) : 1;
         return c;
     }
 };
 
 }  // namespace
 
-static Counts counted(MergeCounter counter, For f) {
-    const Type* t = f.builder()->type;
-    counter.known[f.builder_param()] = Counts(std::size_t(num_builders(t)), 0);
-    return counter.of(f.body().body());
+static std::vector<std::int32_t> counted(MergeCounter counter, For f) {
+    counter.begin(f.builder_param());
+    return counter.end(f.body().body());
 }
 
 std::vector<std::int32_t> merges_per_iteration(For f) { return counted({}, f); }
 
-static void keep_kept(const Type* t, const Counts& all, std::size_t& number,
+static void keep_kept(const Type* t, const std::vector<std::int32_t>& all, std::size_t& number,
                       std::vector<std::int64_t>& kept) {
     if (t->is_struct())
         for (const Type* f : t->args) keep_kept(f, all, number, kept);
@@ -97,17 +120,27 @@ static void keep_kept(const Type* t, const Counts& all, std::size_t& number,
     ++number;
 }
 
-static std::vector<std::int64_t> kept_of(For f, const Counts& all) {
+static std::vector<std::int64_t> kept_of(const Type* state, const std::vector<std::int32_t>& all) {
     std::vector<std::int64_t> kept;
     std::size_t number = 0;
-    keep_kept(f.builder()->type, all, number, kept);
+    keep_kept(state, all, number, kept);
     return kept;
 }
 
-std::vector<std::int64_t> appends_per_iteration(For f) { return kept_of(f, merges_per_iteration(f)); }
+std::vector<std::int64_t> appends_per_iteration(For f) {
+    return kept_of(f.builder()->type, merges_per_iteration(f));
+}
+
+std::vector<std::int64_t> most_appends_per_round(Iterate it) {
+    MergeCounter counter{.most = true, .known = {}};
+    counter.begin(it.body().param(0));
+    std::vector<std::int32_t> all = counter.end(it.body().body());
+    return kept_of(it.init()->type, all);
+}
 
 std::int64_t most_appends_per_iteration(For f) {
-    const std::vector<std::int64_t> kept = kept_of(f, counted({.most = true}, f));
+    const std::vector<std::int64_t> kept =
+        kept_of(f.builder()->type, counted({.most = true, .known = {}}, f));
     if (kept.empty() || std::ranges::find(kept, -1) != kept.end()) return -1;
     return *std::ranges::max_element(kept);
 }

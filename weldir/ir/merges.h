@@ -22,6 +22,10 @@ std::vector<std::int64_t> appends_per_iteration(For f);
 /// known, or there is none.
 std::int64_t most_appends_per_iteration(For f);
 
+/// By builder in the state of `it` that keeps what is merged (depth first) the most values that a round may merge into it;
+/// -1 where that is not known: what `@(most:…)` says.
+std::vector<std::int64_t> most_appends_per_round(Iterate it);
+
 /// `if(c, merge(b, v), b)` or the other way round, of one value into a builder that keeps what is merged: the
 /// merge, or nothing.
 Merge conditional_append(If choice);

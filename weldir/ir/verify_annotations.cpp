@@ -83,6 +83,11 @@ void annotations(Demands& d, const Expr* e) {
                 d.that(e->op == Op::For && std::ranges::equal(a.numbers, appends_per_iteration(e->as<For>())),
                        "each round appends so often as the loop says");
                 break;
+            case AttrKey::Most:
+                d.that(e->op == Op::Iterate &&
+                           std::ranges::equal(a.numbers, most_appends_per_round(e->as<Iterate>())),
+                       "a round appends no more often than it says");
+                break;
             case AttrKey::Branch:
                 d.that(asks_before(e) && is_movable(e->arg(1)),
                        "what a branch may leave out is of lanes, and can be left out");

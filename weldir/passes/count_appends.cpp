@@ -5,7 +5,7 @@
 // becomes
 //     @(appends:2, appends:-1) for(…)
 //
-// Room is made before the loop then, no merge looks whether there is any, and chunks write to their places.
+// Rounds of an `iterate` learn how often they do at most: `@(most:1)`. Room is made before the loop then, no merge looks whether there is any, and chunks write to their places.
 // -1 stands for numbers that vary; those that are known only when the loop begins, `sizes` writes down. After
 // vectorize, since a merge of lanes counts as many.
 #include <vector>
@@ -17,13 +17,19 @@
 
 namespace weld {
 
+static const Expr* counted(Module& m, const Expr* e, AttrKey key, const std::vector<std::int64_t>& counts,
+                           std::int64_t least) {
+    const bool any = std::ranges::any_of(counts, [=](std::int64_t n) { return n >= least; });
+    return any ? annotate(m, e, key, counts) : nullptr;
+}
+
 const Expr* count_appends(Module& m, const Expr* lambda) {
     return rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
-        const For loop = e->as<For>();
-        if (!loop || e->annotation(AttrKey::Appends)) return nullptr;
-        const std::vector<std::int64_t> counts = appends_per_iteration(loop);
-        const bool any = std::ranges::any_of(counts, [](std::int64_t n) { return n >= 0; });
-        return any ? annotate(m, e, AttrKey::Appends, counts) : nullptr;
+        if (const For loop = e->as<For>(); loop && !e->annotation(AttrKey::Appends))
+            return counted(m, e, AttrKey::Appends, appends_per_iteration(loop), 0);
+        if (const Iterate it = e->as<Iterate>(); it && !it.lanes() && !e->annotation(AttrKey::Most))
+            return counted(m, e, AttrKey::Most, most_appends_per_round(it), 1);
+        return nullptr;
     });
 }
 
