@@ -272,7 +272,7 @@ static Leaves emit_lanes(Emitter& e, Iterate it, const Leaves& init, bool region
 // WeldTask::debt).
 Leaves Emitter::emit_iterate(Iterate it) {
     const Leaves init = emit(it.init());
-    const bool region = may_allocate(it.body().body());
+    const bool region = may_leave_memory(it.body().body());
     if (region) call("weld_rt_region_enter", {task});
     const auto emitted = [&] {
         if (it.lanes()) return emit_lanes(*this, it, init, region);

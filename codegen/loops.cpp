@@ -131,7 +131,7 @@ static llvm::Function* loop_function(Emitter& caller, const LoopPlan& plan,
     const LoopPlan here = moved(plan, Leaves(values.begin(), values.begin() + own));
     bind_names(e, caller, symbols, llvm::ArrayRef<llvm::Value*>(values).drop_front(own));
     const Type* type = plan.f.builder()->type;
-    const bool region = may_allocate(plan.f.body().body());
+    const bool region = may_leave_memory(plan.f.body().body());
     if (region) e.call("weld_rt_region_enter", {e.task});
     const Leaves state = emit_rounds(e, here, fn->getArg(3), fn->getArg(4), e.load(type, fn->getArg(2)),
                                      {.may_be_long = true, .collect = region});

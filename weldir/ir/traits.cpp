@@ -82,4 +82,10 @@ bool may_allocate(const Expr* e) {
     return !all_nodes(e, [](const Traits& t) { return !t.allocates; });
 }
 
+bool may_leave_memory(const Expr* e) {
+    if (e->op == Op::For && may_allocate(e->as<For>().builder())) return true;
+    const bool in_place = e->op == Op::NewBuilder && e->says(AttrKey::InPlace, true);
+    return (own_traits(e).allocates && !in_place) || std::ranges::any_of(e->args(), may_leave_memory);
+}
+
 }  // namespace weld

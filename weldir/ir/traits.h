@@ -40,5 +40,8 @@ bool is_straight_line(const Expr* e);
 /// Evaluating `e` may leave memory behind that nothing refers to later. (Builders that merely grow don't:
 /// they return the smaller buffer themselves.)
 bool may_allocate(const Expr* e);
+/// The same of a round, where it is known what starts in place: a vector that changes there is the next round's. (A loop
+/// that starts in place may have copies of its own.)
+bool may_leave_memory(const Expr* e);
 
 }  // namespace weld
