@@ -56,6 +56,23 @@ static llvm::Value* float_min_max(Emitter& e, bool min, llvm::Value* a, llvm::Va
     return with_zeros_in_order(e, min, a, b, r);
 }
 
+// The same, with a branch for what one comparison does not tell: rounds that wait for `a` wait for no more than
+// that. `a > b ? a : b` is `b` where both are zeros or one is NaN, which is wrong if `b` is -0.0 or NaN, and
+// `b < a ? b : a` is `a` then, wrong if `b` is -0.0 or `a` NaN.
+static llvm::Value* float_min_max_by_branch(Emitter& e, bool min, llvm::Value* a, llvm::Value* b) {
+    auto& ir = e.ir;
+    llvm::Value* minus_zero = llvm::ConstantFP::getNegativeZero(b->getType());
+    llvm::Type* bits = ir.getIntNTy(b->getType()->getScalarSizeInBits());
+    llvm::Value* is_minus_zero =
+        ir.CreateICmpEQ(ir.CreateBitCast(b, bits), ir.CreateBitCast(minus_zero, bits));
+    llvm::Value* other = min ? a : b;
+    return e.emit_if(
+        ir.CreateOr(ir.CreateFCmpUNO(other, other), is_minus_zero),
+        [&]() -> Leaves { return {float_min_max(e, min, a, b)}; },
+        [&]() -> Leaves { return {min ? first_of(e, min, b, a) : first_of(e, min, a, b)}; },
+        llvm::MDBuilder(e.unit.ctx).createBranchWeights(1, 1 << 20))[0];
+}
+
 llvm::Value* Emitter::merge_into(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b, bool number) {
     const bool min = op == MergeOp::Min;
     if (!number || !is_float(s) || (!min && op != MergeOp::Max)) return merge_op(op, s, a, b);
@@ -338,6 +355,8 @@ Leaves Emitter::emit_scalar_op(const Expr* e) {
     if (e->op == Op::And || e->op == Op::Or) return {lazily(*this, e)};
     const Type* t = e->arg(0)->type;
     const Leaves a = emit(e->arg(0));
+    if (e->says(AttrKey::Branch, true) && (e->op == Op::Min || e->op == Op::Max))
+        return {float_min_max_by_branch(*this, e->op == Op::Min, a[0], emit1(e->arg(1)))};
     if (e->says(AttrKey::Branch, true)) {
         llvm::Value* open = ir.CreateOrReduce(e->op == Op::BitAnd ? a[0] : ir.CreateNot(a[0]));
         const auto both = [&]() -> Leaves {

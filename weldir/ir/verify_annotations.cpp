@@ -23,8 +23,9 @@ static bool only_appends(const Type* t) {
     return std::ranges::any_of(t->args, only_appends) && std::ranges::none_of(t->args, keeps_rows);
 }
 
-/// `e` can ask whether any lane needs its second argument.
+/// `e` can ask whether any lane needs its second argument, or whether that is a number other than zero.
 static bool asks_before(const Expr* e) {
+    if (e->op == Op::Min || e->op == Op::Max) return e->type->is_scalar() && is_float(e->type->scalar);
     if (e->op == Op::Merge) return e->num_args > 2 && !e->type->holds_simd;
     return (e->op == Op::BitAnd || e->op == Op::BitOr) && e->type->is_simd() &&
            e->type->scalar == Scalar::Bool;
@@ -89,8 +90,10 @@ void annotations(Demands& d, const Expr* e) {
                        "a round appends no more often than it says");
                 break;
             case AttrKey::Branch:
-                d.that(asks_before(e) && is_movable(e->arg(1)),
-                       "what a branch may leave out is of lanes, and can be left out");
+                d.that(asks_before(e),
+                       "a branch asks whether lanes are needed, or what is not in order as numbers are");
+                d.that(e->type->is_scalar() || is_movable(e->arg(1)),
+                       "what a branch may leave out can be left out");
                 break;
             case AttrKey::Always: {
                 const Merge append = e->op == Op::If ? conditional_append(e->as<If>()) : Merge();

@@ -8,9 +8,16 @@
 //     @(branch:true) merge(b, exp(x), x > 0.0)
 //     @(branch:true) (x > 0.0 & exp(x) < y)
 //
+//
+//     iterate({0L, 0.0}, |s| {{s.$0 + 1L, max(s.$1, lookup(v, s.$0))}, s.$0 < n})
+// becomes
+//     iterate({0L, 0.0}, |s| {{s.$0 + 1L, @(branch:true) max(s.$1, lookup(v, s.$0))}, s.$0 < n})
+//
 // `always`: a few operations on scalars take less time than a mispredicted branch; the value is written
 // behind the others, and counts if the condition holds. `branch`: lanes that are not needed cost nothing more
-// where another lane is needed, but where none is, something costly can be left out. After vectorize.
+// where another lane is needed, but where none is, something costly can be left out. Of the least and the
+// largest float, rounds that wait for that of the round before ask whether one is NaN or -0.0, since one
+// comparison tells of all others. After vectorize.
 #include "weldir/ir/builder.h"
 #include "weldir/ir/layout.h"
 #include "weldir/ir/merges.h"
@@ -47,6 +54,22 @@ bool asks_first(const Expr* e) {
     }
 }
 
+/// `e`, in a round of an `iterate` and of no loop in it.
+const Expr* with_numbers_first(Module& m, const Expr* e) {
+    if (e->op == Op::For || e->op == Op::Iterate || e->op == Op::Lambda) return e;
+    const Expr* now = map_args(m, e, [&](const Expr* a, std::size_t) { return with_numbers_first(m, a); });
+    const bool waits = (e->op == Op::Min || e->op == Op::Max) && e->type->is_scalar() &&
+                       is_float(e->type->scalar) && e->arg(0)->op != Op::Literal &&
+                       e->arg(1)->op != Op::Literal;
+    return waits && !e->annotation(AttrKey::Branch) ? annotate(m, now, AttrKey::Branch, "true") : now;
+}
+
+const Expr* with_numbers_first(Module& m, Iterate it) {
+    const Expr* body = it.body().body();
+    const Expr* now = with_numbers_first(m, body);
+    return now == body ? nullptr : with_body(m, it.node, now);
+}
+
 }  // namespace
 
 const Expr* choose_branches(Module& m, const Expr* lambda) {
@@ -55,6 +78,7 @@ const Expr* choose_branches(Module& m, const Expr* lambda) {
         if (const If choice = e->as<If>();
             choice && !e->annotation(AttrKey::Always) && appends_always(facts, choice))
             return annotate(m, e, AttrKey::Always, "true");
+        if (const Iterate it = e->as<Iterate>(); it && !it.lanes()) return with_numbers_first(m, it);
         if (!e->annotation(AttrKey::Branch) && asks_first(e)) return annotate(m, e, AttrKey::Branch, "true");
         return nullptr;
     });
