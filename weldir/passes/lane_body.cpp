@@ -202,34 +202,45 @@ void LaneBody::scan_indexed(const Expr* e, bool certain) {
     ok_ &= certain && is_at_index(e);
     if (!ok_) return;
     merges_at_index_ = true;
-    if (const Expr* offset = offset_of(value->arg(0))) scan(offset, certain);
+    if (const Expr* offset = *offset_of(value->arg(0))) scan(offset, certain);
     count_width(value->arg(1)->type);
     scan(value->arg(1), certain);
+}
+
+/// The range that `e` is the element of, if it counts up one by one.
+Iter LaneBody::range_of(const Expr* e) const {
+    if (!is_path(e) || base_of(e) != loop_.elem_param()) return {};
+    const bool zips = loop_.data().size() > 1;
+    if (zips ? e->op != Op::GetField || e->arg(0)->op != Op::Var : e->op != Op::Var) return {};
+    const Expr* datum = loop_.data()[zips ? e->attr.index : 0];
+    return counts_by_one(datum) ? datum->as<Iter>() : Iter{};
 }
 
 /// The loop's index, the element of a range that counts along with it, or a name for one of these.
 bool LaneBody::is_index_name(const Expr* e) const {
     if (e->op == Op::Var && (e->attr.symbol == loop_.index_param() || index_names_.contains(e->attr.symbol)))
         return true;
-    if (!is_path(e) || base_of(e) != loop_.elem_param()) return false;
-    const bool zips = loop_.data().size() > 1;
-    if (zips ? e->op != Op::GetField || e->arg(0)->op != Op::Var : e->op != Op::Var) return false;
-    return counts_from_zero(loop_.data()[zips ? e->attr.index : 0]);
+    const Iter range = range_of(e);
+    return range && counts_from_zero(range.node);
 }
-/// What is added to the loop's index, or null.
-const Expr* LaneBody::offset_of(const Expr* index) const {
-    return index->op == Op::Add ? index->arg(is_index_name(index->arg(0)) ? 1 : 0) : nullptr;
-}
-bool LaneBody::is_index(const Expr* e) {
-    if (is_index_name(e)) return true;
-    return e->op == Op::Add && (is_index_name(e->arg(0)) || is_index_name(e->arg(1))) &&
-           !varies(offset_of(e));
+
+/// What `index` is more than the loop's index, the same on all lanes; null for what counts along with the loop.
+std::optional<const Expr*> LaneBody::offset_of(const Expr* index) {
+    if (is_index_name(index)) return nullptr;
+    if (const Iter range = range_of(index)) return range.start();
+    if (index->op != Op::Add && index->op != Op::Sub) return {};
+    const bool swapped = index->op == Op::Add && !varies(index->arg(0));
+    const Expr *from = index->arg(swapped ? 1 : 0), *by = index->arg(swapped ? 0 : 1);
+    const auto offset = varies(by) ? std::nullopt : offset_of(from);
+    if (!offset) return {};
+    if (index->op == Op::Add && (!*offset || is_int(*offset, 0))) return by;
+    return scalar_op(m_, index->op, {*offset ? *offset : i64_literal(m_, 0), by}, index->loc);
 }
 
 /// A merge of `{i, v}` where `i` counts along with the loop.
 bool LaneBody::is_at_index(const Expr* merge) {
     const Expr* value = merge->arg(1);
-    return value->op == Op::MakeStruct && is_index(value->arg(0));
+    return value->op == Op::MakeStruct && offset_of(value->arg(0)).has_value();
 }
 
 bool LaneBody::is_worth_it(const Expr* branch) {
@@ -394,7 +405,7 @@ LaneBody::Builders LaneBody::run(const Expr* e, const Expr* mask, Lets& lets, Me
 /// `{i, v}` as the index of the first lane and lanes.
 const Expr* LaneBody::row(const Expr* e, Lets& lets) {
     const Expr* first = first_;
-    if (const Expr* offset = offset_of(e->arg(0)))
+    if (const Expr* offset = *offset_of(e->arg(0)))
         first = scalar_op(m_, Op::Add, {first, value(offset, lets)}, e->loc);
     return make_struct(m_, {first, wide(e->arg(1), lets)}, e->loc);
 }

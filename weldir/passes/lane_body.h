@@ -137,9 +137,9 @@ class LaneBody {
     const Expr* behind_index(const Expr* e);
     const Step& step_of(Iterate it);
     const Expr* part(const Expr* e, std::size_t i);
+    Iter range_of(const Expr* e) const;
     bool is_index_name(const Expr* e) const;
-    const Expr* offset_of(const Expr* index) const;
-    bool is_index(const Expr* e);
+    std::optional<const Expr*> offset_of(const Expr* index);
     bool is_at_index(const Expr* merge);
     bool is_gather(const Expr* e) const;
     const Expr* gathered(const Expr* e, Lets& lets);

@@ -25,21 +25,10 @@ bool LaneBody::is_known_outside(const Expr* e) {
 
 /// How far `e` is behind the loop's index, if that is known outside of the loop; else null.
 const Expr* LaneBody::behind_index(const Expr* e) {
-    if (is_index_name(e)) return i64_literal(m_, 0);
-    if (is_path(e) && base_of(e) == loop_.elem_param()) {
-        const bool zips = loop_.data().size() > 1;
-        if (e->op != (zips ? Op::GetField : Op::Var)) return nullptr;
-        const Iter it = loop_.data()[zips ? e->attr.index : 0]->as<Iter>();
-        const bool counts = it && it.shape().range && is_int(it.stride(), 1);
-        return counts && is_known_outside(it.start()) ? it.start() : nullptr;
-    }
-    if (e->op != Op::Add && e->op != Op::Sub) return nullptr;
-    const bool swapped = e->op == Op::Add && !varies(e->arg(0));
-    const Expr *from = e->arg(swapped ? 1 : 0), *by = e->arg(swapped ? 0 : 1);
-    if (varies(by) || !is_known_outside(by)) return nullptr;
-    const Expr* offset = behind_index(from);
-    if (!offset || (e->op == Op::Add && is_int(offset, 0))) return offset ? by : nullptr;
-    return scalar_op(m_, e->op, {offset, by});
+    const std::optional<const Expr*> offset = offset_of(e);
+    if (!offset) return nullptr;
+    if (!*offset) return i64_literal(m_, 0);
+    return is_known_outside(*offset) ? *offset : nullptr;
 }
 
 static const Expr* distance(Module& m, const Expr* begin, const Expr* end) {
