@@ -175,6 +175,14 @@ Origins Verifier::iterate(Iterate it, bool ordered) {
     return state;
 }
 
+/// What a loop, on lanes and one by one, changes in place and may read nevertheless, since its rounds are independent.
+static const Symbol* read_while_it_changes(For f) {
+    const Expr* start = f.builder();
+    while (start->op == Op::For) start = start->as<For>().builder();
+    const bool is_safe = start->says(AttrKey::InPlace, true) && start->says(AttrKey::Independent, true);
+    return is_safe && start->arg(0)->op == Op::Var ? start->arg(0)->attr.symbol : nullptr;
+}
+
 Origins Verifier::loop(For f, bool ordered) {
     if (const Annotation* work = f.node->annotation(AttrKey::Work))
         for (const Symbol* s : work->symbols) read(s, f.node);
@@ -188,6 +196,8 @@ Origins Verifier::loop(For f, bool ordered) {
     }
     lay_over(f, f.builder());
     Origins state = walk(f.builder(), false);
+    const Symbol* changed = read_while_it_changes(f);
+    if (changed && !reused_.empty()) reused_.pop_back();
     const Origins in = new_origins(f.node->type);
     const Annotation* when = f.node->annotation(AttrKey::Optimize);
     if (loops_ > 0 && when && when->text == "later") fail(f.node, "a loop in a loop is optimised with it");
@@ -197,6 +207,7 @@ Origins Verifier::loop(For f, bool ordered) {
     for (std::size_t i = 0; i < in.size() && i < out.size(); ++i)
         if (out[i] != in[i] && out[i] != kAny)
             fail(f.node, "the function of a loop gives a builder that does not derive from its own");
+    if (changed) reused_.push_back(changed);
     return state;
 }
 

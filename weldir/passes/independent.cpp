@@ -5,7 +5,12 @@
 // becomes
 //     for(zip(...), @(independent:true) vecsetter[f64](z), |b, k, e| ...)
 //
-// Then `reuse` lets it change `z` in place, if nobody reads that later. Round k has to put its elements at a
+// So do loops that put elements into rows of a matrix in the state of an `iterate` and read others, and no others of their
+// own (apart_rows.cpp), where what has to hold for that is asked:
+//
+//     if(0L <= k & n <= 2147483648L & ..., for(..., @(independent:true) vecsetter[f64](a), ...), for(..., vecsetter[f64](a), ...))
+//
+// Then `reuse` lets it change `z` in place, if nobody reads that later. In the first kind round k has to put its elements at a
 // place that goes on by one, `first + k`, and what it reads of the vector has to be iterators that do so as
 // well: the very same element, or others than all those that any round puts.
 #include "weldir/passes/independent.h"
@@ -14,7 +19,9 @@
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
+#include "weldir/passes/apart_rows.h"
 #include "weldir/passes/bound_names.h"
+#include "weldir/passes/normal_form.h"
 
 namespace weld {
 
@@ -90,20 +97,59 @@ bool rounds_are_independent(Facts& facts, For loop) {
            });
 }
 
-const Expr* independent(Module& m, const Expr* lambda) {
-    if (!has_loop(lambda)) return lambda;
-    Facts facts(m, lambda);
-    return rewrite(m, lambda, [&](const Expr* e) -> const Expr* {
+namespace {
+
+class Independence {
+  public:
+    Independence(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {
+        visit(lambda, [&](const Expr* e) {
+            if (const Iterate it = e->as<Iterate>()) states_.insert(it.body().param(0));
+        });
+    }
+
+    /// `e` or a loop that says that its rounds are independent.
+    const Expr* of(const Expr* e) {
         const For loop = e->as<For>();
         const NewBuilder start = loop ? loop.builder()->as<NewBuilder>() : NewBuilder{};
         if (!start || !info(start.kind()).indexed || !is_path(start.arg())) return nullptr;
         const bool reads_it =
             std::ranges::any_of(loop.data(), [&](const Expr* d) { return reads(d, start.arg()); });
-        if (!reads_it || !rounds_are_independent(facts, loop)) return nullptr;
-        std::vector<const Expr*> args(e->args().begin(), e->args().end());
-        args[0] = annotate(m, start.node, AttrKey::Independent, "true");
-        return with_args(m, e, args);
-    });
+        if (reads_it && rounds_are_independent(facts_, loop)) return marked(e);
+        const bool changes_state = states_.contains(base_of(facts_.root(start.arg())));
+        if (!changes_state || e->says(AttrKey::Vectorize, false)) return nullptr;
+        const auto condition = rows_are_apart(m_, facts_, loop);
+        if (!condition) return nullptr;
+        const Expr* apart = marked(with_one_name(loop, start.arg()));
+        return *condition ? if_(m_, *condition, apart, fresh(m_, e), e->loc) : apart;
+    }
+
+  private:
+    const Expr* marked(const Expr* loop) {
+        std::vector<const Expr*> args(loop->args().begin(), loop->args().end());
+        args[0] = annotate(m_, args[0], AttrKey::Independent, "true");
+        return with_args(m_, loop, args);
+    }
+
+    /// `loop`, which reads the vector at `path` by that name alone.
+    const Expr* with_one_name(For loop, const Expr* path) {
+        const Expr* root = facts_.root(path);
+        return rewrite(m_, loop.node, [&](const Expr* e) {
+            const bool is_other = is_path(e) && e->type == path->type && !same(e, path);
+            return is_other && same(facts_.root(e), root) ? path : nullptr;
+        });
+    }
+
+    Module& m_;
+    Facts facts_;
+    std::unordered_set<const Symbol*> states_;
+};
+
+}  // namespace
+
+const Expr* independent(Module& m, const Expr* lambda) {
+    if (!has_loop(lambda)) return lambda;
+    Independence independence(m, lambda);
+    return in_normal_form(m, lambda, rewrite(m, lambda, [&](const Expr* e) { return independence.of(e); }));
 }
 
 }  // namespace weld

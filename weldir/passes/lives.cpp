@@ -90,6 +90,7 @@ void Lives::keep(const Expr* e, int times) {
 }
 
 void Lives::read(const Expr* path) {
+    if (std::ranges::any_of(safe_to_read_, [&](const Expr* safe) { return same(path, safe); })) return;
     const auto through = is_path(path) ? through_.find(base_of(path)) : through_.end();
     const Reach& reach = o_.reach(path);
     for (Object o : all_of(reach)) {
@@ -294,15 +295,17 @@ void Lives::merge(const Expr* e) {
 void Lives::loop(For f) {
     const For lanes = lanes_of_fringe(f);
     const std::array<For, 2> both = {lanes ? lanes : f, lanes ? f : For{}};
+    const Expr* changes = safe_to_change(both[0].builder());
+    if (changes) safe_to_read_.push_back(changes);
     for (For g : both)
         if (g) inside(g.body().node);
     std::size_t number = 0;
     Objects taken;
     lay_over(both, both[0].builder(), number, taken);
-    const Expr* changes = safe_to_change(both[0].builder());
     for (For g : both)
         for (const Expr* d : g ? g.data() : std::span<const Expr* const>())
-            if (const Expr* vec = vector_of(d); vec && !(changes && same(vec, changes))) read(vec);
+            if (const Expr* vec = vector_of(d)) read(vec);
+    if (changes) safe_to_read_.pop_back();
     look(both[0].builder());
     for (For g : both)
         for (std::size_t i = g ? g.data().size() : 0; i-- > 0;) look(g.data()[i]);

@@ -123,6 +123,8 @@ class Lives {
     std::unordered_map<const Expr*, bool> in_place_;
     std::unordered_map<const Expr*, std::optional<std::size_t>> over_;  // by appender: which datum
     std::unordered_map<const Symbol*, std::size_t> ends_;
+    /// What the loops around change in place, if they do: they read it as if it stayed (`@(independent:true)`).
+    std::vector<const Expr*> safe_to_read_;
     int level_ = 0;
 };
 
