@@ -7,7 +7,9 @@
 //
 // The number of an element tells which of two with the same key comes first, as a stable sort has it. Elements
 // that are long or hold vectors are looked up by it in the end instead. A loop can be joined with what makes
-// `v`, which then need not be made. Not inside of loops, where vectors tend to be short.
+// `v`, which then need not be made. Inside of loops vectors tend to be short, so there it is done for very few elements
+// of vectors that turn out to be longer:
+//     if(24L < len(v), (let t = ...; ...), sort(v, |x| x.$1, 3L))
 #include "weldir/ir/builder.h"
 #include "weldir/ir/layout.h"
 #include "weldir/ir/walk.h"
@@ -17,8 +19,10 @@ namespace weld {
 
 namespace {
 
-constexpr std::int64_t kMostFirst = 1024;  // elements; more are found sooner by sorting
-constexpr std::int64_t kMostBytes = 64;    // of an element that is kept
+constexpr std::int64_t kMostFirst = 1024;      // elements; more are found sooner by sorting
+constexpr std::int64_t kMostFirstInLoop = 32;  // which topk puts in order one by one
+constexpr std::int64_t kShort = 24;  // elements are sorted sooner than a loop begins, where keys are scalars
+constexpr std::int64_t kMostBytes = 64;  // of an element that is kept
 
 bool is_all_scalars(const Type* t) {
     return t->is_scalar() || (t->is_struct() && std::ranges::all_of(t->args, is_all_scalars));
@@ -30,10 +34,9 @@ bool begins_with_number(const Type* t) {
     return t->is_scalar() && !t->is_bool();
 }
 
-const Expr* as_loop(Module& m, Sort s) {
+const Expr* as_loop(Module& m, Sort s, std::int64_t most) {
     const Literal limit = s.limit() ? s.limit()->as<Literal>() : Literal{};
-    if (!limit || limit.as_int() < 1 || limit.as_int() > kMostFirst || s.by().params().size() != 1)
-        return nullptr;
+    if (!limit || limit.as_int() < 1 || limit.as_int() > most || s.by().params().size() != 1) return nullptr;
     const Type *elem = s.of()->type->elem(), *key = s.by().body()->type, *number = m.types.i64();
     if (!is_path(s.of()) || !begins_with_number(key)) return nullptr;
     const bool is_key = is_var(s.by().body(), s.by().param(0));
@@ -67,16 +70,25 @@ const Expr* as_loop(Module& m, Sort s) {
 
 }  // namespace
 
-/// `e`, with the sorts that are not inside of loops, where vectors tend to be short, as loops.
-static const Expr* outermost(Module& m, const Expr* e) {
+/// `sort`, which is done again and again, as a loop where that pays.
+static const Expr* where_long(Module& m, Sort s) {
+    const Expr* loop = as_loop(m, s, kMostFirstInLoop);
+    if (!loop || !s.by().body()->type->is_scalar()) return loop;
+    const Expr* is_long = scalar_op(m, Op::Lt, {i64_literal(m, kShort), len(m, s.of())});
+    return if_(m, is_long, loop, s.node, s.node->loc);
+}
+
+/// `e`, with its sorts as loops.
+static const Expr* with_loops(Module& m, const Expr* e, bool repeated) {
     if (const Sort s = e->as<Sort>())
-        if (const Expr* loop = as_loop(m, s)) return loop;
-    if (!e->binds || e->op == Op::For || e->op == Op::Iterate) return e;
-    return map_args(m, e, [&](const Expr* a, std::size_t) { return outermost(m, a); });
+        if (const Expr* loop = repeated ? where_long(m, s) : as_loop(m, s, kMostFirst)) return loop;
+    if (!e->binds) return e;
+    repeated |= e->op == Op::For || e->op == Op::Iterate;
+    return map_args(m, e, [&](const Expr* a, std::size_t) { return with_loops(m, a, repeated); });
 }
 
 const Expr* topk_sorts(Module& m, const Expr* lambda) {
-    return in_normal_form(m, lambda, outermost(m, lambda));
+    return in_normal_form(m, lambda, with_loops(m, lambda, false));
 }
 
 }  // namespace weld
