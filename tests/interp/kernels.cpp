@@ -252,6 +252,12 @@ std::optional<Value> call_builtin(Kernel call, const Values& args, Slack& slack,
         for (const auto& [k, all] : groups) d.entries.emplace(k, list_value(all));
         return dict_value(std::move(d));
     }
+    if (kernel.name == "weld_fields") {
+        Values all;
+        for (const Value& row : args[0].items())
+            all.insert(all.end(), row.items().begin(), row.items().end());
+        return list_value(std::move(all));
+    }
     if (kernel.name == "weld_contains") {
         const std::string needle = bytes_of(args[1]);
         return for_each_string(kernel, args[0],

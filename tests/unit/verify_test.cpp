@@ -208,7 +208,7 @@ TEST_CASE_FIXTURE(Fixture, "means that do not fit") {
     CHECK(some([&](const Expr* x) { return scalar_op(m, Op::Div, {num(1), x}); }, AttrKey::Always) ==
           "what is written in any case is appended on one side of an `if`, and cannot fail");
     CHECK(some([](const Expr* x) { return x; }, AttrKey::Branch) ==
-          "what a branch may leave out is of lanes, and can be left out");
+          "a branch asks whether lanes are needed, or what is not in order as numbers are");
 
     const auto dict = [&] {
         const auto count = [&](const Expr* b, const Expr* x) {

@@ -53,6 +53,7 @@ static constexpr Name kChooseMeans[] = {
     "ask-sizes",          // before the next two, which ask in each round of a loop around
     "strides",            // before lookups-to-iters: rows are walked
     "lookups-to-iters",   // after hoist, which makes offsets plain; before vectorize, which stops at lookups
+    "append-structs",     // after fusion, which joins loops with what appends one value; before vectorize
     "group-columns",      // after fusion, which may need no vector for what is grouped
     "distribute",         // after fusion, which would join the loops again
     "ask-bits",           // after distribute: what it computes early is asked for by lanes
