@@ -1,4 +1,4 @@
-// N1 to N17: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// N1 to N18: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
 // references are plain loops (bench/reference/natural.cpp), which make the same columns.
 #include <cstring>
 
@@ -395,7 +395,35 @@ std::vector<Workload> natural() {
         {"N17.queue", "N17.queue", 3244484, 1e-9, graph, vector<i64>},
         {"N17.modes", "N17.modes", 1758095, 1e-9, short_rows, vector<i64>},
         {"N17.bytes", "N17.bytes", 2039651954, 1e-9, [] { return columns(below<u8>(4'000'000, 405, 256)); },
-         vector<u8>}};
+         vector<u8>},
+        {"N18.unite", "N18.unite", 5387, 1e-9,
+         [] { return columns_and(i64(100'000), below<i32>(150'000, 406, 100'000), below<i32>(150'000, 407, 100'000)); },
+         number<i64>},
+        {"N18.lu", "N18.lu", 158504.036158, 1e-9,
+         [] {
+             return columns_and(i64(180), Column<f64>(180 * 180, [](size_t k) {
+                                    return u01(408, k) + (k / 180 == k % 180 ? 180 : 0);
+                                }));
+         },
+         vector<f64>},
+        {"N18.hex", "N18.hex", 841493610, 1e-9, [] { return columns(below<u8>(1'500'000, 409, 256)); }, vector<u8>},
+        {"N18.drawdown", "N18.drawdown", 13423.4302926, 1e-9,
+         [] {
+             return columns(Column<f64>(1'000'000, [](size_t i) { return 100 + double(i) * 1e-4 + u01(410, i); }));
+         },
+         vector<f64>},
+        {"N18.sums", "N18.sums", 8002194.59151, 1e-9,
+         [] {
+             return columns(Column<i64>(4'000'000, [](size_t i) { return 13 * bnd(411, i, 30'000); }),
+                            uniform<f64>(4'000'000, 412, 1));
+         },
+         number<f64>},
+        {"N18.nearest", "N18.nearest", 402.299092221, 1e-9,
+         [] {
+             return columns(uniform<f64>(2000, 413, 1), uniform<f64>(2000, 414, 1), uniform<f64>(1000, 415, 1),
+                            uniform<f64>(1000, 416, 1));
+         },
+         vector<f64>}};
     return all;
 }
 

@@ -1,4 +1,4 @@
-// N1 to N17: what bench/natural.cpp runs, in plain loops as one writes them in C, compiled by gcc -O3 -ffast-math; dictionaries are open tables.
+// N1 to N18: what bench/natural.cpp runs, in plain loops as one writes them in C, compiled by gcc -O3 -ffast-math; dictionaries are open tables.
 // One thread.
 #include <cstring>
 #include "common.hpp"
@@ -435,6 +435,55 @@ static void modes(const i64 *x, i64 n, i64 width, i64 *to) {
     to[i] = keys[most];
   }
 }
+static i64 unite(const i32 *a, const i32 *b, i64 m, i32 *p, i64 n) {
+  i64 parts = n;
+  for (i64 i = 0; i < n; i++) p[i] = i32(i);
+  for (i64 i = 0; i < m; i++) {
+    i32 x = a[i], y = b[i];
+    while (p[x] != x) { p[x] = p[p[x]]; x = p[x]; }
+    while (p[y] != y) { p[y] = p[p[y]]; y = p[y]; }
+    if (x != y) { p[x] = y; parts--; }
+  }
+  return parts;
+}
+static void lu(const f64 *m, f64 *a, i64 n) {
+  memcpy(a, m, n * n * 8);
+  for (i64 k = 0; k + 1 < n; k++)
+    for (i64 i = k + 1; i < n; i++) {
+      const f64 f = a[i * n + k] / a[k * n + k];
+      a[i * n + k] = f;
+      for (i64 j = k + 1; j < n; j++) a[i * n + j] -= f * a[k * n + j];
+    }
+}
+static void hex(const u8 *x, i64 n, u8 *to) {
+  for (i64 i = 0; i < n; i++) {
+    const u8 h = x[i] >> 4, l = x[i] & 15;
+    to[2 * i] = u8(h < 10 ? h + 48 : h + 87);
+    to[2 * i + 1] = u8(l < 10 ? l + 48 : l + 87);
+  }
+}
+static void drawdown(const f64 *x, i64 n, f64 *to) {
+  f64 peak = x[0];
+  for (i64 i = 0; i < n; i++) { peak = std::max(peak, x[i]); to[i] = (peak - x[i]) / peak; }
+}
+static f64 sums(const i64 *k, const f64 *v, i64 n) {
+  Table<i64, f64> t(16);
+  for (i64 i = 0; i < n; i++) t[k[i]] += v[i];
+  f64 s = 0;
+  for (auto &e : t.slots) if (e.used) s += e.value * f64(e.key % 7 + 1);
+  return s;
+}
+static void nearest_five(const f64 *x, const f64 *y, i64 n, const f64 *qx, const f64 *qy, i64 many, f64 *to) {
+  for (i64 q = 0; q < many; q++) {
+    f64 d[5] = {1e300, 1e300, 1e300, 1e300, 1e300}, s = 0;
+    for (i64 i = 0; i < n; i++) {
+      const f64 dx = x[i] - qx[q], dy = y[i] - qy[q], z = dx * dx + dy * dy;
+      if (z < d[4]) { int j = 4; while (j > 0 && d[j - 1] > z) { d[j] = d[j - 1]; j--; } d[j] = z; }
+    }
+    for (f64 z : d) s += std::sqrt(z);
+    to[q] = s;
+  }
+}
 static void sort_bytes(const u8 *x, i64 n, u8 *to) {
   i64 counts[256] = {0};
   for (i64 i = 0; i < n; i++) counts[x[i]]++;
@@ -734,6 +783,31 @@ int main(int argc, char **argv) {
   if (want("N17.bytes")) {
     auto x = below<u8>(4'000'000, 405, 256); Buf<u8> to(4'000'000);
     vector("N17.bytes", to, [&] { sort_bytes(x.p, 4'000'000, to.p); return i64(4'000'000); });
+  }
+  if (want("N18.unite")) {
+    auto a = below<i32>(150'000, 406, 100'000), b = below<i32>(150'000, 407, 100'000); Buf<i32> p(100'000);
+    bench("N18.unite", [&] { return f64(unite(a.p, b.p, 150'000, p.p, 100'000)); });
+  }
+  if (want("N18.lu")) {
+    const i64 n = 180;
+    auto m = gen<f64>(n * n, [](size_t k) { return u01(408, k) + (k / 180 == k % 180 ? 180 : 0); }); Buf<f64> to(n * n);
+    vector("N18.lu", to, [&] { lu(m.p, to.p, n); return n * n; });
+  }
+  if (want("N18.hex")) {
+    auto x = below<u8>(1'500'000, 409, 256); Buf<u8> to(3'000'000);
+    vector("N18.hex", to, [&] { hex(x.p, 1'500'000, to.p); return i64(3'000'000); });
+  }
+  if (want("N18.drawdown")) {
+    auto x = gen<f64>(1'000'000, [](size_t i) { return 100 + f64(i) * 1e-4 + u01(410, i); }); Buf<f64> to(1'000'000);
+    vector("N18.drawdown", to, [&] { drawdown(x.p, 1'000'000, to.p); return i64(1'000'000); });
+  }
+  if (want("N18.sums")) {
+    auto k = gen<i64>(4'000'000, [](size_t i) { return i64(13 * bnd(411, i, 30'000)); }); auto v = uniform<f64>(4'000'000, 412, 1);
+    bench("N18.sums", [&] { return sums(k.p, v.p, 4'000'000); });
+  }
+  if (want("N18.nearest")) {
+    auto x = uniform<f64>(2000, 413, 1), y = uniform<f64>(2000, 414, 1), qx = uniform<f64>(1000, 415, 1), qy = uniform<f64>(1000, 416, 1); Buf<f64> to(1000);
+    vector("N18.nearest", to, [&] { nearest_five(x.p, y.p, 2000, qx.p, qy.p, 1000, to.p); return i64(1000); });
   }
   if (want("N15.product")) {
     const i64 n = 256;
