@@ -38,7 +38,7 @@ static bool add_first(const Type* t, std::int64_t offset, std::vector<First>* al
 static void unless_behind(Emitter& e, const std::vector<First>& first, bool is_all, llvm::Value* k,
                           const Leaves& x, const std::function<void()>& add) {
     llvm::Value* bound = e.address(k, offsetof(WeldTopK, bound));
-    llvm::Value* full = e.ir.CreateIsNotNull(e.load(fields::TopK::is_full, k));
+    llvm::Value* full = ir.CreateIsNotNull(e.load(fields::TopK::is_full, k));
     const auto is = [&](Op op, std::size_t i) {
         const Type* t = first[i].type;
         return e.scalar_op(op, t->scalar, x[i], e.load(t, e.address(bound, first[i].offset))[0], {});
@@ -84,9 +84,50 @@ static Leaves merge(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {
     return s;
 }
 
-static std::optional<Leaves> merge_lanes(Emitter&, Merge, const Leaves&, const Leaves&, std::uint32_t,
-                                         llvm::Value*) {
-    return {};
+/// The simd types of lanes of `t`, and the scalar types of which it consists.
+static void add_lanes(const Type* lanes, const Type* t,
+                      std::vector<std::pair<const Type*, const Type*>>* all) {
+    if (!t->is_struct()) return all->emplace_back(lanes, t), void();
+    for (std::size_t i = 0; i < t->args.size(); ++i) add_lanes(lanes->args[i], t->args[i], all);
+}
+
+/// Lanes are merged one by one, in order, if any of them may be among the least.
+static std::optional<Leaves> merge_lanes(Emitter& e, Merge g, const Leaves& s, const Leaves& v,
+                                         std::uint32_t n, llvm::Value* mask) {
+    auto& ir = e.ir;
+    const Type* elem = g.node->type->elem();
+    std::vector<First> first;
+    add_first(elem, 0, &first);
+    const Type* t = first[0].type;
+    llvm::Value* bound = e.load(t, e.address(s[0], offsetof(WeldTopK, bound)))[0];
+    llvm::Value* full = ir.CreateIsNotNull(e.load(fields::TopK::is_full, s[0]));
+    llvm::Value* behind = e.scalar_op(Op::Gt, t->scalar, v[0], ir.CreateVectorSplat(n, bound), {});
+    llvm::Value* open = ir.CreateNot(ir.CreateAnd(behind, ir.CreateVectorSplat(n, full)));
+    if (mask) open = ir.CreateAnd(open, mask);
+    const auto nothing = [] { return Leaves{}; };
+    const auto one_by_one = [&] {
+        std::vector<std::pair<const Type*, const Type*>> types;
+        add_lanes(g.value()->type, elem, &types);
+        std::vector<llvm::Value*> rooms;
+        for (std::size_t k = 0; k < types.size(); ++k) rooms.push_back(e.spill(types[k].first, {v[k]}));
+        llvm::Value* bits = ir.CreateBitCast(open, ir.getIntNTy(n));
+        e.counted_loop(e.c64(0), e.c64(n), 1, {}, {}, [&](llvm::Value* i, const Leaves&) {
+            llvm::Value* bit = ir.CreateLShr(bits, ir.CreateTrunc(i, bits->getType()));
+            return e.emit_if(
+                ir.CreateTrunc(bit, ir.getInt1Ty()),
+                [&] {
+                    Leaves one;
+                    for (std::size_t k = 0; k < types.size(); ++k)
+                        one.append(e.load(types[k].second, e.element(rooms[k], types[k].second, i)));
+                    merge(e, g, s, one);
+                    return Leaves{};
+                },
+                nothing);
+        });
+        return Leaves{};
+    };
+    e.emit_if(ir.CreateOrReduce(open), one_by_one, nothing);
+    return s;
 }
 
 static Leaves result(Emitter& e, Result r, const Leaves& s) {

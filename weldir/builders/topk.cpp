@@ -10,6 +10,13 @@ static bool holds_float(const Type* t) {
 static bool ordered(const Type* b) { return holds_float(b->elem()); }
 static bool exact(const Type* b) { return !ordered(b); }
 
+static bool holds_numbers(const Type* t) {
+    if (t->is_struct()) return !t->args.empty() && std::ranges::all_of(t->args, holds_numbers);
+    return t->is_scalar() && !t->is_bool();
+}
+/// Lanes are compared with the last of those that stay, and few are less.
+static bool of_numbers(const Type* b) { return holds_numbers(b->elem()); }
+
 const BuilderInfo kTopK = {
     .takes = "T",
     .gives = "vec[T]",
@@ -23,7 +30,7 @@ const BuilderInfo kTopK = {
     .keeps_merges = false,
     .ordered = ordered,
     .exact = exact,
-    .takes_lanes = never,
+    .takes_lanes = of_numbers,
     .indexed = false,
     .probes = false,
     .merge_fails = false,
