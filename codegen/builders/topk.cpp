@@ -5,6 +5,7 @@
 
 #include "codegen/builders/code.h"
 #include "runtime/abi/weld_abi.h"
+#include "weldir/ir/builder.h"
 
 namespace weld::codegen {
 
@@ -38,7 +39,7 @@ static bool add_first(const Type* t, std::int64_t offset, std::vector<First>* al
 static void unless_behind(Emitter& e, const std::vector<First>& first, bool is_all, llvm::Value* k,
                           const Leaves& x, const std::function<void()>& add) {
     llvm::Value* bound = e.address(k, offsetof(WeldTopK, bound));
-    llvm::Value* full = ir.CreateIsNotNull(e.load(fields::TopK::is_full, k));
+    llvm::Value* full = e.ir.CreateIsNotNull(e.load(fields::TopK::is_full, k));
     const auto is = [&](Op op, std::size_t i) {
         const Type* t = first[i].type;
         return e.scalar_op(op, t->scalar, x[i], e.load(t, e.address(bound, first[i].offset))[0], {});
@@ -96,6 +97,7 @@ static std::optional<Leaves> merge_lanes(Emitter& e, Merge g, const Leaves& s, c
                                          std::uint32_t n, llvm::Value* mask) {
     auto& ir = e.ir;
     const Type* elem = g.node->type->elem();
+    if (!info(g.node->type).takes_lanes(g.node->type)) return {};
     std::vector<First> first;
     add_first(elem, 0, &first);
     const Type* t = first[0].type;
