@@ -8,6 +8,12 @@
 
 namespace weld::codegen {
 
+llvm::Constant* lane_numbers(Emitter& e, unsigned n, unsigned bits) {
+    llvm::SmallVector<llvm::Constant*> all;
+    for (unsigned k = 0; k < n; ++k) all.push_back(e.ir.getIntN(bits, k));
+    return llvm::ConstantVector::get(all);
+}
+
 llvm::Value* fold_lanes(Emitter& e, MergeOp op, Scalar s, llvm::Value* v, bool numbers) {
     unsigned n = llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements();
     while (n > 2 && n % 2 == 0) {

@@ -5,6 +5,11 @@
 
 namespace weld::codegen {
 
+/// 0, 1, ... in `n` lanes of `bits` bits.
+llvm::Constant* lane_numbers(Emitter& e, unsigned n, unsigned bits);
+/// Marks lanes that are numbers of a range, its first operand in every lane and lane_numbers added: they do not wrap.
+constexpr const char* kNumberedLanes = "weld.numbered";
+
 /// All lanes of `v` combined: halves are folded onto each other, so the order is fixed by the lane count. `numbers`: none
 /// is NaN.
 llvm::Value* fold_lanes(Emitter& e, MergeOp op, Scalar s, llvm::Value* v, bool numbers = false);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "codegen/lanes.h"
 #include "weldir/ir/builder.h"
 #include "weldir/ir/merges.h"
 #include "weldir/ir/walk.h"
@@ -248,10 +249,12 @@ LoopPlan moved(const LoopPlan& plan, const Leaves& values) {
     return there;
 }
 
-static llvm::Value* lane_numbers(Emitter& e, std::uint32_t n) {
-    std::vector<llvm::Constant*> k;
-    for (std::uint32_t i = 0; i < n; ++i) k.push_back(e.c64(i));
-    return llvm::ConstantVector::get(k);
+/// The numbers of a range from `first` on, one by one.
+static llvm::Value* numbered_lanes(Emitter& e, llvm::Value* first, std::uint32_t n) {
+    llvm::Value* all = e.ir.CreateAdd(e.ir.CreateVectorSplat(n, first), lane_numbers(e, n, 64));
+    if (auto* sum = llvm::dyn_cast<llvm::Instruction>(all))
+        sum->setMetadata(kNumberedLanes, llvm::MDNode::get(e.unit.ctx, {}));
+    return all;
 }
 
 llvm::Value* position(Emitter& e, const LoopPlan& plan, const Datum& d, llvm::Value* i) {
@@ -271,9 +274,10 @@ Leaves read(Emitter& e, const LoopPlan& plan, const Datum& d, llvm::Value* i) {
     auto& ir = e.ir;
     llvm::Value* at = position(e, plan, d, i);
     const bool simd = d.yields->is_simd();
+    if (simd && d.vec.empty() && !d.stride) return {numbered_lanes(e, at, d.yields->lanes)};
     llvm::Value* lane_offsets = nullptr;
     if (simd && (d.vec.empty() || d.stride)) {
-        lane_offsets = lane_numbers(e, d.yields->lanes);
+        lane_offsets = lane_numbers(e, d.yields->lanes, 64);
         if (d.stride)
             lane_offsets = ir.CreateMul(lane_offsets, ir.CreateVectorSplat(d.yields->lanes, d.stride));
     }

@@ -9,6 +9,7 @@
 
 #include "codegen/builders/tables.h"
 #include "codegen/emit.h"
+#include "codegen/lanes.h"
 
 namespace weld::codegen {
 
@@ -112,6 +113,44 @@ static llvm::Value* remainder(Emitter& e, Scalar s, llvm::Value* a, llvm::Value*
     return is_float(s) ? e.ir.CreateFRem(a, b) : int_division(e, false, s, a, b, loc, divisor);
 }
 
+// Numbers of a range, `first + 0, first + 1, ...` (kNumberedLanes), and one number for all lanes: the numbers of lanes, which
+// are as narrow as the data are, are compared with how far it is from the first.
+static llvm::Value* compare_places(Emitter& e, Op op, llvm::Value* a, llvm::Value* b) {
+    auto& ir = e.ir;
+    auto* type = llvm::dyn_cast<llvm::FixedVectorType>(a->getType());
+    if (!type || type->getNumElements() < 16 || type->getNumElements() > 64) return nullptr;
+    const unsigned n = type->getNumElements(), bits = 512 / n;
+    if (!llvm::getSplatValue(b)) {
+        std::swap(a, b);
+        op = op == Op::Lt   ? Op::Gt
+             : op == Op::Gt ? Op::Lt
+             : op == Op::Le ? Op::Ge
+             : op == Op::Ge ? Op::Le
+                            : op;
+    }
+    llvm::Value* place = llvm::getSplatValue(b);
+    auto* numbered = llvm::dyn_cast<llvm::Instruction>(a);
+    if (!place || !numbered || !numbered->getMetadata(kNumberedLanes)) return nullptr;
+    llvm::Value* first = llvm::getSplatValue(numbered->getOperand(0));
+    llvm::Value* numbers = lane_numbers(e, n, bits);
+    const auto in_each = [&](llvm::Value* x) {
+        return ir.CreateVectorSplat(n, ir.CreateTrunc(x, ir.getIntNTy(bits)));
+    };
+    llvm::Value* distance = ir.CreateBinaryIntrinsic(llvm::Intrinsic::ssub_sat, place, first);
+    if (op == Op::Eq || op == Op::Ne) {
+        llvm::Value* inside = ir.CreateICmpULT(distance, e.c64(n));
+        llvm::Value* lane = in_each(ir.CreateSelect(inside, distance, e.c64(n)));
+        return op == Op::Eq ? ir.CreateICmpEQ(numbers, lane) : ir.CreateICmpNE(numbers, lane);
+    }
+    if (op == Op::Le || op == Op::Gt)
+        distance = ir.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_sat, distance, e.c64(1));
+    distance = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, distance, e.c64(0));
+    distance = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, distance, e.c64(n));
+    const bool below = op == Op::Lt || op == Op::Le;
+    return below ? ir.CreateICmpULT(numbers, in_each(distance))
+                 : ir.CreateICmpUGE(numbers, in_each(distance));
+}
+
 static llvm::Value* compare(Emitter& e, Op op, Scalar s, llvm::Value* a, llvm::Value* b) {
     using P = llvm::CmpInst::Predicate;
     const auto predicate = [&](P of_floats, P of_signed, P of_unsigned) {
@@ -127,6 +166,7 @@ static llvm::Value* compare(Emitter& e, Op op, Scalar s, llvm::Value* a, llvm::V
             default: return predicate(P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE);
         }
     };
+    if (llvm::Value* mask = s == Scalar::I64 ? compare_places(e, op, a, b) : nullptr) return mask;
     return e.ir.CreateCmp(code(), a, b);
 }
 

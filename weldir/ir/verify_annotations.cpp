@@ -89,6 +89,9 @@ void annotations(Demands& d, const Expr* e) {
                            std::ranges::equal(a.numbers, most_appends_per_round(e->as<Iterate>())),
                        "a round appends no more often than it says");
                 break;
+            case AttrKey::TopK:
+                d.that(e->op == Op::Sort && a.text == "false", "sorts say `false` if they stay sorts");
+                break;
             case AttrKey::Branch:
                 d.that(asks_before(e),
                        "a branch asks whether lanes are needed, or what is not in order as numbers are");

@@ -125,6 +125,13 @@ bool LaneBody::is_place(const Expr* e) {
     return nests_ == Nests::No && e->type == m_.types.i64() && varies(e) && lane_stride(e).has_value();
 }
 
+/// Compares a place with what is the same on all lanes, as at the borders of a matrix: of a few such registers more lanes of
+/// what is narrow are worth it.
+bool LaneBody::asks_for_place(const Expr* e) {
+    if (!is_comparison(e->op)) return false;
+    return (is_place(e->arg(0)) && !varies(e->arg(1))) || (is_place(e->arg(1)) && !varies(e->arg(0)));
+}
+
 /// Of a merge of a constant under a condition: how many lanes it holds in decides, not what is merged.
 bool LaneBody::is_count(const Expr* merge) const {
     const Type* t = merge->type;
@@ -150,9 +157,9 @@ void LaneBody::scan(const Expr* e, bool certain) {
     const bool place = is_place(e);
     if (!place) count_width(e->type);
     reads_index_ |= is_var(e, loop_.index_param());
-    const bool meets = is_scalar_op(e->op) || e->op == Op::Select;
+    const bool meets = (is_scalar_op(e->op) || e->op == Op::Select) && !asks_for_place(e);
     for (std::size_t i = 0; i < e->num_args; ++i) {
-        if (!place && (meets || is_place(e->arg(i)))) count_width(e->arg(i)->type);
+        if (!place && (meets || (is_place(e->arg(i)) && !asks_for_place(e)))) count_width(e->arg(i)->type);
         if (e->op == Op::GetField && e->arg(i)->op == Op::Var) continue;  // of other fields nothing is asked
         scan(e->arg(i), certain && !is_lazy_arg(e, i));
     }

@@ -121,6 +121,7 @@ class LaneBody {
     static Builders whole(const Type* t, int& next);
     void count_width(const Type* t);
     bool is_place(const Expr* e);
+    bool asks_for_place(const Expr* e);
     bool is_count(const Expr* merge) const;
     void scan(const Expr* e, bool certain = true);
     void scan_block(Block b, bool certain);

@@ -9,7 +9,8 @@
 // that are long or hold vectors are looked up by it in the end instead. A loop can be joined with what makes
 // `v`, which then need not be made. Inside of loops vectors tend to be short, so there it is done for very few elements
 // of vectors that turn out to be longer:
-//     if(24L < len(v), (let t = ...; ...), sort(v, |x| x.$1, 3L))
+//     if(24L < len(v), (let t = ...; ...), @(topk:false) sort(v, |x| x.$1, 3L))
+// Where it is not known of how many elements, that is asked: `if(1L <= k & k <= 1024L, ..., @(topk:false) sort(v, |x| x.$1, k))`.
 #include "weldir/ir/builder.h"
 #include "weldir/ir/layout.h"
 #include "weldir/ir/walk.h"
@@ -34,9 +35,8 @@ bool begins_with_number(const Type* t) {
     return t->is_scalar() && !t->is_bool();
 }
 
-const Expr* as_loop(Module& m, Sort s, std::int64_t most) {
-    const Literal limit = s.limit() ? s.limit()->as<Literal>() : Literal{};
-    if (!limit || limit.as_int() < 1 || limit.as_int() > most || s.by().params().size() != 1) return nullptr;
+const Expr* as_loop(Module& m, Sort s) {
+    if (s.by().params().size() != 1) return nullptr;
     const Type *elem = s.of()->type->elem(), *key = s.by().body()->type, *number = m.types.i64();
     if (!is_path(s.of()) || !begins_with_number(key)) return nullptr;
     const bool is_key = is_var(s.by().body(), s.by().param(0));
@@ -70,18 +70,31 @@ const Expr* as_loop(Module& m, Sort s, std::int64_t most) {
 
 }  // namespace
 
-/// `sort`, which is done again and again, as a loop where that pays.
-static const Expr* where_long(Module& m, Sort s) {
-    const Expr* loop = as_loop(m, s, kMostFirstInLoop);
-    if (!loop || !s.by().body()->type->is_scalar()) return loop;
-    const Expr* is_long = scalar_op(m, Op::Lt, {i64_literal(m, kShort), len(m, s.of())});
-    return if_(m, is_long, loop, s.node, s.node->loc);
+/// `sort` as a loop where it gives few elements, and, if it is done again and again, where it has many.
+static const Expr* where_it_pays(Module& m, Sort s, bool repeated) {
+    if (s.node->says(AttrKey::TopK, false)) return nullptr;
+    const std::int64_t most = repeated ? kMostFirstInLoop : kMostFirst;
+    const Literal limit = s.limit() ? s.limit()->as<Literal>() : Literal{};
+    const bool asks = s.limit() && !limit && !repeated && is_path(s.limit());
+    if (!asks && (!limit || limit.as_int() < 1 || limit.as_int() > most)) return nullptr;
+    const Expr* loop = as_loop(m, s);
+    if (!loop) return nullptr;
+    const auto at_most = [&](const Expr* a, const Expr* b) { return scalar_op(m, Op::Le, {a, b}); };
+    const Expr* pays = nullptr;
+    if (asks) {
+        const Expr *some = at_most(i64_literal(m, 1), s.limit()),
+                   *few = at_most(s.limit(), i64_literal(m, most));
+        pays = scalar_op(m, Op::BitAnd, {some, few});
+    } else if (repeated && s.by().body()->type->is_scalar()) {
+        pays = scalar_op(m, Op::Lt, {i64_literal(m, kShort), len(m, s.of())});
+    }
+    return pays ? if_(m, pays, loop, annotate(m, s.node, AttrKey::TopK, "false"), s.node->loc) : loop;
 }
 
 /// `e`, with its sorts as loops.
 static const Expr* with_loops(Module& m, const Expr* e, bool repeated) {
     if (const Sort s = e->as<Sort>())
-        if (const Expr* loop = repeated ? where_long(m, s) : as_loop(m, s, kMostFirst)) return loop;
+        if (const Expr* loop = where_it_pays(m, s, repeated)) return loop;
     if (!e->binds) return e;
     repeated |= e->op == Op::For || e->op == Op::Iterate;
     return map_args(m, e, [&](const Expr* a, std::size_t) { return with_loops(m, a, repeated); });
