@@ -35,7 +35,12 @@ class Program:
             start = f"merge(b, {{i*n+{choose(['s.$1', '0L', 'n-1L'])}, {choose(['f', self.read(False)])}}})"
         value = (f"({self.read(True)} + {choose(['f', self.read(True), '3L'])} * "
                  f"{choose(['2L', self.read(True), 'f'])}) % 1000L")
+        if chance() < 0.4:
+            condition = choose(["i == s.$1", "j > s.$1", "i > j", "n == 4L"])
+            value = f"if({condition}, {choose([value, self.read(True), '1L'])}, {value})"
         place = "i*n+j" + choose(["", "", "", "", "", "+1L"])
+        if chance() < 0.2:
+            place = f"(if(i == s.$1, {place}, i*n+j))"
         row = f"for(rangeiter({low}, {high}, 1L), {start}, |c, _j, j| merge(c, {{{place}, {value}}}))"
         if chance() < 0.3:
             row = f"merge({row}, {{i*n+{choose(['s.$1', '0L'])}, {choose(['f', self.read(False)])}}})"

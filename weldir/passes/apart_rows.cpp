@@ -29,6 +29,7 @@ struct Places {
     bool in_row = false;
     bool before = false;  ///< read before the round puts anything
     For inner;            ///< the loop inside that goes along them, one by one; empty: it is one place
+    std::vector<std::pair<const Expr*, std::size_t>> sides;  ///< of the `if`s around
 };
 
 class Rows {
@@ -37,14 +38,17 @@ class Rows {
 
     std::optional<const Expr*> condition() {
         const NewBuilder start = loop_.builder()->as<NewBuilder>();
-        const bool is_row_loop = start && info(start.kind()).indexed && is_path(start.arg()) &&
-                                 loop_.data().size() == 1 && counts_by_one(loop_.data()[0]);
-        if (!is_row_loop) return {};
+        const auto rows = std::ranges::find_if(loop_.data(), counts_by_one);
+        if (!start || !info(start.kind()).indexed || !is_path(start.arg()) || rows == loop_.data().end())
+            return {};
         vector_ = facts_.root(start.arg());
-        const Iter range = loop_.data()[0]->as<Iter>();
+        const Iter range = (*rows)->as<Iter>();
         const auto first = facts_.count(range.start()), last = facts_.count(range.end());
-        row_ = name_of(loop_.elem_param());
+        const bool zips = loop_.data().size() > 1;
+        const Expr* elem = var(m_, loop_.elem_param());
+        row_ = name_of(zips ? get_field(m_, elem, std::size_t(rows - loop_.data().begin())) : elem);
         if (!first || !last || !row_) return {};
+        for (const Expr* d : loop_.data()) look_at_datum(d);
         look(loop_.body().body());
         if (!ok_ || writes_.empty() || !stride_ || !std::ranges::all_of(writes_, &Places::in_row)) return {};
         for (const Places& p : writes_) lies_in_row(p);
@@ -66,8 +70,8 @@ class Rows {
     }
 
   private:
-    const Expr* name_of(const Symbol* s) {
-        const auto n = s->type->is_scalar() ? facts_.count(var(m_, s)) : std::nullopt;
+    const Expr* name_of(const Expr* path) {
+        const auto n = path->type->is_scalar() ? facts_.count(path) : std::nullopt;
         return n ? n->name() : nullptr;
     }
 
@@ -106,6 +110,20 @@ class Rows {
                 return;
             }
             case Op::For: return look_at_loop(e->as<For>());
+            case Op::If: {
+                look(e->arg(0));
+                const bool before = puts_;
+                bool puts = before;
+                for (const std::size_t side : {1, 2}) {
+                    puts_ = before;
+                    sides_.emplace_back(e, side);
+                    look(e->arg(side));
+                    sides_.pop_back();
+                    puts |= puts_;
+                }
+                puts_ = puts;
+                return;
+            }
             default:
                 for (const Expr* a : e->args()) look(a);
         }
@@ -116,27 +134,30 @@ class Rows {
         ok_ &= !inner_.node;
         puts_ |= inner.node->type == loop_.node->type;
         inner_ = inner;
-        for (const Expr* d : inner.data()) {
-            const Iter it = d->as<Iter>();
-            const Expr* vec = it && !it.shape().range ? it.data() : it ? nullptr : d;
-            const bool of_vector = vec && is_path(vec) && is_vector(vec);
-            if (vec && !of_vector) look(vec);
-            for (const Expr* a : it ? it.node->args() : Args())
-                if (a != vec) look(a);
-            if (!of_vector) continue;
-            ok_ &= it && it.shape().bounded && it.shape().kind == IterKind::Scalar && !it.shape().nd &&
-                   is_int(it.stride(), 1);
-            if (ok_) note(facts_.count(it.start()), facts_.count(it.end()), reads_);
-        }
+        for (const Expr* d : inner.data()) look_at_datum(d);
         look(inner.body().body());
         inner_ = {};
+    }
+
+    /// What the loop inside goes along; of the loop over rows nothing of the vector.
+    void look_at_datum(const Expr* d) {
+        const Iter it = d->as<Iter>();
+        const Expr* vec = !it ? d : it.shape().range ? nullptr : it.data();
+        const bool of_vector = vec && is_path(vec) && is_vector(vec);
+        if (vec && !of_vector) look(vec);
+        for (const Expr* a : it ? it.node->args() : Args())
+            if (a != vec) look(a);
+        if (!of_vector) return;
+        ok_ &= inner_.node && it && it.shape().bounded && it.shape().kind == IterKind::Scalar &&
+               !it.shape().nd && is_int(it.stride(), 1);
+        if (ok_) note(facts_.count(it.start()), facts_.count(it.end()), reads_);
     }
 
     /// The place `at`, or all places up to `end` one by one.
     void note(std::optional<Count> at, const std::optional<Count>& end, std::vector<Places>& all) {
         ok_ &= at.has_value();
         if (!ok_) return;
-        Places p{.begin = {}, .end = {}, .before = !puts_, .inner = end ? inner_ : For{}};
+        Places p{.begin = {}, .end = {}, .before = !puts_, .inner = end ? inner_ : For{}, .sides = sides_};
         Count stride, to;
         for (const Count::Product& product : at->sum()) {
             if (const auto rest = without_row(product)) stride = stride + Count(*rest);
@@ -190,8 +211,11 @@ class Rows {
         holds(p.end, *stride_);
     }
 
-    /// The same element, read before it is put there; or others.
+    /// On other sides of an `if`; the same element, read before it is put there; or others.
     static bool is_apart(const Places& read, const Places& put) {
+        for (const auto& [choice, side] : read.sides)
+            for (const auto& [other, other_side] : put.sides)
+                if (choice == other && side != other_side) return true;
         if (read.inner.node && read.inner.node == put.inner.node && read.begin == put.begin) return true;
         return is_sure(put.begin - read.end) || is_sure(read.begin - put.end);
     }
@@ -222,6 +246,7 @@ class Rows {
     std::optional<Count> stride_;
     std::vector<Places> writes_, reads_;
     For inner_{};
+    std::vector<std::pair<const Expr*, std::size_t>> sides_;  ///< where it looks
     bool puts_ = false;
     bool ok_ = true;
     std::vector<const Expr*> asked_;

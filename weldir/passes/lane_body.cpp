@@ -67,6 +67,8 @@ bool LaneBody::mark(const Expr* e) {
             for (std::size_t i = 0; i < b.size(); ++i)
                 if (is_index_name(b.value(i))) index_names_.insert(b.symbol(i));
             for (std::size_t i = 0; i < b.size(); ++i)
+                if (b.value(i)->op == Op::Add || b.value(i)->op == Op::Sub) sums_[b.symbol(i)] = b.value(i);
+            for (std::size_t i = 0; i < b.size(); ++i)
                 if (b.value(i)->op == Op::Slice) slices_[b.symbol(i)] = b.value(i);
             return known(mark(b.result()) || any);
         }
@@ -235,6 +237,9 @@ bool LaneBody::is_index_name(const Expr* e) const {
 std::optional<const Expr*> LaneBody::offset_of(const Expr* index) {
     if (is_index_name(index)) return nullptr;
     if (const Iter range = range_of(index)) return range.start();
+    if (const auto sum = index->op == Op::Var ? sums_.find(index->attr.symbol) : sums_.end();
+        sum != sums_.end())
+        return offset_of(sum->second);
     if (index->op != Op::Add && index->op != Op::Sub) return {};
     const bool swapped = index->op == Op::Add && !varies(index->arg(0));
     const Expr *from = index->arg(swapped ? 1 : 0), *by = index->arg(swapped ? 0 : 1);

@@ -193,6 +193,7 @@ class LaneBody {
     std::unordered_map<const Expr*, bool> varies_;
     std::unordered_map<const Expr*, Step> steps_;
     std::unordered_set<const Symbol*> index_names_;
+    std::unordered_map<const Symbol*, const Expr*> sums_;    // names of places, perhaps
     std::unordered_set<const Symbol*> outside_;              // bound there, and read by the loop
     std::unordered_map<const Symbol*, const Expr*> slices_;  // by their names in the body
     std::vector<Window> windows_;
