@@ -82,7 +82,8 @@ bool should_partition(const Task* task, const WeldDict* d, std::int32_t op);
 bool can_partition(const WeldDict* d);
 /// Cuts a table whose values are merged by `op`. Status.
 std::int32_t partition(Task* task, WeldDict* d, std::int32_t op, std::int32_t loc);
-/// Cuts a table so that all rows wait which do not have to be merged before others for their result to be exact. Status.
+/// Cuts an empty table whose rows wait for merge_partitions, however many they are, unless the order of merges does not
+/// show and memory is short. Status.
 std::int32_t let_wait(Task* task, WeldDict* d, std::int32_t op, std::int32_t loc);
 /// A row more, in a table that is cut. Status.
 std::int32_t add_row(Task* task, WeldDict* d, const void* key, const void* value, std::uint32_t tag,
