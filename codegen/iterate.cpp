@@ -20,6 +20,7 @@
 #include "codegen/loop_plan.h"
 #include "codegen/phis.h"
 #include "codegen/slab.h"
+#include "codegen/spilled_lanes.h"
 #include "weldir/ir/layout.h"
 #include "weldir/ir/traits.h"
 
@@ -170,35 +171,18 @@ static Leaves emit_by_calls(Emitter& e, Iterate it, const Leaves& init, bool reg
     return e.load(it.node->type, room);
 }
 
-/// The simd types and scalar types of which a state and one lane of it consist.
-static void add_simd(const Type* t, const Type* lane, std::vector<std::pair<const Type*, const Type*>>& all) {
-    if (!t->is_struct()) return all.emplace_back(t, lane), void();
-    for (std::size_t i = 0; i < t->args.size(); ++i) add_simd(t->args[i], lane->args[i], all);
-}
-
 /// Lanes whose bit in `left` is set go on one by one.
 static Leaves emit_one_by_one(Emitter& e, Iterate it, const Leaves& state, llvm::Value* left, bool region) {
     auto& ir = e.ir;
-    std::vector<std::pair<const Type*, const Type*>> types;
-    add_simd(it.node->type, it.one_lane().param(0)->type, types);
-    std::vector<llvm::Value*> rooms;
-    for (std::size_t k = 0; k < types.size(); ++k) rooms.push_back(e.spill(types[k].first, {state[k]}));
-    const auto at = [&](std::size_t k, llvm::Value* lane) {
-        return e.element(rooms[k], types[k].second, lane);
-    };
+    const SpilledLanes spilled(e, it.node->type, it.one_lane().param(0)->type, state);
     RoundState lanes(e, {left});
     llvm::Value* bits = lanes.state()[0];
     llvm::Value* number = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, ir.getTrue());
     number = ir.CreateZExtOrTrunc(number, e.unit.i64);
-    Leaves one;
-    for (std::size_t k = 0; k < types.size(); ++k) one.append(e.load(types[k].second, at(k, number)));
-    one = emit_one(e, it.one_lane(), one, region, it.node->loc);
-    for (std::size_t k = 0; k < types.size(); ++k) e.store(types[k].second, {one[k]}, at(k, number));
+    spilled.set(number, emit_one(e, it.one_lane(), spilled.lane(number), region, it.node->loc));
     llvm::Value* others = ir.CreateAnd(bits, ir.CreateSub(bits, llvm::ConstantInt::get(bits->getType(), 1)));
     lanes.end(ir.CreateIsNotNull(others), {others});
-    Leaves after;
-    for (std::size_t k = 0; k < types.size(); ++k) after.append(e.load(types[k].first, rooms[k]));
-    return after;
+    return spilled.all();
 }
 
 /// What says which lanes go on: all ones or zeros, as wide as the widest scalar of the state, so that no

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "codegen/builders/code.h"
+#include "codegen/spilled_lanes.h"
 #include "runtime/abi/weld_abi.h"
 #include "weldir/ir/builder.h"
 
@@ -85,13 +86,6 @@ static Leaves merge(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {
     return s;
 }
 
-/// The simd types of lanes of `t`, and the scalar types of which it consists.
-static void add_lanes(const Type* lanes, const Type* t,
-                      std::vector<std::pair<const Type*, const Type*>>* all) {
-    if (!t->is_struct()) return all->emplace_back(lanes, t), void();
-    for (std::size_t i = 0; i < t->args.size(); ++i) add_lanes(lanes->args[i], t->args[i], all);
-}
-
 /// Lanes are merged one by one, in order, if any of them may be among the least.
 static std::optional<Leaves> merge_lanes(Emitter& e, Merge g, const Leaves& s, const Leaves& v,
                                          std::uint32_t n, llvm::Value* mask) {
@@ -108,20 +102,14 @@ static std::optional<Leaves> merge_lanes(Emitter& e, Merge g, const Leaves& s, c
     if (mask) open = ir.CreateAnd(open, mask);
     const auto nothing = [] { return Leaves{}; };
     const auto one_by_one = [&] {
-        std::vector<std::pair<const Type*, const Type*>> types;
-        add_lanes(g.value()->type, elem, &types);
-        std::vector<llvm::Value*> rooms;
-        for (std::size_t k = 0; k < types.size(); ++k) rooms.push_back(e.spill(types[k].first, {v[k]}));
+        const SpilledLanes spilled(e, g.value()->type, elem, v);
         llvm::Value* bits = ir.CreateBitCast(open, ir.getIntNTy(n));
         e.counted_loop(e.c64(0), e.c64(n), 1, {}, {}, [&](llvm::Value* i, const Leaves&) {
             llvm::Value* bit = ir.CreateLShr(bits, ir.CreateTrunc(i, bits->getType()));
             return e.emit_if(
                 ir.CreateTrunc(bit, ir.getInt1Ty()),
                 [&] {
-                    Leaves one;
-                    for (std::size_t k = 0; k < types.size(); ++k)
-                        one.append(e.load(types[k].second, e.element(rooms[k], types[k].second, i)));
-                    merge(e, g, s, one);
+                    merge(e, g, s, spilled.lane(i));
                     return Leaves{};
                 },
                 nothing);

@@ -58,7 +58,7 @@ struct BuilderPieces {
     bool (*goes_in_order)(const WeldType* type, const void* state, std::int64_t iterations) = nullptr;
     /// A state like that of `start` for such a chunk on a worker: it keeps what is merged for `combine`. Status.
     std::int32_t (*start_waiting)(Task* task, const WeldType* type, void* piece, std::int32_t loc) = nullptr;
-    /// Workers should fill such states, rather than one the loop's own, as soon as they are two.
+    /// Two workers should fill such states, too; else one of them goes on with the loop's own, which is quicker.
     bool (*should_wait)(const void* state) = nullptr;
     /// The memory that tells a state from others; null if it has none. Without this function: the state is a
     /// pointer to it.

@@ -192,4 +192,11 @@ For tiled_loop(For outer) {
     return appends_per_iteration(inner) == std::vector<std::int64_t>{1} ? inner : For{};
 }
 
+const Expr* datum_of(For loop, const Expr* path) {
+    const bool zips = loop.data().size() > 1;
+    if (zips && path->op != Op::GetField) return nullptr;
+    return is_var(zips ? path->arg(0) : path, loop.elem_param()) ? loop.data()[zips ? path->attr.index : 0]
+                                                                 : nullptr;
+}
+
 }  // namespace weld

@@ -46,6 +46,9 @@ For masked_loop(For rest);
 /// order (`tile`).
 For tiled_loop(For outer);
 
+/// That of the data of `loop` which `path` is the element of; else null.
+const Expr* datum_of(For loop, const Expr* path);
+
 /// Each iteration just hands the builder on: the loop fails before the first one, or not at all.
 bool does_nothing(For loop);
 

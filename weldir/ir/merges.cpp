@@ -104,12 +104,14 @@ struct MergeCounter {
 
 }  // namespace
 
-static std::vector<std::int32_t> counted(MergeCounter counter, For f) {
-    counter.begin(f.builder_param());
-    return counter.end(f.body().body());
+/// `most`: as many as there may be.
+static std::vector<std::int32_t> counted(Lambda body, bool most) {
+    MergeCounter counter{.most = most, .known = {}};
+    counter.begin(body.param(0));
+    return counter.end(body.body());
 }
 
-std::vector<std::int32_t> merges_per_iteration(For f) { return counted({}, f); }
+std::vector<std::int32_t> merges_per_iteration(For f) { return counted(f.body(), false); }
 
 static void keep_kept(const Type* t, const std::vector<std::int32_t>& all, std::size_t& number,
                       std::vector<std::int64_t>& kept) {
@@ -132,15 +134,11 @@ std::vector<std::int64_t> appends_per_iteration(For f) {
 }
 
 std::vector<std::int64_t> most_appends_per_round(Iterate it) {
-    MergeCounter counter{.most = true, .known = {}};
-    counter.begin(it.body().param(0));
-    std::vector<std::int32_t> all = counter.end(it.body().body());
-    return kept_of(it.init()->type, all);
+    return kept_of(it.init()->type, counted(it.body(), true));
 }
 
 std::int64_t most_appends_per_iteration(For f) {
-    const std::vector<std::int64_t> kept =
-        kept_of(f.builder()->type, counted({.most = true, .known = {}}, f));
+    const std::vector<std::int64_t> kept = kept_of(f.builder()->type, counted(f.body(), true));
     if (kept.empty() || std::ranges::find(kept, -1) != kept.end()) return -1;
     return *std::ranges::max_element(kept);
 }

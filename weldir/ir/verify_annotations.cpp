@@ -23,7 +23,7 @@ static bool only_appends(const Type* t) {
     return std::ranges::any_of(t->args, only_appends) && std::ranges::none_of(t->args, keeps_rows);
 }
 
-/// `e` can ask whether any lane needs its second argument, or whether that is a number other than zero.
+/// `e` can ask whether any lane needs its second argument, or whether one of two floats is NaN or -0.0.
 static bool asks_before(const Expr* e) {
     if (e->op == Op::Min || e->op == Op::Max) return e->type->is_scalar() && is_float(e->type->scalar);
     if (e->op == Op::Merge) return e->num_args > 2 && !e->type->holds_simd;

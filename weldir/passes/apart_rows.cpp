@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "weldir/ir/builder.h"
+#include "weldir/ir/loop_forms.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/bound_names.h"
 #include "weldir/passes/lengths.h"
@@ -194,11 +195,8 @@ class Rows {
         if (!inner_.node) return {};
         const auto trips = facts_.iterations(inner_.node);
         if (is_var(name, inner_.index_param()) && trips) return std::pair(Count(), *trips);
-        if (!is_path(name) || base_of(name) != inner_.elem_param()) return {};
-        const bool zips = inner_.data().size() > 1;
-        if (zips ? name->op != Op::GetField || name->arg(0)->op != Op::Var : name->op != Op::Var) return {};
-        const Expr* datum = inner_.data()[zips ? name->attr.index : 0];
-        if (!counts_by_one(datum)) return {};
+        const Expr* datum = datum_of(inner_, name);
+        if (!datum || !counts_by_one(datum)) return {};
         const auto begin = facts_.count(datum->as<Iter>().start()),
                    end = facts_.count(datum->as<Iter>().end());
         return begin && end ? std::optional(std::pair(*begin, *end)) : std::nullopt;

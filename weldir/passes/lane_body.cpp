@@ -6,6 +6,7 @@
 #include <string>
 
 #include "weldir/ir/builder.h"
+#include "weldir/ir/loop_forms.h"
 #include "weldir/passes/lengths.h"
 
 namespace weld {
@@ -64,12 +65,12 @@ bool LaneBody::mark(const Expr* e) {
             bool any = false;  // also of names that nobody reads: all of the block has to be translated
             for (std::size_t i = 0; i < b.size(); ++i)
                 if (mark(b.value(i))) varying_.insert(b.symbol(i)), any = true;
-            for (std::size_t i = 0; i < b.size(); ++i)
-                if (is_index_name(b.value(i))) index_names_.insert(b.symbol(i));
-            for (std::size_t i = 0; i < b.size(); ++i)
-                if (b.value(i)->op == Op::Add || b.value(i)->op == Op::Sub) sums_[b.symbol(i)] = b.value(i);
-            for (std::size_t i = 0; i < b.size(); ++i)
-                if (b.value(i)->op == Op::Slice) slices_[b.symbol(i)] = b.value(i);
+            for (std::size_t i = 0; i < b.size(); ++i) {
+                const Expr* v = b.value(i);
+                if (is_index_name(v)) index_names_.insert(b.symbol(i));
+                if (v->op == Op::Add || v->op == Op::Sub) sums_[b.symbol(i)] = v;
+                if (v->op == Op::Slice) slices_[b.symbol(i)] = v;
+            }
             return known(mark(b.result()) || any);
         }
         case Op::GetField:
@@ -218,11 +219,8 @@ void LaneBody::scan_indexed(const Expr* e, bool certain) {
 
 /// The range that `e` is the element of, if it counts up one by one.
 Iter LaneBody::range_of(const Expr* e) const {
-    if (!is_path(e) || base_of(e) != loop_.elem_param()) return {};
-    const bool zips = loop_.data().size() > 1;
-    if (zips ? e->op != Op::GetField || e->arg(0)->op != Op::Var : e->op != Op::Var) return {};
-    const Expr* datum = loop_.data()[zips ? e->attr.index : 0];
-    return counts_by_one(datum) ? datum->as<Iter>() : Iter{};
+    const Expr* datum = datum_of(loop_, e);
+    return datum && counts_by_one(datum) ? datum->as<Iter>() : Iter{};
 }
 
 /// The loop's index, the element of a range that counts along with it, or a name for one of these.

@@ -119,10 +119,8 @@ std::optional<std::int64_t> LaneBody::step_in_rounds(const Expr* name) {
 /// How far a counter of the loop goes on in each round; nothing if it is none.
 std::optional<std::int64_t> LaneBody::step_of_counter(const Expr* name) const {
     if (is_var(name, loop_.index_param())) return 1;
-    if (!is_path(name) || base_of(name) != loop_.elem_param()) return {};
-    const bool zips = loop_.data().size() > 1;
-    if (zips ? name->op != Op::GetField || name->arg(0)->op != Op::Var : name->op != Op::Var) return {};
-    const Iter range = loop_.data()[zips ? name->attr.index : 0]->as<Iter>();
+    const Expr* datum = datum_of(loop_, name);
+    const Iter range = datum ? datum->as<Iter>() : Iter{};
     const Literal step = range && range.shape().range ? range.stride()->as<Literal>() : Literal{};
     return step ? std::optional(step.as_int()) : std::nullopt;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "weldir/ir/loop_forms.h"
 #include "weldir/ir/scalar.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/lengths.h"
@@ -86,11 +87,8 @@ std::optional<Count> StridedNest::by_index(const Expr* name) {
     const auto has_elem = [&](For f) { return base_of(name) == f.elem_param(); };
     const auto inner = std::ranges::find_if(inner_, has_elem);
     const For loop = inner != inner_.end() ? *inner : outer_;
-    const bool zips = loop.data().size() > 1;
-    if (!has_elem(loop) || (zips && (name->op != Op::GetField || name->arg(0)->op != Op::Var)))
-        return Count(name);
-    const Expr* datum = loop.data()[zips ? name->attr.index : 0];
-    if (!counts_by_one(datum)) return Count(name);
+    const Expr* datum = datum_of(loop, name);
+    if (!datum || !counts_by_one(datum)) return Count(name);
     return plus(facts_.count(datum->as<Iter>().start()), facts_.count(var(m_, loop.index_param())));
 }
 
