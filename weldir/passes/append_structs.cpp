@@ -56,8 +56,23 @@ const Expr* of_structs(Module& m, const Expr* e) {
     return builtin_kernel(m, "weld_fields", e->type, {&all, 1}, e->loc);
 }
 
+/// Where what is asked first decides between two loops, each of them may be one that appends structs.
+const Expr* of_either(Module& m, const Expr* e) {
+    const If choice = e->op == Op::Result ? e->arg(0)->as<If>() : If{};
+    if (!choice) return nullptr;
+    const auto side = [&](const Expr* loop) {
+        const Expr* all = result(m, loop, e->loc);
+        const Expr* now = of_structs(m, all);
+        return now ? now : all;
+    };
+    const Expr *yes = side(choice.then()), *no = side(choice.otherwise());
+    if (yes->op == Op::Result && no->op == Op::Result) return nullptr;
+    return if_(m, choice.cond(), yes, no, choice.node->loc);
+}
+
 const Expr* outermost(Module& m, const Expr* e) {
     if (const Expr* now = of_structs(m, e)) return now;
+    if (const Expr* now = of_either(m, e)) return now;
     if (!e->binds || e->op == Op::For || e->op == Op::Iterate) return e;
     return map_args(m, e, [&](const Expr* a, std::size_t) { return outermost(m, a); });
 }

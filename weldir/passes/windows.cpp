@@ -12,14 +12,16 @@
 //       let sum = result(for([e0, e1, e2, e3], merger[f64,+], f));
 //       merge(b, sum))
 //
-// which `unroll` makes straight code of, so that the loop around it can run on lanes. A slice has fewer elements
-// where the vector ends; so this is for loops of which the last round's window is known to lie inside, or else
-// it is asked once before the loop.
+// which `unroll` makes straight code of, so that the loop around it can run on lanes. The same for `iter`s of a
+// known few elements, for several windows of a size, and for windows that begin at a sum of steps of several
+// loops in one another. A slice has fewer elements where the vector ends, and an `iter` fails there; so this is
+// for nests of which the last rounds' windows are known to lie inside, or else it is asked once before the nest.
+#include <algorithm>
 #include <optional>
-#include <unordered_set>
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
+#include "weldir/passes/bound_names.h"
 #include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
 #include "weldir/passes/short_loops.h"
@@ -31,6 +33,7 @@ namespace {
 constexpr std::int64_t kMostWindow = 16;                     // elements
 constexpr std::int64_t kMostStep = 1 << 20;                  // from window to window
 constexpr std::int64_t kMostRounds = std::int64_t(1) << 40;  // with which nothing wraps around
+constexpr std::size_t kMostWalks = 3;                        // neither with the sum of so many
 
 class Windows {
   public:
@@ -39,7 +42,8 @@ class Windows {
     const Expr* converted(const Expr* e) {
         const For loop = e->as<For>();
         if (!loop || !has_loop(loop.body().body())) return nullptr;
-        loop_ = loop;
+        nest_ = {loop};
+        inside_ = BoundNames(e);
         asked_ = nullptr;
         const Expr* body = with_elements(loop.body().body());
         if (body == loop.body().body()) return nullptr;
@@ -48,70 +52,155 @@ class Windows {
     }
 
   private:
-    /// `counter * step + first`, where the counter is that of the loop.
+    /// The sum of each loop's counter times a step, and of `first`.
     struct Affine {
-        std::int64_t step, first;
+        std::vector<std::int64_t> steps;  ///< of the loops of the nest
+        std::int64_t first;
+    };
+
+    /// `size` elements of `of`, `stride` apart.
+    struct Window {
+        const Expr *of, *start;
+        std::int64_t size, stride;
     };
 
     const Expr* with_elements(const Expr* body) {
-        const Block block = body->as<Block>();
-        if (!block) return body;
-        bound_ = {};
-        visit(body, [&](const Expr* e) { bound_.insert(e->symbols().begin(), e->symbols().end()); });
         Lets lets;
+        const Expr* end = body;
         bool any = false;
-        for (std::size_t i = 0; i < block.size(); ++i) {
-            const Expr* value = with_window(block.value(i), lets);
-            any |= value != block.value(i);
-            lets.emplace_back(block.symbol(i), value);
+        if (const Block block = body->as<Block>()) {
+            for (std::size_t i = 0; i < block.size(); ++i) {
+                const Expr* value = with_windows(block.value(i), lets);
+                any |= value != block.value(i);
+                lets.emplace_back(block.symbol(i), value);
+            }
+            end = block.result();
         }
-        const Expr* result = with_window(block.result(), lets);
-        any |= result != block.result();
-        return any ? weld::block(m_, lets, result, body->loc) : body;
+        const Expr* result = with_windows(end, lets);
+        any |= result != end;
+        return any ? block(m_, lets, result, body->loc) : body;
     }
 
-    /// `value`, if it is a loop over a window, over its elements, which `lets` get.
-    const Expr* with_window(const Expr* value, Lets& lets) {
+    /// `value`, if it is a loop over windows, over their elements, which `lets` get.
+    const Expr* with_windows(const Expr* value, Lets& lets) {
         if (value->op == Op::Result)
-            return map_args(m_, value, [&](const Expr* a, std::size_t) { return with_window(a, lets); });
+            return map_args(m_, value, [&](const Expr* a, std::size_t) { return with_windows(a, lets); });
         const For inner = value->as<For>();
-        if (!inner || inner.data().size() != 1) return value;
-        const Slice window = inner.data()[0]->as<Slice>();
-        const Literal size = window ? window.size()->as<Literal>() : Literal{};
-        if (!size || !fits(window, size.as_int()) || !is_unrolled(facts_, inner, size.as_int(), true))
+        if (!inner) return value;
+        if (has_loop(inner.body().body())) return with_windows_inside(inner);
+        const std::vector<Window> windows = windows_of(inner);
+        if (windows.empty() || !is_unrolled(facts_, inner, windows[0].size, true) ||
+            !std::ranges::all_of(windows, [&](const Window& w) { return fits(w); }))
             return value;
+        auto window = windows.begin();
+        return map_args(m_, value, [&](const Expr* a, std::size_t i) {
+            return i < 2 || !window_of(a) ? a : elements_of(*window++, a->loc, lets);
+        });
+    }
+
+    /// A loop of the nest: it goes over what is there before the outermost one begins.
+    const Expr* with_windows_inside(For inner) {
+        if (inner.data().size() != 1 || inside_.are_read_by(inner.data()[0])) return inner.node;
+        nest_.push_back(inner);
+        const Expr* body = with_elements(inner.body().body());
+        nest_.pop_back();
+        return body == inner.body().body() ? inner.node : with_body(m_, inner.node, body);
+    }
+
+    const Expr* elements_of(const Window& window, Loc loc, Lets& lets) {
         const Symbol* at = m_.symbol("at", m_.types.i64());
-        lets.emplace_back(at, window.start());
+        lets.emplace_back(at, window.start);
+        const Type* type = window.of->type->elem();
         std::vector<const Expr*> elements;
-        for (std::int64_t k = 0; k < size.as_int(); ++k) {
-            const Symbol* x = m_.symbol("x", window.of()->type->elem());
-            const Expr* index = k ? scalar_op(m_, Op::Add, {var(m_, at), i64_literal(m_, k)}) : var(m_, at);
-            lets.emplace_back(x, lookup(m_, window.of(), index, window.node->loc));
+        for (std::int64_t k = 0; k < window.size; ++k) {
+            const Symbol* x = m_.symbol("x", type);
+            const Expr* index =
+                k ? scalar_op(m_, Op::Add, {var(m_, at), i64_literal(m_, k * window.stride)}) : var(m_, at);
+            lets.emplace_back(x, lookup(m_, window.of, index, loc));
             elements.push_back(var(m_, x));
         }
-        const Expr* all = make_vec(m_, window.of()->type->elem(), elements, window.node->loc);
-        return map_args(m_, value, [&](const Expr* a, std::size_t i) { return i == 2 ? all : a; });
+        return make_vec(m_, type, elements, loc);
     }
 
-    /// The windows of all rounds have `size` elements, if what is asked before the loop is true.
-    bool fits(Slice window, std::int64_t size) {
-        if (size < 1 || size > kMostWindow || !is_path(window.of()) ||
-            bound_.contains(base_of(window.of())) || base_of(window.of()) == loop_.elem_param())
+    /// The windows among the data of a loop; none if it may go over more or fewer elements.
+    std::vector<Window> windows_of(For inner) {
+        std::vector<Window> all;
+        for (const Expr* d : inner.data())
+            if (const std::optional<Window> w = window_of(d)) all.push_back(*w);
+        const auto has_as_many = [&](const Expr* d) {
+            if (const std::optional<Window> w = window_of(d)) return w->size == all[0].size;
+            const Iter range = d->as<Iter>();
+            if (!(range ? counts_by_one(d) : is_path(d))) return false;
+            const std::optional<Count> n = range ? difference(range.end(), range.start()) : facts_.length(d);
+            return n && n->known() == all[0].size;
+        };
+        if (!all.empty() && !std::ranges::all_of(inner.data(), has_as_many)) return {};
+        return all;
+    }
+
+    std::optional<Window> window_of(const Expr* datum) {
+        if (const Slice slice = datum->as<Slice>()) {
+            const Literal size = slice.size()->as<Literal>();
+            if (!size) return {};
+            return Window{slice.of(), slice.start(), size.as_int(), 1};
+        }
+        const Iter it = datum->as<Iter>();
+        if (!it || it.shape().range || !it.shape().bounded || it.shape().kind != IterKind::Scalar) return {};
+        const Literal stride = it.stride()->as<Literal>();
+        const std::optional<Count> length = difference(it.end(), it.start());
+        if (!stride || stride.as_int() < 1 || stride.as_int() > kMostStep || !length) return {};
+        const std::optional<std::int64_t> known = length->known();
+        if (!known || *known % stride.as_int() != 0) return {};
+        return Window{it.data(), it.start(), *known / stride.as_int(), stride.as_int()};
+    }
+
+    std::optional<Count> difference(const Expr* a, const Expr* b) {
+        const std::optional<Count> x = facts_.count(a), y = facts_.count(b);
+        return x && y ? *x - *y : std::optional<Count>();
+    }
+
+    /// The windows of all rounds lie inside, if what is asked before the loop is true.
+    bool fits(const Window& window) {
+        if (window.size < 1 || window.size > kMostWindow || !is_path(window.of) ||
+            inside_.hold(base_of(window.of)))
             return false;
-        const std::optional<Affine> start = affine(window.start());
-        if (!start || start->step < 1 || start->step > kMostStep || start->first < 0 ||
-            start->first > kMostStep)
+        const std::optional<Affine> start = affine(window.start);
+        if (!start || start->first < 0 || start->first > kMostStep ||
+            !std::ranges::all_of(start->steps, [](std::int64_t s) { return s >= 0 && s <= kMostStep; }))
             return false;
-        const std::int64_t beyond = start->first + size - start->step;  // of the step behind the last round
-        if (is_inside(window.of(), *start, beyond)) return true;
-        const bool is_new = loop_.builder()->op == Op::NewBuilder || loop_.builder()->op == Op::Var;
-        const Expr* datum = loop_.data()[0];
-        if (!is_new || !(datum->op == Op::Iter || is_path(datum))) return false;
-        const Expr* n = trip_count(m_, datum);
-        const Expr* steps = scalar_op(m_, Op::Mul, {n, i64_literal(m_, start->step)});
-        const Expr* end = scalar_op(m_, Op::Add, {steps, i64_literal(m_, beyond)});
-        demand(scalar_op(m_, Op::Le, {n, i64_literal(m_, kMostRounds)}));
-        demand(scalar_op(m_, Op::Le, {end, len(m_, window.of())}));
+        std::int64_t beyond = start->first + window.size * window.stride;  // the last round's end
+        std::vector<std::size_t> walks;  // loops of a number of rounds that is not known
+        for (std::size_t k = 0; k < nest_.size(); ++k) {
+            const std::int64_t step = start->steps[k];
+            if (!step) continue;
+            beyond -= step;
+            const std::optional<Count> n = facts_.iterations(nest_[k].node);
+            const std::optional<std::int64_t> known = n ? n->known() : std::nullopt;
+            if (known && (*known < 1 || *known > kMostStep)) return false;
+            if (known) beyond += step * *known;
+            else walks.push_back(k);
+        }
+        return is_inside(window.of, *start, walks, beyond) || ask(window.of, *start, walks, beyond);
+    }
+
+    /// Of each of the `walks` the steps of all rounds, and `beyond`, are no more than there are elements.
+    bool ask(const Expr* vec, const Affine& start, const std::vector<std::size_t>& walks,
+             std::int64_t beyond) {
+        const For outermost = nest_[0];
+        const Op builder = outermost.builder()->op;
+        if (walks.size() > kMostWalks || !(builder == Op::NewBuilder || builder == Op::Var)) return false;
+        const Expr* end = nullptr;
+        for (const std::size_t k : walks) {
+            const Expr* datum = nest_[k].data()[0];
+            if (!(datum->op == Op::Iter || is_path(datum))) return false;
+            const Expr* n = trip_count(m_, datum);
+            const Expr* steps = scalar_op(m_, Op::Mul, {n, i64_literal(m_, start.steps[k])});
+            end = end ? scalar_op(m_, Op::Add, {end, steps}) : steps;
+            demand(scalar_op(m_, Op::Le, {n, i64_literal(m_, kMostRounds)}));
+        }
+        const Expr* more = i64_literal(m_, beyond);
+        end = end ? scalar_op(m_, Op::Add, {end, more}) : more;
+        demand(scalar_op(m_, Op::Le, {end, len(m_, vec)}));
         return true;
     }
 
@@ -120,52 +209,79 @@ class Windows {
     }
 
     /// That the rounds' steps and `beyond` more lie inside is known.
-    bool is_inside(const Expr* vec, const Affine& start, std::int64_t beyond) {
-        const std::optional<Count> n = facts_.iterations(loop_.node), length = facts_.length(vec);
-        if (n && length) {
-            const std::optional<std::int64_t> more =
-                (*n * Count(start.step) + Count(beyond) - *length).known();
-            if (more && *more <= 0) return true;
+    bool is_inside(const Expr* vec, const Affine& start, const std::vector<std::size_t>& walks,
+                   std::int64_t beyond) {
+        const std::optional<Count> length = facts_.length(vec);
+        if (!length) return false;
+        std::optional<Count> end = Count(beyond);
+        for (const std::size_t k : walks) {
+            const std::optional<Count> n = facts_.iterations(nest_[k].node);
+            end = n && end ? *end + *n * Count(start.steps[k]) : std::optional<Count>();
         }
-        const Iter range = loop_.data()[0]->as<Iter>();  // for(rangeiter(0L, len(v) / 4L, 1L), ...)
-        if (!range || !range.shape().range || loop_.data().size() != 1) return false;
-        const Expr* end = facts_.resolve(range.end());
-        const Literal divisor = end->op == Op::Div ? end->arg(1)->as<Literal>() : Literal{};
-        if (!divisor || start.step > divisor.as_int() || beyond > 0) return false;
-        const std::optional<Count> all = facts_.count(end->arg(0));
-        return all && length && *all == *length;
+        const std::optional<std::int64_t> more = end ? (*end - *length).known() : std::nullopt;
+        if (more && *more <= 0) return true;
+        if (walks.size() != 1) return false;
+        const For loop = nest_[walks[0]];
+        const Iter range = loop.data()[0]->as<Iter>();  // for(rangeiter(0L, len(v) / 4L, 1L), ...)
+        if (!range || !range.shape().range || loop.data().size() != 1) return false;
+        const Expr* rounds = facts_.resolve(range.end());
+        const Literal divisor = rounds->op == Op::Div ? rounds->arg(1)->as<Literal>() : Literal{};
+        if (!divisor || start.steps[walks[0]] > divisor.as_int() || beyond > 0) return false;
+        const std::optional<Count> all = facts_.count(rounds->arg(0));
+        return all && *all == *length;
     }
 
     std::optional<Affine> affine(const Expr* e) {
-        if (is_counter(e)) return Affine{1, 0};
+        if (const std::optional<Affine> one = counter(e)) return one;
         e = facts_.resolve(e);
-        if (is_counter(e)) return Affine{1, 0};
-        if (const Literal n = e->as<Literal>()) return Affine{0, n.as_int()};
+        if (const std::optional<Affine> one = counter(e)) return one;
+        if (const Literal n = e->as<Literal>())
+            return Affine{std::vector<std::int64_t>(nest_.size()), n.as_int()};
         if (e->op != Op::Add && e->op != Op::Mul) return {};
-        const std::optional<Affine> a = affine(e->arg(0)), b = affine(e->arg(1));
-        const auto is_small = [](const Affine& n) {
-            return std::abs(n.step) <= kMostStep && std::abs(n.first) <= kMostStep;
-        };
+        std::optional<Affine> a = affine(e->arg(0)), b = affine(e->arg(1));
         if (!a || !b || !is_small(*a) || !is_small(*b)) return {};
-        if (e->op == Op::Add) return Affine{a->step + b->step, a->first + b->first};
-        if (a->step && b->step) return {};
-        return Affine{a->step * b->first + b->step * a->first, a->first * b->first};
+        if (e->op == Op::Add) {
+            for (std::size_t k = 0; k < nest_.size(); ++k) a->steps[k] += b->steps[k];
+            a->first += b->first;
+            return a;
+        }
+        if (is_number(*b)) std::swap(a, b);
+        if (!is_number(*a)) return {};
+        for (std::int64_t& step : b->steps) step *= a->first;
+        b->first *= a->first;
+        return b;
     }
 
-    /// The number of the round.
-    bool is_counter(const Expr* e) const {
-        if (is_var(e, loop_.index_param())) return true;
-        const Iter range = loop_.data()[0]->as<Iter>();
-        return is_var(e, loop_.elem_param()) && loop_.data().size() == 1 && range && range.shape().range &&
-               range.shape().kind == IterKind::Scalar && is_int(range.start(), 0) &&
-               is_int(range.stride(), 1);
+    static bool is_number(const Affine& a) {
+        return std::ranges::all_of(a.steps, [](std::int64_t step) { return step == 0; });
+    }
+
+    static bool is_small(const Affine& a) {
+        return std::abs(a.first) <= kMostStep &&
+               std::ranges::all_of(a.steps, [](std::int64_t s) { return std::abs(s) <= kMostStep; });
+    }
+
+    /// `e` as the number of a loop's round.
+    std::optional<Affine> counter(const Expr* e) const {
+        for (std::size_t k = 0; k < nest_.size(); ++k) {
+            if (!counts(nest_[k], e)) continue;
+            Affine one{std::vector<std::int64_t>(nest_.size()), 0};
+            one.steps[k] = 1;
+            return one;
+        }
+        return {};
+    }
+
+    static bool counts(For loop, const Expr* e) {
+        return is_var(e, loop.index_param()) ||
+               (is_var(e, loop.elem_param()) && loop.data().size() == 1 && counts_from_zero(loop.data()[0]));
     }
 
     Module& m_;
     Facts facts_;
-    For loop_;
+    std::vector<For> nest_;  ///< loops in one another, the outermost first
     const Expr* asked_ = nullptr;
-    std::unordered_set<const Symbol*> bound_;  // in its body
+    BoundNames inside_;  ///< names of the outermost
 };
 
 }  // namespace
