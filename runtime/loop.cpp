@@ -22,7 +22,7 @@ constexpr std::int64_t kChunkWork = 50'000'000;
 constexpr std::int64_t kMostChunks = 1024;
 constexpr std::int64_t kRounds = 64;  // a chunk has a multiple of it, so that each writes to its own lines,
 constexpr std::int64_t kEnoughChunks = 16;   // or of less where it would leave fewer chunks than this
-constexpr std::int64_t kFirstPart = 8;       // of a chunk is enough to see how to go on
+constexpr std::int64_t kFirstPart = 16;      // twice that part of a chunk is enough to see how to go on
 constexpr std::int64_t kLightWork = 20'000;  // ps; of rounds that do little but merge
 constexpr std::int64_t kRound = 64;          // elements that emitted code makes room for at once
 constexpr std::int64_t kGarbage = 64 << 10;  // bytes that are worth a collection at the end of a chunk
@@ -103,6 +103,7 @@ struct LoopBuilder {
     bool in_order = false;  // all chunks but the first merge into the loop's own state, one after the other
     std::int64_t combined = 0;  // chunks, in a serial loop
     std::int64_t filled = 0;    // elements that the last chunk appended: so many the next one may, too
+    std::int64_t half_keys = 0, first_keys = 0;  // after half of the first chunk, and after all
 
     bool may_go_in_order() const { return cut == Cut::Chunk && pieces->goes_in_order; }
     bool is_piece_of_vector() const { return keeps_merges(type) && cut == Cut::Chunk && !handed_on; }
@@ -147,6 +148,7 @@ class ChunkedLoop {
     std::int32_t run_on_workers(Watched& watched);
     std::int32_t run_parts_from(std::int64_t begin, std::int64_t end, Watched& watched);
     std::int32_t run_in_order(std::int64_t begin, Watched& watched);
+    std::int32_t run_first(Task* t, char* state);
     void look_at_first();
     std::int32_t run_part(Task* t, int worker, std::int64_t chunk);
     std::int32_t start_worker(Task* t, int worker);
@@ -209,7 +211,7 @@ void ChunkedLoop::plan() {
     while (multiple > loop_->multiple && n_ / multiple < kEnoughChunks) multiple /= 2;
     if (chunk_size_ <= INT64_MAX - multiple) chunk_size_ = round_up(chunk_size_, multiple);
     looks_ &= chunk_size_ < n_;
-    first_size_ = looks_ ? round_up((chunk_size_ + kFirstPart - 1) / kFirstPart, multiple) : chunk_size_;
+    first_size_ = looks_ ? 2 * round_up((chunk_size_ + kFirstPart - 1) / kFirstPart, multiple) : chunk_size_;
     chunks_ = first_size_ < n_ ? (n_ - first_size_ - 1) / chunk_size_ + 2 : 1;
     stride_ = (loop_->state->size + 63) / 64 * 64;
 }
@@ -260,13 +262,28 @@ static bool has_garbage(Task* t) {
     return true;
 }
 
+/// The first chunk, in two halves: how many keys they find tells how many there will be.
+std::int32_t ChunkedLoop::run_first(Task* t, char* state) {
+    const auto note_keys = [&](std::int64_t LoopBuilder::* keys) {
+        for (LoopBuilder& b : builders_)
+            if (b.may_go_in_order()) b.*keys = b.pieces->num_keys(state + b.offset);
+    };
+    const std::int64_t end = begin_of(1), half = std::min(first_size_ / 2, end);
+    if (body_of(t, loop_)(t, captures_, state, 0, half)) return kFailed;
+    note_keys(&LoopBuilder::half_keys);
+    if (half < end && body_of(t, loop_)(t, captures_, state, half, end)) return kFailed;
+    note_keys(&LoopBuilder::first_keys);
+    return kOk;
+}
+
 std::int32_t ChunkedLoop::run_chunk(Task* t, char* state, std::int64_t chunk) {
     const std::int64_t lo = begin_of(chunk), hi = begin_of(chunk + 1);
     std::int32_t status;
     {
         const InRegion region(t);
         status = start_pieces(t, state, chunk);
-        if (!status) status = body_of(t, loop_)(t, captures_, state, lo, hi);
+        if (!status && looks_ && chunk == 0) status = run_first(t, state);
+        else if (!status) status = body_of(t, loop_)(t, captures_, state, lo, hi);
         if (!status && has_garbage(t)) weld_rt_collect(t, state, loop_->state);
     }
     note_sizes(state);
@@ -298,9 +315,13 @@ std::int32_t ChunkedLoop::run_serial(Watched& watched) {
 
 /// How the other chunks go on: what the first one merged is in the loop's state.
 void ChunkedLoop::look_at_first() {
-    for (LoopBuilder& b : builders_)
-        b.handed_on |= b.in_order =
-            b.may_go_in_order() && b.pieces->goes_in_order(b.type, state_ + b.offset, chunk_size_);
+    for (LoopBuilder& b : builders_) {
+        if (!b.may_go_in_order()) continue;
+        const FirstLook look{b.half_keys, b.first_keys, chunk_size_, 2 * chunk_size_ / first_size_,
+                             loop_->cost};
+        b.in_order = b.pieces->goes_in_order(state_ + b.offset, look);
+        b.handed_on |= b.in_order;
+    }
 }
 
 // ---- on workers -------------------------------------------------------------------------------------------
@@ -406,11 +427,13 @@ std::int32_t ChunkedLoop::run_parts_from(std::int64_t begin, std::int64_t end, W
 std::int32_t ChunkedLoop::run_in_order(std::int64_t begin, Watched& watched) {
     const auto workers = std::int64_t(started_.size());
     while (begin < chunks_) {
-        const auto should_wait = [&](const LoopBuilder& b) {
-            return b.in_order && b.pieces->should_wait(state_ + b.offset);
+        const auto is_any = [&](Waiting waiting) {
+            return std::ranges::any_of(builders_, [&](const LoopBuilder& b) {
+                return b.in_order && b.pieces->waiting(state_ + b.offset) == waiting;
+            });
         };
         const bool wait =
-            workers > 2 || loop_->cost > kLightWork || std::ranges::any_of(builders_, should_wait);
+            !is_any(Waiting::Never) && (workers > 2 || loop_->cost > kLightWork || is_any(Waiting::Always));
         const std::int64_t end = std::min(begin + (wait ? workers : 1), chunks_);
         for (LoopBuilder& b : builders_) {
             if (!b.in_order) continue;

@@ -4,6 +4,7 @@
 // do so. Large tables are cut into partitions (runtime/partitions.h).
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <span>
 #include <vector>
@@ -54,12 +55,34 @@ static bool should_combine(const Task* task, const void* whole, std::span<void* 
     return should_merge(task, *static_cast<WeldDict* const*>(whole), tables);
 }
 
-/// A table that a chunk fills by itself costs about 70 ns for each of its keys, to wait and be merged 3 for each row.
-constexpr std::int64_t kRowsPerKey = 40;
-
-static bool goes_in_order(const WeldType*, const void* state, std::int64_t iterations) {
+static std::int64_t num_keys(const void* state) {
     const WeldDict* d = *static_cast<WeldDict* const*>(state);
-    return d->partitions || (can_partition(d) && d->count > iterations / kRowsPerKey);
+    return d->partitions ? INT64_MAX : d->count;
+}
+
+// What it costs that chunks fill tables of their own, and what it costs that they don't (ns).
+constexpr double kKeyOfPiece = 70;        // for each key: it is added again, and merged in the end
+constexpr double kLargeKeyOfPiece = 200;  // that is no word or two
+constexpr double kRoundInOrder = 0.5;     // workers wait for one another,
+constexpr double kMergeInOrder = 1.25;    // or rows for the chunks before theirs
+constexpr double kLargeMergeInOrder = 5;
+
+/// Whether tables for all chunks would have too many keys. Keys that are drawn from some number of them become fewer
+/// from half to half by one factor; it tells how many there will be, and how many rows they were drawn for.
+static bool goes_in_order(const void* state, const FirstLook& look) {
+    const WeldDict* d = *static_cast<WeldDict* const*>(state);
+    if (look.all == INT64_MAX) return true;
+    if (!look.half) return false;
+    const double factor = std::min(1.0, double(look.all - look.half) / double(look.half));
+    double keys = 0, found = double(look.half);
+    for (std::int64_t i = 0; i < look.halves; ++i, found *= factor) keys += found;
+    const auto rounds = double(look.iterations);
+    if (!can_partition(d))
+        return keys * kLargeKeyOfPiece > rounds * (double(look.cost) / 2000 + kLargeMergeInOrder);
+    // log(factor) / (factor - 1), nearly; and the same on every machine.
+    const double rows_per_key = 3 / (2 * std::sqrt(factor) + (1 + factor) / 2);
+    const double merges = std::min(double(look.half) * rows_per_key * double(look.halves), rounds);
+    return keys * kKeyOfPiece > rounds * kRoundInOrder + merges * kMergeInOrder;
 }
 
 static std::int32_t start_waiting(Task* task, const WeldType* type, void* piece, std::int32_t loc) {
@@ -67,7 +90,11 @@ static std::int32_t start_waiting(Task* task, const WeldType* type, void* piece,
     return let_wait(task, *static_cast<WeldDict**>(piece), type->op, loc);
 }
 
-static bool should_wait(const void* state) { return (*static_cast<WeldDict* const*>(state))->partitions; }
+static Waiting waiting(const void* state) {
+    const WeldDict* d = *static_cast<WeldDict* const*>(state);
+    if (d->partitions) return Waiting::Always;
+    return can_partition(d) ? Waiting::OfMany : Waiting::Never;
+}
 
 static void reach(Tracer& tracer, const WeldType* type, const void* state) {
     tracer.dict(type, *static_cast<WeldDict* const*>(state));
@@ -79,9 +106,10 @@ const BuilderPieces kDictMergerPieces{.cut = cut,
                                       .seamless = seamless,
                                       .reach = reach,
                                       .should_combine = should_combine,
+                                      .num_keys = num_keys,
                                       .goes_in_order = goes_in_order,
                                       .start_waiting = start_waiting,
-                                      .should_wait = should_wait};
+                                      .waiting = waiting};
 
 template <KeyKind K>
 static std::int32_t merge(Task* task, WeldDict* d, const void* key, const void* value, std::int32_t op,

@@ -36,6 +36,16 @@ inline std::int64_t table_chunks(const CutQuestion& question, std::int64_t work_
     return std::clamp<std::int64_t>(question.work / work_of_each, 1, std::min(question.chunks, kFewChunks));
 }
 
+/// What the first iterations of a loop merged, and what there is left to do for each chunk.
+struct FirstLook {
+    std::int64_t half, all;   ///< keys after half of these iterations, and after all
+    std::int64_t iterations;  ///< of each of the other chunks
+    std::int64_t halves;      ///< so often these take the first half's
+    std::int64_t cost;        ///< ps of an iteration
+};
+
+enum class Waiting : std::uint8_t { Never, OfMany /* workers */, Always };
+
 struct BuilderPieces {
     Cut (*cut)(const WeldType* type, const void* state, CutQuestion* question);
     /// Makes the neutral state `piece` for a loop that began with `whole`. Status. Null where `cut` is always
@@ -53,13 +63,16 @@ struct BuilderPieces {
     WeldAppender* (*kept)(void* state) = nullptr;
     /// Whether pieces of a serial loop should be combined now; null: at once.
     bool (*should_combine)(const Task* task, const void* whole, std::span<void* const> pieces) = nullptr;
-    /// Whether what chunks of `iterations` each merge is merged into the loop's own state instead, in order: combining
+    /// How many keys a state has. Null where `goes_in_order` is.
+    std::int64_t (*num_keys)(const void* state) = nullptr;
+    /// Whether what the other chunks merge is merged into the loop's own state instead, in order: combining
     /// pieces would take longer, to judge by `state`, which has what the first few iterations merged. Null: never.
-    bool (*goes_in_order)(const WeldType* type, const void* state, std::int64_t iterations) = nullptr;
+    bool (*goes_in_order)(const void* state, const FirstLook& look) = nullptr;
     /// A state like that of `start` for such a chunk on a worker: it keeps what is merged for `combine`. Status.
     std::int32_t (*start_waiting)(Task* task, const WeldType* type, void* piece, std::int32_t loc) = nullptr;
-    /// Two workers should fill such states, too; else one of them goes on with the loop's own, which is quicker.
-    bool (*should_wait)(const void* state) = nullptr;
+    /// Whether workers fill such states. If not, one of them goes on with the loop's own, which is quicker where there
+    /// are few.
+    Waiting (*waiting)(const void* state) = nullptr;
     /// The memory that tells a state from others; null if it has none. Without this function: the state is a
     /// pointer to it.
     const void* (*memory)(const WeldType* type, const void* state) = nullptr;
