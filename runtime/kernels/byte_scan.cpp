@@ -156,4 +156,10 @@ PairScan::PairScan(const ByteSet& first, const ByteSet& second, const ScanForms&
     run_ = is_one(first_) && is_one(second_) ? forms.one : forms.all;
 }
 
+PairScan::PairScan(std::uint8_t first, std::optional<std::uint8_t> second) : run_(scan_forms()[0].one) {
+    first_.low.fill(first);
+    second_.low.fill(second.value_or(0));
+    second_.width.fill(second ? 0 : 255);
+}
+
 }  // namespace weld::runtime

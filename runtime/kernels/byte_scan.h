@@ -6,6 +6,7 @@
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace weld::runtime {
@@ -39,6 +40,8 @@ class PairScan {
   public:
     /// Neither set is empty.
     PairScan(const ByteSet& first, const ByteSet& second, const ScanForms& forms = scan_forms()[0]);
+    /// The same of one byte each, or any second one: made in a few instructions, for a text that is short itself.
+    PairScan(std::uint8_t first, std::optional<std::uint8_t> second);
 
     static constexpr std::size_t kBlock = 64;
     /// Bit `i` of `marks[i / 64]`: text[i] and text[i + 1] are a pair. Reads the 64 * `blocks` + 1 bytes at

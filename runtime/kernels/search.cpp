@@ -49,7 +49,7 @@ struct Always {
 /// A text that is not empty.
 class Needle {
   public:
-    explicit Needle(std::string_view text) : text_(text), scan_(one(text[0]), second(text)) {}
+    explicit Needle(std::string_view text) : text_(text), scan_(Byte(text[0]), second(text)) {}
 
     const PairScan* scan() const { return &scan_; }
     bool search(const Task* task, const Byte* begin, const Byte* end) const {
@@ -75,8 +75,9 @@ class Needle {
     }
 
     static constexpr std::size_t kCompared = 64;
-    static ByteSet one(char c) { return ByteSet().set(Byte(c)); }
-    static ByteSet second(std::string_view text) { return text.size() > 1 ? one(text[1]) : ~ByteSet(); }
+    static std::optional<Byte> second(std::string_view text) {
+        return text.size() > 1 ? std::optional(Byte(text[1])) : std::nullopt;
+    }
 
     std::string_view text_;
     PairScan scan_;

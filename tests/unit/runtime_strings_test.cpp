@@ -141,6 +141,25 @@ TEST_CASE("every instruction set marks the same pairs") {
     }
 }
 
+TEST_CASE("single bytes are marked as sets of them are") {
+    Random r{std::mt19937(9)};
+    for (int i = 0; i < 100; ++i) {
+        std::uint8_t text[64 * 2 + 1];
+        for (std::uint8_t& c : text) c = std::uint8_t(r.below(3) * 127);
+        const std::uint8_t first = text[r.below(64)], second = text[r.below(64)];
+        const ByteSet one = ByteSet().set(first), other = ByteSet().set(second);
+        std::uint64_t marks[2], expected[2];
+        PairScan(first, second).mark(text, 2, marks);
+        PairScan(one, other).mark(text, 2, expected);
+        CHECK(marks[0] == expected[0]);
+        CHECK(marks[1] == expected[1]);
+        PairScan(first, std::nullopt).mark(text, 2, marks);
+        PairScan(one, ~ByteSet()).mark(text, 2, expected);
+        CHECK(marks[0] == expected[0]);
+        CHECK(marks[1] == expected[1]);
+    }
+}
+
 TEST_CASE("offsets ascend or do not, on every instruction set") {
     for (const ScanForms& forms : scan_forms()) {
         CAPTURE(forms.isa);
