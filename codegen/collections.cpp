@@ -101,7 +101,7 @@ Leaves Emitter::emit_lookup_lanes(LookupLanes l) {
         const Annotation* ahead = l.node->annotation(AttrKey::Stream);
         if (ahead && !unit.target.follows_streams) prefetch(address(lowest, ahead->number));
         if (tail.mask)
-            return lanes_of(apart->number > 0 ? load_rest(*this, type, lowest, Rest::Zero)
+            return lanes_of(apart->number > 0 ? load_rest(*this, type, lowest)
                                               : load_rest_down(*this, type, lowest));
         return lanes_of(load_strided(*this, type, lowest, apart->number));
     }

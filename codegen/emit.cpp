@@ -1,6 +1,8 @@
 // The dispatch over kinds of nodes, and the words that the families share.
 #include "codegen/emit.h"
 
+#include <numeric>
+
 #include "codegen/builders/code.h"
 #include "codegen/builders/tables.h"
 #include "codegen/lanes.h"
@@ -147,9 +149,9 @@ void Emitter::prefetch_row(llvm::Value* data) {
     for (std::int64_t line = 0; line < lines; ++line) prefetch(address(data, 64 * line));
 }
 
-llvm::Value* Emitter::load_tail(const Type* simd, llvm::Value* from, Rest rest) {
+llvm::Value* Emitter::load_tail(const Type* simd, llvm::Value* from) {
     auto* type = llvm::FixedVectorType::get(unit.memory(simd->scalar), simd->lanes);
-    llvm::Value* v = load_rest(*this, type, from, rest);
+    llvm::Value* v = load_rest(*this, type, from);
     return simd->scalar == Scalar::Bool ? ir.CreateIsNotNull(v) : v;
 }
 
@@ -167,25 +169,26 @@ void Emitter::store_tail(Scalar s, llvm::Value* v, llvm::Value* to) {
     ir.CreateMemCpy(to, align, room, llvm::Align(kLaneBytes), ir.CreateMul(tail.count, c64(bytes)));
 }
 
-void Emitter::store_tail_in_parts(Scalar s, llvm::Value* v, llvm::Value* to) {
-    const unsigned lanes = llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements();
-    const llvm::Align align{std::uint64_t(size_of(s))};
-    if (s == Scalar::Bool) v = ir.CreateZExt(v, llvm::FixedVectorType::get(unit.i8, lanes));
-    Leaves rest = {v, to};  // what is left, and where it goes
-    for (unsigned half = lanes / 2; half; half /= 2) {
+void Emitter::change_tail(const Type* simd, llvm::Value* v, llvm::Value* at,
+                          llvm::function_ref<llvm::Value*(llvm::Value*, llvm::Value*)> change) {
+    const llvm::Align align{std::uint64_t(size_of(simd->scalar))};
+    Leaves rest = {v, at};  // what is left, and where it goes
+    for (unsigned half = unsigned(simd->lanes) / 2; half; half /= 2) {
         const auto part = [&](unsigned first) {
-            llvm::SmallVector<int, 64> at;
-            for (unsigned k = 0; k < half; ++k) at.push_back(int(first + k));
-            return ir.CreateShuffleVector(rest[0], at);
+            llvm::SmallVector<int, 64> lanes(half);
+            std::iota(lanes.begin(), lanes.end(), int(first));
+            return ir.CreateShuffleVector(rest[0], lanes);
         };
-        rest = emit_if(
-            ir.CreateIsNotNull(ir.CreateAnd(tail.count, c64(half))),
-            [&]() -> Leaves {
-                ir.CreateAlignedStore(part(0), rest[1], align);
-                return {part(half),
-                        ir.CreateConstInBoundsGEP1_64(v->getType()->getScalarType(), rest[1], half)};
-            },
-            [&]() -> Leaves { return {part(0), rest[1]}; });
+        const auto changed = [&]() -> Leaves {
+            llvm::Value *lanes = part(0), *to = rest[1];
+            llvm::Type* type = lanes->getType();
+            if (half == 1) lanes = ir.CreateExtractElement(lanes, std::uint64_t(0));
+            llvm::Value* there = ir.CreateAlignedLoad(lanes->getType(), to, align);
+            ir.CreateAlignedStore(change(there, lanes), to, align);
+            return {part(half), ir.CreateConstInBoundsGEP1_64(type->getScalarType(), to, half)};
+        };
+        rest = emit_if(ir.CreateIsNotNull(ir.CreateAnd(tail.count, c64(half))), changed,
+                       [&]() -> Leaves { return {part(0), rest[1]}; });
     }
 }
 

@@ -159,10 +159,6 @@ struct Strip {
     Loc loc;  ///< of the loop
 };
 
-/// What lanes beyond a tail have. What nobody reads lets a load give what has been stored there just before, and
-/// processors cannot hand on what was stored under a mask.
-enum class Rest { Zero, Unread };
-
 class Emitter {
   public:
     Emitter(Unit& unit, llvm::Function* fn, llvm::Value* task);
@@ -254,12 +250,13 @@ class Emitter {
     void store(const Type* t, const Leaves& v, llvm::Value* at);
     llvm::Value* load(Field f, llvm::Value* of);  ///< of a struct at `of`
     void store(Field f, llvm::Value* v, llvm::Value* of);
-    llvm::Value* load_tail(const Type* simd, llvm::Value* at,
-                           Rest rest = Rest::Zero);              ///< the lanes of `tail`
+    llvm::Value* load_tail(const Type* simd, llvm::Value* at);   ///< the lanes of `tail`, others zero
     void store_tail(Scalar s, llvm::Value* v, llvm::Value* at);  ///< the lanes of `tail`
-    /// The same without a mask, for what is read again soon: a processor that meets a load of bytes beside those
-    /// of a mask waits until the store is done.
-    void store_tail_in_parts(Scalar s, llvm::Value* v, llvm::Value* at);
+    /// What `change(there, lanes)` makes of the elements at `at` and the lanes of `tail` of `v`, in parts of 2^k, one
+    /// loaded and stored as the other was: a processor hands on what was stored just before if it is loaded
+    /// with the same bytes, and not what was stored under a mask, or as several parts.
+    void change_tail(const Type* simd, llvm::Value* v, llvm::Value* at,
+                     llvm::function_ref<llvm::Value*(llvm::Value* there, llvm::Value* lanes)> change);
     void prefetch(llvm::Value* at);        ///< any address: none faults
     void prefetch_row(llvm::Value* data);  ///< prefetches the beginning of a vector
     llvm::Value* address(llvm::Value* base, std::int64_t offset);

@@ -85,10 +85,9 @@ llvm::Value* load_strided(Emitter& e, llvm::FixedVectorType* type, llvm::Value* 
 
 /// The lanes of `mask`, which are `tail.count` from lane `first` on, of what begins at `lowest`.
 static llvm::Value* load_some(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest,
-                              llvm::Value* first, llvm::Value* mask, Rest rest) {
+                              llvm::Value* first, llvm::Value* mask) {
     const unsigned bytes = type->getScalarSizeInBits() / 8;
-    llvm::Value* none =
-        rest == Rest::Zero ? llvm::Constant::getNullValue(type) : llvm::PoisonValue::get(type);
+    llvm::Value* none = llvm::Constant::getNullValue(type);
     if (int(bytes) >= e.unit.target.least_masked) {
         llvm::Value* from = e.ir.CreateGEP(type->getElementType(), lowest, e.ir.CreateNeg(first));
         return e.ir.CreateMaskedLoad(type, from, llvm::Align(bytes), mask, none);
@@ -102,7 +101,7 @@ static llvm::Value* load_some(Emitter& e, llvm::FixedVectorType* type, llvm::Val
     const auto whole = [&]() -> Leaves {
         llvm::Value* from = e.ir.CreateGEP(e.unit.i8, lowest, e.ir.CreateNeg(before));
         llvm::Value* read = e.ir.CreateAlignedLoad(type, from, llvm::Align(bytes));
-        return {rest == Rest::Zero ? e.ir.CreateSelect(mask, read, none) : read};
+        return {e.ir.CreateSelect(mask, read, none)};
     };
     const auto copied = [&]() -> Leaves {
         llvm::Value* room = e.slot(all, kLaneBytes);
@@ -114,8 +113,8 @@ static llvm::Value* load_some(Emitter& e, llvm::FixedVectorType* type, llvm::Val
     return e.emit_if(e.ir.CreateICmpULE(begin, e.c64(page - all)), whole, copied)[0];
 }
 
-llvm::Value* load_rest(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest, Rest rest) {
-    return load_some(e, type, lowest, e.c64(0), e.tail.mask, rest);
+llvm::Value* load_rest(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest) {
+    return load_some(e, type, lowest, e.c64(0), e.tail.mask);
 }
 
 llvm::Value* load_rest_down(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest) {
@@ -129,7 +128,7 @@ llvm::Value* load_rest_down(Emitter& e, llvm::FixedVectorType* type, llvm::Value
     } else {
         mask = e.ir.CreateVectorReverse(e.tail.mask);
     }
-    return e.ir.CreateVectorReverse(load_some(e, type, lowest, others, mask, Rest::Zero));
+    return e.ir.CreateVectorReverse(load_some(e, type, lowest, others, mask));
 }
 
 llvm::Value* load_one_by_one(Emitter& e, llvm::FixedVectorType* type, llvm::Value* data, llvm::Value* k) {

@@ -26,7 +26,7 @@ llvm::Value* load_strided(Emitter& e, llvm::FixedVectorType* type, llvm::Value* 
 
 /// Loads the elements of the last round (Emitter::tail), which lie side by side from `lowest` on, and nothing
 /// else.
-llvm::Value* load_rest(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest, Rest rest);
+llvm::Value* load_rest(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest);
 /// The same where the last of them is the first in memory.
 llvm::Value* load_rest_down(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest);
 

@@ -21,10 +21,11 @@ static Leaves merge_row(Emitter& e, Merge g, const Leaves& s, const Leaves& v, s
     check_row(e, g, s, v, n);
     const Type* row = g.value()->type->args[1];
     llvm::Value* at = e.element(s[0], t->elem(), v[0]);
-    llvm::Value* before = e.tail.mask ? e.load_tail(row, at, Rest::Unread) : e.load(row, at)[0];
-    llvm::Value* after = e.merge_op(t->op, row->scalar, before, v[1], evaluated);
-    if (e.tail.mask) e.store_tail_in_parts(row->scalar, after, at);
-    else e.store(row, {after}, at);
+    const auto merged = [&](llvm::Value* before, llvm::Value* lanes) {
+        return e.merge_op(t->op, row->scalar, before, lanes, evaluated);
+    };
+    if (e.tail.mask) e.change_tail(row, v[1], at, merged);
+    else e.store(row, {merged(e.load(row, at)[0], v[1])}, at);
     return s;
 }
 
