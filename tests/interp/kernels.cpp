@@ -8,6 +8,7 @@
 #include <climits>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 
 #include "tests/interp/cells.h"
 #include "tests/interp/text.h"
@@ -228,6 +229,32 @@ std::optional<Value> text(Kernel call, const Values& args, std::string& output) 
     return string_value(first, type);
 }
 
+// ---- dictionaries
+
+/// {least key, values or a field of them}, if the keys are all integers from there on and rounds enough look them up.
+Value dense_values(Kernel call, const Values& args) {
+    const Value none = list_value({i64_value(0), list_value({})});
+    const Type *type = call.args()[0]->type, *elem = call.node->type->args[1]->elem();
+    const bool is_dense_type = type->is_dict() && type->key()->is_scalar() && is_integer(type->key()->scalar);
+    if (!is_dense_type) return none;
+    const auto& entries = args[0].dict().entries;
+    const auto count = std::int64_t(entries.size()), rounds = as_i64(args[1]), field = as_i64(args[2]);
+    const Type* value = type->value();
+    const bool is_struct = value->is_struct();
+    if (is_struct && (field < 0 || field >= std::int64_t(value->args.size()))) return none;
+    if ((is_struct ? value->args[std::size_t(field)] : value) != elem || !count || rounds < count / 4)
+        return none;
+    std::map<std::int64_t, Value> by_key;
+    for (const auto& [k, v] : entries)
+        by_key[std::int64_t(eval_cast(type->key()->scalar, Scalar::I64, k.bits))] =
+            is_struct ? v.items()[std::size_t(field)] : v;
+    const std::int64_t first = by_key.begin()->first, last = by_key.rbegin()->first;
+    if (std::uint64_t(last) - std::uint64_t(first) != std::uint64_t(count - 1)) return none;
+    Values all;
+    for (const auto& [k, v] : by_key) all.push_back(v);
+    return list_value({i64_value(first), list_value(std::move(all))});
+}
+
 }  // namespace
 
 std::optional<Value> call_builtin(Kernel call, const Values& args, Slack& slack, std::string& output) {
@@ -242,6 +269,7 @@ std::optional<Value> call_builtin(Kernel call, const Values& args, Slack& slack,
     if (kernel.name == "weld_key_bits") {  // which of them are set shows in no result
         return list_value({list_value({scalar_value(~std::uint64_t(0))}), i64_value(26)});
     }
+    if (kernel.name == "weld_dense_values") return dense_values(call, args);
     if (kernel.name == "weld_group") {
         const Values &keys = args[0].items(), &values = args[1].items();
         if (keys.size() != values.size()) return {};

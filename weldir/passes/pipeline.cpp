@@ -55,6 +55,7 @@ static constexpr Name kChooseMeans[] = {
     "lookups-to-iters",   // after hoist, which makes offsets plain; before vectorize, which stops at lookups
     "append-structs",     // after fusion, which joins loops with what appends one value; before vectorize
     "group-columns",      // after fusion, which may need no vector for what is grouped
+    "dense-keys",         // after fusion; before distribute, which has less to do then
     "distribute",         // after fusion, which would join the loops again
     "ask-bits",           // after distribute: what it computes early is asked for by lanes
     "inline-lets",        //
