@@ -231,28 +231,47 @@ std::optional<Value> text(Kernel call, const Values& args, std::string& output) 
 
 // ---- dictionaries
 
-/// {least key, values or a field of them}, if the keys are all integers from there on and rounds enough look them up.
+/// The entries by their keys, if these are integers that are worth having places.
+std::map<std::int64_t, Value> dense_entries(const Type* type, const Values& args, bool gaps) {
+    if (!type->is_dict() || !type->key()->is_scalar() || !is_integer(type->key()->scalar)) return {};
+    std::map<std::int64_t, Value> by_key;
+    for (const auto& [k, v] : args[0].dict().entries)
+        by_key[std::int64_t(eval_cast(type->key()->scalar, Scalar::I64, k.bits))] = v;
+    if (by_key.empty()) return {};
+    const std::uint64_t more = std::uint64_t(by_key.rbegin()->first) - std::uint64_t(by_key.begin()->first);
+    const std::uint64_t most = by_key.size() * (gaps ? 4 : 1);
+    if (more >= most || as_i64(args[1]) < std::int64_t(more + 1) / 4) return {};
+    return by_key;
+}
+
+/// {least key, values or a field of them}.
 Value dense_values(Kernel call, const Values& args) {
-    const Value none = list_value({i64_value(0), list_value({})});
     const Type *type = call.args()[0]->type, *elem = call.node->type->args[1]->elem();
-    const bool is_dense_type = type->is_dict() && type->key()->is_scalar() && is_integer(type->key()->scalar);
-    if (!is_dense_type) return none;
-    const auto& entries = args[0].dict().entries;
-    const auto count = std::int64_t(entries.size()), rounds = as_i64(args[1]), field = as_i64(args[2]);
+    const auto by_key = dense_entries(type, args, args[3].bits != 0);
+    const Value none = list_value({i64_value(0), list_value({})});
+    if (by_key.empty()) return none;
     const Type* value = type->value();
     const bool is_struct = value->is_struct();
+    const std::int64_t field = as_i64(args[2]);
     if (is_struct && (field < 0 || field >= std::int64_t(value->args.size()))) return none;
-    if ((is_struct ? value->args[std::size_t(field)] : value) != elem || !count || rounds < count / 4)
-        return none;
-    std::map<std::int64_t, Value> by_key;
-    for (const auto& [k, v] : entries)
-        by_key[std::int64_t(eval_cast(type->key()->scalar, Scalar::I64, k.bits))] =
-            is_struct ? v.items()[std::size_t(field)] : v;
-    const std::int64_t first = by_key.begin()->first, last = by_key.rbegin()->first;
-    if (std::uint64_t(last) - std::uint64_t(first) != std::uint64_t(count - 1)) return none;
+    if ((is_struct ? value->args[std::size_t(field)] : value) != elem) return none;
     Values all;
-    for (const auto& [k, v] : by_key) all.push_back(v);
-    return list_value({i64_value(first), list_value(std::move(all))});
+    for (const auto& [k, v] : by_key) {
+        while (by_key.begin()->first + std::int64_t(all.size()) < k) all.push_back(scalar_value(0));
+        all.push_back(is_struct ? v.items()[std::size_t(field)] : v);
+    }
+    return list_value({i64_value(by_key.begin()->first), list_value(std::move(all))});
+}
+
+Value dense_keys(Kernel call, const Values& args) {
+    Values words;
+    const auto by_key = dense_entries(call.args()[0]->type, args, true);
+    for (const auto& [k, v] : by_key) {
+        const auto place = std::size_t(k - by_key.begin()->first);
+        words.resize(place / 32 + 1, scalar_value(0));
+        words[place / 32] = scalar_value(words[place / 32].bits | std::uint64_t(1) << place % 32);
+    }
+    return list_value(std::move(words));
 }
 
 }  // namespace
@@ -270,6 +289,7 @@ std::optional<Value> call_builtin(Kernel call, const Values& args, Slack& slack,
         return list_value({list_value({scalar_value(~std::uint64_t(0))}), i64_value(26)});
     }
     if (kernel.name == "weld_dense_values") return dense_values(call, args);
+    if (kernel.name == "weld_dense_keys") return dense_keys(call, args);
     if (kernel.name == "weld_group") {
         const Values &keys = args[0].items(), &values = args[1].items();
         if (keys.size() != values.size()) return {};

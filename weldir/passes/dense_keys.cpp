@@ -3,7 +3,7 @@
 //
 //     for(ks, appender[f64], |b, i, k| let o = optlookup(d, k); if(o.$0, merge(b, o.$1), b))
 // becomes
-//     let by_key = cudf[weld_dense_values,{i64,vec[f64]}](d, len(ks), 0L);
+//     let by_key = cudf[weld_dense_values,{i64,vec[f64]}](d, len(ks), 0L, false);
 //     if(len(by_key.$1) > 0L,
 //       for(ks, appender[f64], |b, i, k|
 //         let at = k - by_key.$0;
@@ -13,7 +13,9 @@
 //       for(ks, appender[f64], ... as before))
 //
 // Numbers that a table counts from 0 or 1 are such keys, and groups of them: nothing is hashed then, and the loop runs on
-// lanes. A `lookup` that finds nothing asks the dictionary, which fails where the program said.
+// lanes. A `lookup` that finds nothing asks the dictionary, which fails where the program said. A dictionary that some
+// rounds of a loop have filled is likely to have gaps: there a bit is looked up, too, which says whether a key is there
+// (kernel weld_dense_keys).
 //
 // For values that are numbers, bools, or structs of a few, each field of which is a vector of its own; in loops that
 // are in no other one. The kernel gives no values where making the vector would not pay.
@@ -78,21 +80,27 @@ class DenseKeys {
     }
 
   private:
-    /// {least key, values}, one for each field of the values.
-    using Table = std::vector<const Symbol*>;
+    /// What is known of a dictionary by its keys.
+    struct Table {
+        const Symbol* dict;
+        std::vector<const Symbol*> fields;  ///< {least key, values}, one for each field of the values
+        const Symbol* keys;                 ///< words, a bit of which says that a key is there; null: all are
+    };
 
     /// `if(all are dense, the loop with this body, the loop)`.
     const Expr* asked(For f, const Expr* body) {
         Lets lets;
         const Expr* dense = nullptr;
-        for (const auto& [dict, table] : tables_) {
-            for (std::size_t k = 0; k < table.size(); ++k) {
-                const Expr* of[] = {var(m_, dict), trip_count(m_, f.data()[0]),
-                                    i64_literal(m_, std::int64_t(k))};
-                lets.emplace_back(table[k],
-                                  builtin_kernel(m_, "weld_dense_values", table[k]->type, of, f.node->loc));
-            }
-            const Expr* any = scalar_op(m_, Op::Gt, {len(m_, values_of(table[0])), i64_literal(m_, 0)});
+        for (const Table& table : tables_) {
+            const auto ask = [&](const Symbol* as, std::string_view kernel, std::vector<const Expr*> more) {
+                more.insert(more.begin(), {var(m_, table.dict), trip_count(m_, f.data()[0])});
+                lets.emplace_back(as, builtin_kernel(m_, kernel, as->type, more, f.node->loc));
+            };
+            for (std::size_t k = 0; k < table.fields.size(); ++k)
+                ask(table.fields[k], "weld_dense_values",
+                    {i64_literal(m_, std::int64_t(k)), bool_literal(m_, table.keys)});
+            if (table.keys) ask(table.keys, "weld_dense_keys", {});
+            const Expr* any = scalar_op(m_, Op::Gt, {len(m_, values_of(table, 0)), i64_literal(m_, 0)});
             dense = dense ? scalar_op(m_, Op::BitAnd, {dense, any}) : any;
         }
         const Expr* quick = with_body(m_, f.node, body);
@@ -102,33 +110,48 @@ class DenseKeys {
     const Expr* found_by_place(const Expr* e) {
         const std::optional<Search> search = Search::of(e);
         if (!search || !search->may_be_dense() || inside_.are_read_by(search->dict)) return nullptr;
-        const Type* value = search->dict->type->value();
-        const Table& table = table_of(search->dict->as<Var>().symbol(), value);
+        const Table& table = table_of(search->dict->as<Var>().symbol());
         const Symbol* at = m_.symbol("at", m_.types.i64());
         const Symbol* found = m_.symbol("found", m_.types.scalar(Scalar::Bool));
-        const auto as = [&](Scalar s, const Expr* of) {
-            return of->type->scalar == s ? of : cast(m_, s, of, e->loc);
-        };
-        const Expr* first = get_field(m_, var(m_, table[0]), 0);
-        const Expr* place = scalar_op(m_, Op::Sub, {as(Scalar::I64, search->key), first}, e->loc);
-        const Expr* count = len(m_, values_of(table[0]));
-        const Lets lets = {
-            {at, place},
-            {found, scalar_op(m_, Op::Lt, {as(Scalar::U64, var(m_, at)), as(Scalar::U64, count)}, e->loc)}};
-        return block(m_, lets, given(e, table, value, var(m_, at), var(m_, found)), e->loc);
+        const Expr* first = get_field(m_, var(m_, table.fields[0]), 0);
+        Lets lets = {{at, scalar_op(m_, Op::Sub, {as(Scalar::I64, search->key), first}, e->loc)}};
+        const Expr* count = as(Scalar::U64, len(m_, values_of(table, 0)));
+        const Expr* holds = scalar_op(m_, Op::Lt, {as(Scalar::U64, var(m_, at)), count}, e->loc);
+        if (table.keys) {
+            const Symbol* inside = m_.symbol("inside", m_.types.scalar(Scalar::Bool));
+            lets.emplace_back(inside, holds);
+            holds =
+                scalar_op(m_, Op::BitAnd, {var(m_, inside), bit(table.keys, var(m_, at), var(m_, inside))});
+        }
+        lets.emplace_back(found, holds);
+        return block(m_, lets, given(e, table, var(m_, at), var(m_, found)), e->loc);
     }
 
+    /// That bit `at` of the words is set, if `at` lies inside.
+    const Expr* bit(const Symbol* words, const Expr* at, const Expr* inside) {
+        constexpr std::int64_t log = 5, mask = 31;  // of the bits in a word
+        const Type* u32 = m_.types.scalar(Scalar::U32);
+        const Expr* number = scalar_op(m_, Op::Shr, {at, i64_literal(m_, log)});
+        const Expr* word = lookup(m_, var(m_, words), select(m_, inside, number, i64_literal(m_, 0)));
+        const Expr* by = as(Scalar::U32, scalar_op(m_, Op::BitAnd, {at, i64_literal(m_, mask)}));
+        const Expr* one = int_literal(m_, u32, 1);
+        return scalar_op(m_, Op::Eq,
+                         {scalar_op(m_, Op::BitAnd, {scalar_op(m_, Op::Shr, {word, by}), one}), one});
+    }
+
+    const Expr* as(Scalar s, const Expr* of) { return of->type->scalar == s ? of : cast(m_, s, of, of->loc); }
+
     /// What the look-up `e` gives.
-    const Expr* given(const Expr* e, const Table& table, const Type* value, const Expr* at,
-                      const Expr* found) {
+    const Expr* given(const Expr* e, const Table& table, const Expr* at, const Expr* found) {
         if (e->op == Op::KeyExists) return found;
+        const Type* value = table.dict->type->value();
         if (e->op == Op::Lookup) {
-            const auto field = [&](std::size_t k) { return lookup(m_, values_of(table[k]), at, e->loc); };
+            const auto field = [&](std::size_t k) { return lookup(m_, values_of(table, k), at, e->loc); };
             return if_(m_, found, whole(value, field), e, e->loc);
         }
         const Expr* inside = select(m_, found, at, i64_literal(m_, 0), e->loc);
         const auto field = [&](std::size_t k) {
-            const Expr* there = lookup(m_, values_of(table[k]), inside, e->loc);
+            const Expr* there = lookup(m_, values_of(table, k), inside, e->loc);
             return select(m_, found, there, literal(m_, there->type, 0), e->loc);
         };
         return make_struct(m_, {found, whole(value, field)}, e->loc);
@@ -143,24 +166,35 @@ class DenseKeys {
         return make_struct(m_, all);
     }
 
-    const Table& table_of(const Symbol* dict, const Type* value) {
-        const auto known = std::ranges::find(tables_, dict, [](const auto& t) { return t.first; });
-        if (known != tables_.end()) return known->second;
-        Table table;
-        const std::size_t fields = value->is_struct() ? value->args.size() : 1;
-        for (std::size_t k = 0; k < fields; ++k) {
+    const Table& table_of(const Symbol* dict) {
+        const auto known = std::ranges::find(tables_, dict, &Table::dict);
+        if (known != tables_.end()) return *known;
+        const Type* value = dict->type->value();
+        Table table{dict, {}, nullptr};
+        for (std::size_t k = 0; k < (value->is_struct() ? value->args.size() : 1); ++k) {
             const Type* parts[] = {m_.types.i64(), m_.types.vec(value->is_struct() ? value->args[k] : value)};
-            table.push_back(m_.symbol("by_key", m_.types.structure(parts)));
+            table.fields.push_back(m_.symbol("by_key", m_.types.structure(parts)));
         }
-        return tables_.emplace_back(dict, table).second;
+        if (may_have_gaps(dict)) table.keys = m_.symbol("keys", m_.types.vec(m_.types.scalar(Scalar::U32)));
+        tables_.push_back(std::move(table));
+        return tables_.back();
     }
 
-    const Expr* values_of(const Symbol* table) { return get_field(m_, var(m_, table), 1); }
+    /// Rounds of a loop filled it that some others did not.
+    bool may_have_gaps(const Symbol* dict) {
+        const Expr* made = facts_.definition(dict);
+        const Expr* builder = made && made->op == Op::Result ? made->arg(0) : nullptr;
+        return builder && builder->op == Op::For && !facts_.merges_per_iteration(builder);
+    }
+
+    const Expr* values_of(const Table& table, std::size_t field) {
+        return get_field(m_, var(m_, table.fields[field]), 1);
+    }
 
     Module& m_;
     Facts facts_;
-    BoundNames inside_;                                    ///< names of the loop
-    std::vector<std::pair<const Symbol*, Table>> tables_;  ///< of the dictionaries that it looks into
+    BoundNames inside_;          ///< names of the loop
+    std::vector<Table> tables_;  ///< of the dictionaries that it looks into
 };
 
 }  // namespace
