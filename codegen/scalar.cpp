@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numeric>
 
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
@@ -49,12 +50,22 @@ static bool is_plain_bound(bool min, const llvm::Value* v) {
     return !number->isZero() || number->isNegative() == min;
 }
 
-// With one NaN the other operand.
+/// Squares, what is not negative, and sums with such.
+static bool is_never_minus_zero(Emitter& e, const llvm::Value* v) {
+    const llvm::SimplifyQuery here(e.unit.out.getDataLayout());
+    return llvm::computeKnownFPClass(v, llvm::fcNegZero, 0, here).isKnownNever(llvm::fcNegZero);
+}
+
+// With one NaN the other operand. Where both are zeros, `b` is what `first_of` gives.
 static llvm::Value* float_min_max(Emitter& e, bool min, llvm::Value* a, llvm::Value* b) {
     if (is_plain_bound(min, b)) return first_of(e, min, a, b);
     if (is_plain_bound(min, a)) return first_of(e, min, b, a);
+    const auto is_plus = [&](llvm::Value* v) { return is_never_minus_zero(e, v); };
+    const bool right_last = min ? is_plus(a) : is_plus(b);
+    const bool right_first = !right_last && (min ? is_plus(b) : is_plus(a));
+    if (right_first) std::swap(a, b);
     llvm::Value* r = e.ir.CreateSelect(e.ir.CreateFCmpUNO(b, b), a, first_of(e, min, a, b));
-    return with_zeros_in_order(e, min, a, b, r);
+    return right_last || right_first ? r : with_zeros_in_order(e, min, a, b, r);
 }
 
 // The same, with a branch for what one comparison does not tell: rounds that wait for `a` wait for no more than
@@ -77,7 +88,10 @@ static llvm::Value* float_min_max_by_branch(Emitter& e, bool min, llvm::Value* a
 llvm::Value* Emitter::merge_into(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b, bool number) {
     const bool min = op == MergeOp::Min;
     if (!number || !is_float(s) || (!min && op != MergeOp::Max)) return merge_op(op, s, a, b);
-    return with_zeros_in_order(*this, min, a, b, first_of(*this, min, b, a));
+    const bool is_plus = is_never_minus_zero(*this, b);
+    if (is_plus && !min) return ir.CreateSelect(ir.CreateFCmpOGE(b, a), b, a);
+    llvm::Value* r = first_of(*this, min, b, a);
+    return is_plus ? r : with_zeros_in_order(*this, min, a, b, r);
 }
 
 static llvm::Value* min_max(Emitter& e, bool min, Scalar s, llvm::Value* a, llvm::Value* b) {
