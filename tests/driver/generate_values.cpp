@@ -82,7 +82,11 @@ const Expr* Generator::iteration(const Type* t) {
         const Expr* next = make_struct(m_, {expr(t), scalar_op(m_, Op::Add, {count, i64(1)})});
         const Expr* more = scalar_op(m_, Op::Lt, {count, i64(r_.between(-1, 6))});
         if (r_.percent(30)) more = scalar_op(m_, Op::And, {more, boolean()});
-        return make_struct(m_, {next, more});
+        if (r_.percent(50)) return make_struct(m_, {next, more});
+        const Expr* goes_on = make_struct(m_, {next, r_.percent(80) ? bool_literal(m_, true) : boolean()});
+        const Expr* ends = make_struct(m_, {var(m_, s), bool_literal(m_, false)});
+        if (r_.percent(50)) return if_(m_, more, goes_on, ends);
+        return if_(m_, scalar_op(m_, Op::Not, {more}), ends, goes_on);
     });
     const Expr* start = make_struct(m_, {expr(t), i64(0)});
     return get_field(m_, iterate(m_, start, lambda(m_, {s}, body)), 0);

@@ -164,7 +164,7 @@ void LaneBody::scan(const Expr* e, bool certain) {
     for (std::size_t i = 0; i < e->num_args; ++i) {
         if (!place && (meets || (is_place(e->arg(i)) && !asks_for_place(e)))) count_width(e->arg(i)->type);
         if (e->op == Op::GetField && e->arg(i)->op == Op::Var) continue;  // of other fields nothing is asked
-        scan(e->arg(i), certain && !is_lazy_arg(e, i));
+        scan(e->arg(i), certain && !(is_lazy_arg(e, i) && !is_shared_branch(e)));
     }
 }
 
@@ -258,6 +258,9 @@ bool LaneBody::is_worth_it(const Expr* branch) {
            facts_.traits(branch->arg(2)).size <= kMostAlways;
 }
 
+/// All lanes take the same side of it.
+bool LaneBody::is_shared_branch(const Expr* e) const { return e->op == Op::If && !varies(e->arg(0)); }
+
 /// A node that depends on the element: a scalar operation or what goes with it, that cannot fail by itself.
 bool LaneBody::may_be_lanes(const Expr* e) {
     switch (e->op) {
@@ -269,7 +272,7 @@ bool LaneBody::may_be_lanes(const Expr* e) {
         case Op::GetField:
         case Op::Cast:
         case Op::Select: return true;
-        case Op::If: return is_worth_it(e);
+        case Op::If: return is_shared_branch(e) || is_worth_it(e);
         default: return is_scalar_op(e->op) && e->arg(0)->type->is_scalar();
     }
 }

@@ -95,10 +95,14 @@ class LaneBody {
         Loc loc;
     };
     using Merges = std::vector<std::vector<LaneMerge>>;  // by leaf
-    /// The body of an `iterate`: how each field of the state goes on, and whether it does.
+    /// The body of an `iterate`: how each field of the state goes on, and whether it does. With a condition,
+    /// `if(holds, {fields, again}, {s, false})`, or the sides the other way.
     struct Step {
         std::vector<const Expr*> fields;
         const Expr* again = nullptr;
+        const Expr* holds = nullptr;
+        bool wanted = true;       ///< what `holds` is where the state goes on
+        std::vector<Block> lets;  ///< before the condition, and behind it
     };
 
     bool needs_lanes() const { return deepest_ > 1 || iterates_ || !windows_.empty() || side_by_side_; }
@@ -108,6 +112,7 @@ class LaneBody {
     bool mark_args(const Expr* e);
     bool mark_loop(For f);
     bool mark_iterate(Iterate it);
+    bool ends_apart(const Step& step);
     void mark_fields(const Symbol* s, std::vector<bool> varying);
     bool varies(const Expr* e) const;
 
@@ -137,6 +142,7 @@ class LaneBody {
     bool is_known_outside(const Expr* e);
     const Expr* behind_index(const Expr* e);
     const Step& step_of(Iterate it);
+    static bool is_end(const Expr* side, const Symbol* state);
     const Expr* part(const Expr* e, std::size_t i);
     Iter range_of(const Expr* e) const;
     bool is_index_name(const Expr* e) const;
@@ -151,6 +157,7 @@ class LaneBody {
     std::optional<std::int64_t> step_in_rounds(const Expr* name);
     void scan_gather(const Expr* e, bool certain);
     bool is_worth_it(const Expr* branch);
+    bool is_shared_branch(const Expr* e) const;
     bool may_be_lanes(const Expr* e);
 
     // values

@@ -55,7 +55,7 @@ bool LaneBody::mark_iterate(Iterate it) {
             changed |= goes_on && !fields[i];
             fields[i] = fields[i] || goes_on;
         }
-        if (mark(step.again) && std::ranges::find(fields, false) != fields.end()) {
+        if (ends_apart(step) && std::ranges::find(fields, false) != fields.end()) {
             fields.assign(fields.size(), true);  // they end with different rounds
             changed = true;
         }
@@ -74,14 +74,45 @@ const Expr* LaneBody::part(const Expr* e, std::size_t i) {
     return get_field(m_, e, i, e->loc);
 }
 
+bool LaneBody::ends_apart(const Step& step) {
+    const bool holds_apart = step.holds && mark(step.holds);
+    return mark(step.again) || holds_apart;
+}
+
+/// A struct whose fields are written, or a choice between such.
+static bool has_parts(const Expr* e) {
+    if (e->op == Op::If || e->op == Op::Select) return has_parts(e->arg(1)) && has_parts(e->arg(2));
+    return e->op == Op::MakeStruct;
+}
+
+/// `{state, false}`.
+bool LaneBody::is_end(const Expr* side, const Symbol* state) {
+    if (side->op != Op::MakeStruct || !is_var(side->arg(0), state)) return false;
+    const Literal again = side->arg(1)->as<Literal>();
+    return again && !again.bits();
+}
+
 const LaneBody::Step& LaneBody::step_of(Iterate it) {
     const auto [at, is_new] = steps_.try_emplace(it.node);
     Step& step = at->second;
-    const Expr* end = it.body().body();
-    if (const Block b = end->as<Block>()) end = b.result();
-    if (!is_new || end->op != Op::MakeStruct || !it.node->type->is_struct()) return step;
-    step.again = end->arg(1);
-    for (std::size_t i = 0; i < it.node->type->args.size(); ++i) step.fields.push_back(part(end->arg(0), i));
+    if (!is_new || !it.node->type->is_struct()) return step;
+    const auto result_of = [&](const Expr* e) {
+        const Block b = e->as<Block>();
+        if (b) step.lets.push_back(b);
+        return b ? b.result() : e;
+    };
+    const Expr* end = result_of(it.body().body());
+    if (end->op == Op::If || end->op == Op::Select) {
+        const Symbol* state = it.body().param(0);
+        step.wanted = is_end(end->arg(2), state);
+        if (!step.wanted && !is_end(end->arg(1), state)) return step;
+        step.holds = end->arg(0);
+        end = result_of(end->arg(step.wanted ? 1 : 2));
+    }
+    if (!has_parts(end)) return step;
+    step.again = part(end, 1);
+    const Expr* next = part(end, 0);
+    for (std::size_t i = 0; i < it.node->type->args.size(); ++i) step.fields.push_back(part(next, i));
     return step;
 }
 
@@ -175,7 +206,7 @@ void LaneBody::scan_iterate(Iterate it, bool certain) {
     const Step& step = step_of(it);
     ok_ &= certain && !step.fields.empty();
     if (!ok_) return;
-    const bool apart = varies(step.again);
+    const bool apart = ends_apart(step);
     const Type* state = it.node->type;
     ok_ &= !(apart && (state->holds_builder || state->holds_pointer));
     if (!ok_) return;
@@ -188,8 +219,9 @@ void LaneBody::scan_iterate(Iterate it, bool certain) {
     scan(it.init(), certain);
     certain = !apart;
     deepest_ = std::max(deepest_, ++depth_);
-    if (const Block b = it.body().body()->as<Block>())
+    for (const Block b : step.lets)
         for (const Expr* v : b.values()) scan(v, certain);
+    if (step.holds) scan(step.holds, certain);
     scan(step.again, certain);
     for (const Expr* field : step.fields) {
         scan(field, certain);
@@ -252,21 +284,48 @@ const Expr* LaneBody::nested_iterate(Iterate it, Lets& lets) {
         begins.push_back(part(it.init(), k));
         mark(begins.back());
     }
-    const bool apart = varies(step.again);
+    const bool apart = ends_apart(step);
     std::vector<const Symbol*> carried;
     const bool may_part = apart && carry(it, &carried);
     const Expr* init = with_fields(state(begins, lets), carried.size(),
                                    [&](std::size_t k) { return wide(var(m_, carried[k]), lets); });
     const Symbol* s = m_.symbol(it.body().param(0)->name, init->type);
     values_[it.body().param(0)] = var(m_, s);
-    Lets inside;
-    if (const Block b = it.body().body()->as<Block>())
-        for (std::size_t k = 0; k < b.size(); ++k) bind(b, k, inside);
+    const auto bind_all = [&](Block b, Lets& into) {
+        for (std::size_t k = 0; k < b.size(); ++k) bind(b, k, into);
+    };
+    const Expr* stop = bool_literal(m_, false);
+    Lets before;
+    const bool has_lets_before = it.body().body()->op == Op::Block;
+    if (has_lets_before) bind_all(step.lets[0], before);
+    const Expr* holds = !step.holds ? nullptr
+                        : apart     ? named(wide(step.holds, before), before)
+                                    : value(step.holds, before);
+    Lets behind;
+    for (std::size_t k = has_lets_before; k < step.lets.size(); ++k) bind_all(step.lets[k], behind);
+    const Expr* next = state(step.fields, behind);
+    const Expr* again = apart ? wide(step.again, behind) : value(step.again, behind);
+    const auto choose = [&](const Expr* goes_on, const Expr* ends) {
+        return select(m_, holds, step.wanted ? goes_on : ends, step.wanted ? ends : goes_on);
+    };
+    if (holds && apart) {  // rounds of lanes that have ended change nothing
+        std::vector<const Expr*> fields;
+        for (std::size_t k = 0; k < begins.size(); ++k)
+            fields.push_back(choose(field(next, k), get_field(m_, var(m_, s), k)));
+        next = make_struct(m_, fields);
+        const Literal always = step.again->as<Literal>();
+        if (!always || !always.bits()) again = choose(again, broadcast(m_, stop, lanes_));
+        else again = step.wanted ? holds : scalar_op(m_, Op::Not, {holds});
+    }
     const auto stays = [&](std::size_t k) { return get_field(m_, var(m_, s), begins.size() + k); };
-    const Expr* next = with_fields(state(step.fields, inside), carried.size(), stays);
-    const Expr* again = apart ? wide(step.again, inside) : value(step.again, inside);
-    const Expr* body =
-        lambda(m_, {s}, block(m_, inside, make_struct(m_, {next, again})), it.body().node->loc);
+    const Expr* end = make_struct(m_, {with_fields(next, carried.size(), stays), again});
+    if (holds && !apart) {
+        const Expr *goes_on = block(m_, behind, end), *ends = make_struct(m_, {var(m_, s), stop});
+        end = if_(m_, holds, step.wanted ? goes_on : ends, step.wanted ? ends : goes_on);
+        behind.clear();
+    }
+    before.insert(before.end(), behind.begin(), behind.end());
+    const Expr* body = lambda(m_, {s}, block(m_, before, end), it.body().node->loc);
     if (!apart) return named(iterate(m_, init, body, it.node->loc), lets);
     const Expr* one = may_part ? one_lane(it, carried) : nullptr;
     const Expr* rounds = iterate(m_, init, body, it.node->loc, one);
@@ -316,13 +375,22 @@ const Expr* LaneBody::one_lane(Iterate it, const std::vector<const Symbol*>& car
     names[it.body().param(0)] = make_struct(m_, now);
     for (std::size_t k = 0; k < carried.size(); ++k) names[carried[k]] = field_at(own->args.size() + k);
 
-    std::vector<const Expr*> next = step.fields;
-    for (const Symbol* s : carried) next.push_back(var(m_, s));
+    std::vector<const Expr*> next = step.fields, same = now;
+    for (const Symbol* s : carried) next.push_back(var(m_, s)), same.push_back(var(m_, s));
+    const auto behind = [&](std::size_t k, const Expr* end) {
+        Lets lets;
+        for (std::size_t i = 0; k < step.lets.size() && i < step.lets[k].size(); ++i)
+            lets.emplace_back(step.lets[k].symbol(i), step.lets[k].value(i));
+        return block(m_, lets, end);
+    };
+    const std::size_t before = it.body().body()->op == Op::Block;
     const Expr* end = make_struct(m_, {make_struct(m_, next), step.again});
-    Lets lets;
-    if (const Block b = it.body().body()->as<Block>())
-        for (std::size_t k = 0; k < b.size(); ++k) lets.emplace_back(b.symbol(k), b.value(k));
-    const Expr* body = substitute(m_, block(m_, lets, end), names);
+    if (step.holds) {
+        const Expr* ends = make_struct(m_, {make_struct(m_, same), bool_literal(m_, false)});
+        end = behind(before, end);
+        end = if_(m_, step.holds, step.wanted ? end : ends, step.wanted ? ends : end);
+    }
+    const Expr* body = substitute(m_, before ? behind(0, end) : end, names);
     body = rewrite(m_, body, [](const Expr* e) -> const Expr* {
         const bool is_known = e->op == Op::GetField && e->arg(0)->op == Op::MakeStruct;
         return is_known ? e->arg(0)->arg(e->attr.index) : nullptr;
