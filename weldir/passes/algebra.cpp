@@ -119,16 +119,28 @@ class Algebra {
         return turned ? turned : regroup();
     }
 
+    /// A sum of names of numbers in which all cancel each other, or all but one: (x - 1) - x is -1.
+    const Expr* cancelled() {
+        const bool may_cancel = e_->type == m_.types.i64() && can_go(e_) && !constant(a_) &&
+                                (e_->op == Op::Sub || a_->op == Op::Sub || a_->op == Op::Add);
+        const std::optional<Count> sum = may_cancel ? facts_.count(e_) : std::nullopt;
+        if (!sum) return nullptr;
+        if (const std::optional<std::int64_t> n = sum->known()) return number(*n);
+        return sum->name() && sum->name()->op == Op::Var ? sum->name() : nullptr;
+    }
+
     const Expr* add() {
         if (all_int(b_, 0) || is_float_of(b_, -0.0)) return a_;
         if (all_int(a_, 0) || is_float_of(a_, -0.0)) return b_;
-        return commuting();
+        if (const Expr* turned = commuting()) return turned;
+        return cancelled();
     }
 
     const Expr* sub() {
         if (all_int(b_, 0) || is_float_of(b_, 0.0)) return a_;
         if (of_floats(e_)) return nullptr;
         if (are_same()) return zero();
+        if (const Expr* rest = cancelled()) return rest;
         if (const Literal c = b_->as<Literal>())  // x - c = x + -c
             return op(Op::Add, a_, int_literal(m_, e_->type, std::int64_t(0 - c.bits()), b_->loc));
         return nullptr;

@@ -71,6 +71,13 @@ class Nester {
                is_counter(loop, e->arg(0));
     }
 
+    /// The number of the loop's rounds by something: by the columns it is the number of rows, where there are any.
+    bool divides_rounds(For loop, const Expr* e) {
+        if (e->op != Op::Div || e->type != m_.types.i64()) return false;
+        const std::optional<Count> n = facts_.iterations(loop.node), of = facts_.count(e->arg(0));
+        return n && of && *n == *of;
+    }
+
     bool is_fixed(For loop, const Expr* e, const BoundNames& inside) {
         if (const Literal l = e->as<Literal>())
             return l.as_int() >= (is_small(loop) ? kLeastColumns : kLeastLiteral);
@@ -172,6 +179,7 @@ class Nester {
         const Expr* start = named(scalar_op(m_, Op::Mul, {var(m_, y), columns}), "start", lets);
         const Expr* end = named(scalar_op(m_, Op::Add, {start, columns}), "end", lets);
         const Expr* body = rewrite(m_, loop.body().body(), [&](const Expr* e) -> const Expr* {
+            if (divides_rounds(loop, e) && same(e->arg(1), columns)) return rounds;
             if (!divides_counter(loop, e) || !same(e->arg(1), columns)) return nullptr;
             return var(m_, e->op == Op::Div ? y : j, e->loc);
         });

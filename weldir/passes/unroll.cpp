@@ -21,6 +21,7 @@
 
 #include "weldir/ir/scalar.h"
 #include "weldir/ir/walk.h"
+#include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
 #include "weldir/passes/short_loops.h"
 
@@ -101,14 +102,34 @@ class Unroller {
         if (!n || !n->known() || !is_unrolled(facts_, loop, *n->known(), over_literals)) return false;
         if (!facts_.lengths_agree(loop.data())) return false;
         for (const Expr* d : loop.data())
-            if (facts_.traits(d).fails || !has_elements(d)) return false;
+            if ((facts_.traits(d).fails && !goes_with_counters(d)) || !has_elements(d)) return false;
         return true;
+    }
+
+    /// A range in steps of one whose start counts along with loops around it, and no further than they do: its end, which is
+    /// known to be behind that, does not wrap around.
+    bool goes_with_counters(const Expr* datum) {
+        constexpr std::int64_t most = 1 << 20;
+        const std::optional<Count> start =
+            counts_by_one(datum) ? facts_.count(datum->as<Iter>().start()) : std::optional<Count>();
+        return start && std::ranges::all_of(start->sum(), [&](const Count::Product& p) {
+                   const Symbol* s =
+                       p.of.size() == 1 && p.of[0]->op == Op::Var ? p.of[0]->attr.symbol : nullptr;
+                   return std::abs(p.factor) <= most && (p.of.empty() || (s && is_counter(s)));
+               });
+    }
+
+    bool is_counter(const Symbol* s) const {
+        const Expr* around = facts_.loop_of(s);
+        const For loop = around ? around->as<For>() : For{};
+        return loop && (s == loop.index_param() ||
+                        (s == loop.elem_param() && loop.data().size() == 1 && counts_by_one(loop.data()[0])));
     }
 
     static bool has_elements(const Expr* datum) {
         const Iter it = datum->as<Iter>();
         if (!it) return is_path(datum);
-        return it.shape().range && it.shape().kind == IterKind::Scalar && it.start()->op == Op::Literal;
+        return it.shape().range && it.shape().kind == IterKind::Scalar && it.stride()->op == Op::Literal;
     }
 
     const Expr* element(For loop, std::int64_t k) {
@@ -119,9 +140,12 @@ class Unroller {
 
     const Expr* element_of(const Expr* datum, std::int64_t k) {
         const Type* i64 = m_.types.i64();
-        if (const Iter it = datum->as<Iter>())
-            return int_literal(m_, i64,
-                               it.start()->as<Literal>().as_int() + k * it.stride()->as<Literal>().as_int());
+        if (const Iter it = datum->as<Iter>()) {
+            const std::int64_t more = k * it.stride()->as<Literal>().as_int();
+            if (const Literal start = it.start()->as<Literal>())
+                return i64_literal(m_, start.as_int() + more);
+            return more ? scalar_op(m_, Op::Add, {it.start(), i64_literal(m_, more)}) : it.start();
+        }
         const MakeVec made = facts_.resolve(datum)->as<MakeVec>();
         const Expr* elem = made ? made.elems()[std::size_t(k)] : nullptr;
         return elem && (is_atom(elem) || is_constant(elem)) ? elem
