@@ -1,4 +1,4 @@
-// N1 to N18: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// N1 to N19: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
 // references are plain loops (bench/reference/natural.cpp), which make the same columns.
 #include <cstring>
 
@@ -423,7 +423,28 @@ std::vector<Workload> natural() {
              return columns(uniform<f64>(2000, 413, 1), uniform<f64>(2000, 414, 1), uniform<f64>(1000, 415, 1),
                             uniform<f64>(1000, 416, 1));
          },
-         vector<f64>}};
+         vector<f64>},
+        {"N19.cubes", "N19.cubes", 29989573.0163, 1e-9,
+         [] { return columns(Column<f64>(1'000'000, [](size_t i) { return 0.01 + 1000 * u01(417, i); })); }, vector<f64>},
+        {"N19.dimension", "N19.dimension", 226267.818105, 1e-9,
+         [] {
+             return columns_and(0.5, Column<i64>(100'000, [](size_t i) { return i64(i * 7919 % 100'000 + 1); }),
+                                uniform<f64>(100'000, 418, 1), below<i64>(4'000'000, 419, 110'000),
+                                uniform<f64>(4'000'000, 420, 1));
+         },
+         number<f64>},
+        {"N19.hours", "N19.hours", 15000771, 1e-9, [] { return columns(below<i64>(4'000'000, 421, 1'000'000'000)); },
+         vector<i64>},
+        {"N19.dilate", "N19.dilate", 1375147418, 1e-9,
+         [] { return columns_and(i64(1000), below<u8>(1'500'000, 422, 256)); }, vector<u8>},
+        {"N19.filtered", "N19.filtered", 802337.054467, 1e-9,
+         [] {
+             return columns(below<i64>(4'000'000, 423, 100'000), below<i32>(4'000'000, 424, 100),
+                            uniform<f64>(4'000'000, 425, 1));
+         },
+         number<f64>},
+        {"N19.columns", "N19.columns", 3000581.69325, 1e-9,
+         [] { return columns_and(i64(3), uniform<f64>(3'000'000, 426, 1)); }, vector<f64>}};
     return all;
 }
 

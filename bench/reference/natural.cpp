@@ -1,4 +1,4 @@
-// N1 to N18: what bench/natural.cpp runs, in plain loops as one writes them in C, compiled by gcc -O3 -ffast-math; dictionaries are open tables.
+// N1 to N19: what bench/natural.cpp runs, in plain loops as one writes them in C, compiled by gcc -O3 -ffast-math; dictionaries are open tables.
 // One thread.
 #include <cstring>
 #include "common.hpp"
@@ -473,6 +473,49 @@ static f64 sums(const i64 *k, const f64 *v, i64 n) {
   for (auto &e : t.slots) if (e.used) s += e.value * f64(e.key % 7 + 1);
   return s;
 }
+static void cubes(const f64 *x, i64 n, f64 *to) {
+  for (i64 i = 0; i < n; i++) {
+    f64 s = x[i];
+    for (i64 k = 0; k < 60; k++) {
+      const f64 y = s - (s * s * s - x[i]) / (3 * s * s), d = y - s;
+      if (!(d * d > 1e-24 * y * y)) break;
+      s = y;
+    }
+    to[i] = s;
+  }
+}
+static f64 dimension(const i64 *article, const f64 *price, i64 articles, const i64 *sold, const f64 *amount, i64 n, f64 most) {
+  Table<i64, f64> t(16);
+  for (i64 i = 0; i < articles; i++) if (price[i] < most) t[article[i]] += price[i];
+  f64 s = 0;
+  for (i64 i = 0; i < n; i++) { auto &e = t.at(t.hash(u64(sold[i])), sold[i]); if (e.used) s += e.value * amount[i]; }
+  return s;
+}
+static void hours(const i64 *t, i64 n, i64 *to) {
+  for (i64 h = 0; h < 24; h++) to[h] = 0;
+  for (i64 i = 0; i < n; i++) to[t[i] / 3600 % 24]++;
+}
+static i64 dilate(const u8 *m, i64 n, i64 w, u8 *to) {
+  u8 *const begin = to;
+  for (i64 y = 1; y < n / w - 1; y++)
+    for (i64 x = 1; x < w - 1; x++) {
+      u8 most = 0;
+      for (i64 i = y - 1; i < y + 2; i++) for (i64 j = x - 1; j < x + 2; j++) most = std::max(most, m[i * w + j]);
+      *to++ = most;
+    }
+  return to - begin;
+}
+static f64 filtered(const i64 *k, const i32 *day, const f64 *v, i64 n) {
+  Table<i64, f64> t(16);
+  for (i64 i = 0; i < n; i++) if (day[i] < 10) t[k[i]] += v[i];
+  f64 s = 0;
+  for (auto &e : t.slots) if (e.used) s += e.value * f64(e.key % 7 + 1);
+  return s;
+}
+[[gnu::noipa]] static void column_sums(const f64 *m, i64 n, i64 columns, f64 *to) {
+  for (i64 j = 0; j < columns; j++) to[j] = 0;
+  for (i64 i = 0; i < n / columns; i++) for (i64 j = 0; j < columns; j++) to[j] += m[i * columns + j];
+}
 static void nearest_five(const f64 *x, const f64 *y, i64 n, const f64 *qx, const f64 *qy, i64 many, f64 *to) {
   for (i64 q = 0; q < many; q++) {
     f64 d[5] = {1e300, 1e300, 1e300, 1e300, 1e300}, s = 0;
@@ -808,6 +851,31 @@ int main(int argc, char **argv) {
   if (want("N18.nearest")) {
     auto x = uniform<f64>(2000, 413, 1), y = uniform<f64>(2000, 414, 1), qx = uniform<f64>(1000, 415, 1), qy = uniform<f64>(1000, 416, 1); Buf<f64> to(1000);
     vector("N18.nearest", to, [&] { nearest_five(x.p, y.p, 2000, qx.p, qy.p, 1000, to.p); return i64(1000); });
+  }
+  if (want("N19.cubes")) {
+    auto x = gen<f64>(1'000'000, [](size_t i) { return 0.01 + 1000 * u01(417, i); }); Buf<f64> to(1'000'000);
+    vector("N19.cubes", to, [&] { cubes(x.p, 1'000'000, to.p); return i64(1'000'000); });
+  }
+  if (want("N19.dimension")) {
+    auto article = gen<i64>(100'000, [](size_t i) { return i64(i * 7919 % 100'000 + 1); }); auto price = uniform<f64>(100'000, 418, 1);
+    auto sold = gen<i64>(4'000'000, [](size_t i) { return i64(bnd(419, i, 110'000)); }); auto amount = uniform<f64>(4'000'000, 420, 1);
+    bench("N19.dimension", [&] { return dimension(article.p, price.p, 100'000, sold.p, amount.p, 4'000'000, 0.5); });
+  }
+  if (want("N19.hours")) {
+    auto t = gen<i64>(4'000'000, [](size_t i) { return i64(bnd(421, i, 1'000'000'000)); }); Buf<i64> to(24);
+    vector("N19.hours", to, [&] { hours(t.p, 4'000'000, to.p); return i64(24); });
+  }
+  if (want("N19.dilate")) {
+    auto m = below<u8>(1'500'000, 422, 256); Buf<u8> to(1'500'000);
+    vector("N19.dilate", to, [&] { return dilate(m.p, 1'500'000, 1000, to.p); });
+  }
+  if (want("N19.filtered")) {
+    auto k = below<i64>(4'000'000, 423, 100'000); auto day = below<i32>(4'000'000, 424, 100); auto v = uniform<f64>(4'000'000, 425, 1);
+    bench("N19.filtered", [&] { return filtered(k.p, day.p, v.p, 4'000'000); });
+  }
+  if (want("N19.columns")) {
+    auto m = uniform<f64>(3'000'000, 426, 1); Buf<f64> to(3);
+    vector("N19.columns", to, [&] { column_sums(m.p, 3'000'000, 3, to.p); return i64(3); });
   }
   if (want("N15.product")) {
     const i64 n = 256;
