@@ -95,7 +95,7 @@ bool LaneBody::is_end(const Expr* side, const Symbol* state) {
 const LaneBody::Step& LaneBody::step_of(Iterate it) {
     const auto [at, is_new] = steps_.try_emplace(it.node);
     Step& step = at->second;
-    if (!is_new || !it.node->type->is_struct()) return step;
+    if (!is_new || !(it.node->type->is_struct() || it.node->type->is_scalar())) return step;
     const auto result_of = [&](const Expr* e) {
         const Block b = e->as<Block>();
         if (b) step.lets.push_back(b);
@@ -112,6 +112,7 @@ const LaneBody::Step& LaneBody::step_of(Iterate it) {
     if (!has_parts(end)) return step;
     step.again = part(end, 1);
     const Expr* next = part(end, 0);
+    if (it.node->type->is_scalar()) step.fields.push_back(next);
     for (std::size_t i = 0; i < it.node->type->args.size(); ++i) step.fields.push_back(part(next, i));
     return step;
 }
@@ -270,9 +271,12 @@ const Expr* LaneBody::nested_loop(For f, Lets& lets) {
     return with_annotations(m_, loop, f.node->annotations);
 }
 
+/// On lanes the state is a struct in any case.
 const Expr* LaneBody::nested_iterate(Iterate it, Lets& lets) {
     const Step& step = step_of(it);
-    const std::vector<bool>& varying = varying_fields_[it.body().param(0)];
+    const bool is_one = it.node->type->is_scalar();
+    const std::vector<bool> varying = is_one ? std::vector<bool>{varying_.contains(it.body().param(0))}
+                                             : varying_fields_[it.body().param(0)];
     const auto state = [&](const std::vector<const Expr*>& fields, Lets& into) {
         std::vector<const Expr*> all;
         for (std::size_t k = 0; k < fields.size(); ++k)
@@ -281,7 +285,7 @@ const Expr* LaneBody::nested_iterate(Iterate it, Lets& lets) {
     };
     std::vector<const Expr*> begins;
     for (std::size_t k = 0; k < step.fields.size(); ++k) {
-        begins.push_back(part(it.init(), k));
+        begins.push_back(is_one ? it.init() : part(it.init(), k));
         mark(begins.back());
     }
     const bool apart = ends_apart(step);
@@ -290,7 +294,7 @@ const Expr* LaneBody::nested_iterate(Iterate it, Lets& lets) {
     const Expr* init = with_fields(state(begins, lets), carried.size(),
                                    [&](std::size_t k) { return wide(var(m_, carried[k]), lets); });
     const Symbol* s = m_.symbol(it.body().param(0)->name, init->type);
-    values_[it.body().param(0)] = var(m_, s);
+    values_[it.body().param(0)] = is_one ? get_field(m_, var(m_, s), 0) : var(m_, s);
     const auto bind_all = [&](Block b, Lets& into) {
         for (std::size_t k = 0; k < b.size(); ++k) bind(b, k, into);
     };
@@ -326,7 +330,10 @@ const Expr* LaneBody::nested_iterate(Iterate it, Lets& lets) {
     }
     before.insert(before.end(), behind.begin(), behind.end());
     const Expr* body = lambda(m_, {s}, block(m_, before, end), it.body().node->loc);
-    if (!apart) return named(iterate(m_, init, body, it.node->loc), lets);
+    if (!apart) {
+        const Expr* last = named(iterate(m_, init, body, it.node->loc), lets);
+        return is_one ? get_field(m_, last, 0) : last;
+    }
     const Expr* one = may_part ? one_lane(it, carried) : nullptr;
     const Expr* rounds = iterate(m_, init, body, it.node->loc, one);
     if (one) {
@@ -334,6 +341,7 @@ const Expr* LaneBody::nested_iterate(Iterate it, Lets& lets) {
         rounds = annotate(m_, rounds, AttrKey::Patience, kPatience);
     }
     const Expr* last = named(rounds, lets);
+    if (is_one) return get_field(m_, last, 0);
     if (carried.empty()) return last;
     std::vector<const Expr*> fields;
     for (std::size_t k = 0; k < begins.size(); ++k) fields.push_back(get_field(m_, last, k));
@@ -362,7 +370,10 @@ bool LaneBody::carry(Iterate it, std::vector<const Symbol*>* all) const {
 const Expr* LaneBody::one_lane(Iterate it, const std::vector<const Symbol*>& carried) {
     const Step& step = step_of(it);
     const Type* own = it.node->type;
+    const bool is_one = own->is_scalar();
     std::vector<const Type*> types(own->args.begin(), own->args.end());
+    if (is_one) types.push_back(own);
+    const std::size_t num_own = types.size();
     for (const Symbol* s : carried) types.push_back(s->type);
     const Symbol* state = m_.symbol(it.body().param(0)->name, m_.types.structure(types));
     const auto field_at = [&](std::size_t k) { return get_field(m_, var(m_, state), k); };
@@ -371,9 +382,9 @@ const Expr* LaneBody::one_lane(Iterate it, const std::vector<const Symbol*>& car
     for (const Symbol* s : free_symbols(it.body().node))
         if (const auto at = values_.find(s); at != values_.end()) names[s] = at->second;
     std::vector<const Expr*> now;
-    for (std::size_t k = 0; k < own->args.size(); ++k) now.push_back(field_at(k));
-    names[it.body().param(0)] = make_struct(m_, now);
-    for (std::size_t k = 0; k < carried.size(); ++k) names[carried[k]] = field_at(own->args.size() + k);
+    for (std::size_t k = 0; k < num_own; ++k) now.push_back(field_at(k));
+    names[it.body().param(0)] = is_one ? now[0] : make_struct(m_, now);
+    for (std::size_t k = 0; k < carried.size(); ++k) names[carried[k]] = field_at(num_own + k);
 
     std::vector<const Expr*> next = step.fields, same = now;
     for (const Symbol* s : carried) next.push_back(var(m_, s)), same.push_back(var(m_, s));
