@@ -84,6 +84,8 @@ template <class K>
 std::int32_t put_in_order(Task* task, const WeldDict* d, const Field& field, const Range& range,
                           std::int32_t loc, WeldVec* to) {
     const std::int64_t size = field.type->size, at = d->value_at + field.at;
+    // With the bits. Where memory is short, the dictionary does as well.
+    if (!has_room(task, range.size * (size + 1))) return kOk;
     char* values = static_cast<char*>(allocate_array(task, range.size, size, loc));
     if (!values) return kFailed;
     *to = {values, range.size};
