@@ -6,8 +6,9 @@
 //     merge(merge(merge(B, a * f64(0L)), b * f64(1L)), c * f64(2L))
 //
 // so that the loop around it can run on lanes, and constants meet. The data are vector literals, ranges, or
-// vectors whose length is known otherwise (then elements are looked up, which cannot fail). Not done for
-// large bodies, for bodies with effects, or if the data might differ in length.
+// vectors whose length is known otherwise (then elements are looked up, which cannot fail). Ranges may begin
+// with counters of loops around: rangeiter(y - 1L, y + 2L, 1L). Not done for large bodies, for bodies with
+// effects, or if the data might differ in length.
 //
 // So do iterates whose rounds are counted by constants:
 //     iterate({2L, y}, |s| {{s.$0 - 1L, s.$1 * x + lookup(c, s.$0)}, s.$0 > 1L})
