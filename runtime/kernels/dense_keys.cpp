@@ -69,12 +69,12 @@ std::int32_t with_range(const WeldCall* call, bool gaps, const F& use) {
     const WeldType* type = call->types[0];
     if (type->kind != kWeldDict || !is_integer(type->args[0])) return kOk;
     const auto* d = argument<const WeldDict*>(call, 0);
-    if (!d || !d->count) return kOk;
+    const auto rounds = argument<std::int64_t>(call, 1);
+    if (!d || !d->count || rounds < d->count / kPlacesForRound) return kOk;  // too few to look at all keys
     return with_scalar(type->args[0]->kind, [&]<class K>(K key) -> std::int32_t {
         if constexpr (std::is_integral_v<K>) {
             const Range range = range_of<K>(d, gaps ? kPlacesForKey * d->count : d->count);
-            const bool pays = argument<std::int64_t>(call, 1) >= range.size / kPlacesForRound;
-            if (range.size && pays) return use(key, d, range);
+            if (range.size && rounds >= range.size / kPlacesForRound) return use(key, d, range);
         }
         return kOk;
     });
