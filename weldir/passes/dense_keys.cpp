@@ -20,7 +20,7 @@
 // For values that are numbers, bools, or structs of a few, each field of which is a vector of its own; in loops that
 // are in no other one. The kernel gives no values where making the vector would not pay.
 #include <algorithm>
-#include <map>
+#include <optional>
 
 #include "weldir/ir/facts.h"
 #include "weldir/ir/kernels.h"
@@ -96,12 +96,14 @@ class DenseKeys {
                 more.insert(more.begin(), {var(m_, table.dict), trip_count(m_, f.data()[0])});
                 lets.emplace_back(as, builtin_kernel(m_, kernel, as->type, more, f.node->loc));
             };
-            for (std::size_t k = 0; k < table.fields.size(); ++k)
+            for (std::size_t k = 0; k < table.fields.size(); ++k) {
                 ask(table.fields[k], "weld_dense_values",
-                    {i64_literal(m_, std::int64_t(k)), bool_literal(m_, table.keys)});
+                    {i64_literal(m_, std::int64_t(k)), bool_literal(m_, table.keys != nullptr)});
+                // Each by itself: memory may be short for the last.
+                const Expr* any = scalar_op(m_, Op::Gt, {len(m_, values_of(table, k)), i64_literal(m_, 0)});
+                dense = dense ? scalar_op(m_, Op::BitAnd, {dense, any}) : any;
+            }
             if (table.keys) ask(table.keys, "weld_dense_keys", {});
-            const Expr* any = scalar_op(m_, Op::Gt, {len(m_, values_of(table, 0)), i64_literal(m_, 0)});
-            dense = dense ? scalar_op(m_, Op::BitAnd, {dense, any}) : any;
         }
         const Expr* quick = with_body(m_, f.node, body);
         return block(m_, lets, if_(m_, dense, quick, fresh(m_, f.node), f.node->loc), f.node->loc);
