@@ -116,7 +116,7 @@ class Unroller {
         return start && std::ranges::all_of(start->sum(), [&](const Count::Product& p) {
                    const Symbol* s =
                        p.of.size() == 1 && p.of[0]->op == Op::Var ? p.of[0]->attr.symbol : nullptr;
-                   return std::abs(p.factor) <= most && (p.of.empty() || (s && is_counter(s)));
+                   return p.factor >= -most && p.factor <= most && (p.of.empty() || (s && is_counter(s)));
                });
     }
 

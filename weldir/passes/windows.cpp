@@ -257,8 +257,8 @@ class Windows {
     }
 
     static bool is_small(const Affine& a) {
-        return std::abs(a.first) <= kMostStep &&
-               std::ranges::all_of(a.steps, [](std::int64_t s) { return std::abs(s) <= kMostStep; });
+        const auto is_near = [](std::int64_t n) { return n >= -kMostStep && n <= kMostStep; };
+        return is_near(a.first) && std::ranges::all_of(a.steps, is_near);
     }
 
     /// `e` as the number of a loop's round.
