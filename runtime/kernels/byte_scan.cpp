@@ -61,18 +61,21 @@ bool plain_ascends(const std::int64_t* offsets, std::size_t count) { return asce
 
 /// One byte after the other, for machines of which nothing is known.
 template <int Ranges>
-void plain_scan(const ByteRanges& first, const ByteRanges& second, const std::uint8_t* text,
-                std::size_t blocks, std::uint64_t* marks) {
+std::uint64_t plain_scan(const ByteRanges& first, const ByteRanges& second, const std::uint8_t* text,
+                         std::size_t blocks, std::uint64_t* marks) {
     auto in = [](const ByteRanges& r, std::uint8_t c) {
         std::uint64_t any = 0;
         for (std::size_t i = 0; i < Ranges; ++i) any |= std::uint8_t(c - r.low[i]) <= r.width[i];
         return any;
     };
+    std::uint64_t marked = 0;
     for (std::size_t block = 0; block < blocks; ++block, text += kBlock) {
         std::uint64_t bits = 0;
         for (std::size_t i = 0; i < kBlock; ++i) bits |= (in(first, text[i]) & in(second, text[i + 1])) << i;
         marks[block] = bits;
+        marked |= std::uint64_t(bits != 0) << block;
     }
+    return marked;
 }
 
 #if defined(__x86_64__)
@@ -80,10 +83,11 @@ void plain_scan(const ByteRanges& first, const ByteRanges& second, const std::ui
 // Vectors of an instruction set: `in` gives a bit for each byte of V that is in [low, low + width].
 #define WELD_SCAN(name, isa, V, bytes, load, broadcast, in)                                            \
     template <int Ranges>                                                                              \
-    __attribute__((target(isa))) void name(const ByteRanges& first, const ByteRanges& second,          \
-                                           const std::uint8_t* text, std::size_t blocks,               \
-                                           std::uint64_t* marks) {                                     \
+    __attribute__((target(isa))) std::uint64_t name(const ByteRanges& first, const ByteRanges& second, \
+                                                    const std::uint8_t* text, std::size_t blocks,      \
+                                                    std::uint64_t* marks) {                            \
         V low[2][Ranges], width[2][Ranges];                                                            \
+        std::uint64_t marked = 0;                                                                      \
         for (std::size_t r = 0; r < Ranges; ++r) {                                                     \
             low[0][r] = broadcast(char(first.low[r]));                                                 \
             width[0][r] = broadcast(char(first.width[r]));                                             \
@@ -101,8 +105,10 @@ void plain_scan(const ByteRanges& first, const ByteRanges& second, const std::ui
                 bits |= (pair[0] & pair[1]) << (part * (bytes) % kBlock);                              \
             }                                                                                          \
             marks[block] = bits;                                                                       \
+            marked |= std::uint64_t(bits != 0) << block;                                               \
             __builtin_prefetch(text + kAhead);                                                         \
         }                                                                                              \
+        return marked;                                                                                 \
     }
 
 #define WELD_IN_SSE2(x, low, width) \

@@ -22,8 +22,8 @@ struct ByteRanges {
     static ByteRanges covering(const ByteSet& set);
 };
 
-using ScanFn = void(const ByteRanges& first, const ByteRanges& second, const std::uint8_t* text,
-                    std::size_t blocks, std::uint64_t* marks);
+using ScanFn = std::uint64_t(const ByteRanges& first, const ByteRanges& second, const std::uint8_t* text,
+                             std::size_t blocks, std::uint64_t* marks);
 
 /// What is compiled for each instruction set.
 struct ScanForms {
@@ -45,9 +45,9 @@ class PairScan {
 
     static constexpr std::size_t kBlock = 64;
     /// Bit `i` of `marks[i / 64]`: text[i] and text[i + 1] are a pair. Reads the 64 * `blocks` + 1 bytes at
-    /// `text`.
-    void mark(const std::uint8_t* text, std::size_t blocks, std::uint64_t* marks) const {
-        run_(first_, second_, text, blocks, marks);
+    /// `text`, of up to 64 blocks. Bit `b` of what it gives: there is one in block `b`.
+    std::uint64_t mark(const std::uint8_t* text, std::size_t blocks, std::uint64_t* marks) const {
+        return run_(first_, second_, text, blocks, marks);
     }
 
   private:

@@ -166,16 +166,18 @@ bool any_candidate(const Task* task, const PairScan& scan, const Byte* begin, co
         const auto left = std::size_t(end - begin), can_read = std::size_t(readable - begin);
         const std::size_t blocks = std::min(kBlocks, (left + kBlock - 1) / kBlock);
         const std::size_t whole = std::min(blocks, (can_read - 1) / kBlock);
-        scan.mark(begin, whole, marks);
+        std::uint64_t marked = scan.mark(begin, whole, marks);
         if (whole < blocks) {
             Byte rest[kBlock + 1] = {};
             std::memcpy(rest, begin + whole * kBlock, can_read - whole * kBlock);
-            scan.mark(rest, 1, marks + whole);
+            marked |= scan.mark(rest, 1, marks + whole) << whole;
         }
         if (blocks * kBlock > left) marks[blocks - 1] &= ~std::uint64_t(0) >> (blocks * kBlock - left);
-        for (std::size_t b = 0; b < blocks; ++b)
+        for (; marked; marked &= marked - 1) {
+            const auto b = std::size_t(std::countr_zero(marked));
             for (std::uint64_t bits = marks[b]; bits; bits &= bits - 1)
                 if (candidate(begin + b * kBlock + std::size_t(std::countr_zero(bits)))) return true;
+        }
         begin += std::min(left, blocks * kBlock);
     }
     return false;
@@ -212,6 +214,24 @@ std::int32_t check_offsets(Task* task, const Flat& s, std::int64_t lo, std::int6
     return task->fail(kWeldKernelError, loc, what);
 }
 
+/// The string of [i, hi) that byte `where` is in. Places ascend, and few are there: most strings are skipped
+/// by 64, and a count of the others takes no jump that is hard to foretell.
+std::int64_t string_at(const std::int64_t* at, std::int64_t i, std::int64_t hi, std::int64_t where) {
+    const auto skip = [&](auto each, int most) {
+        std::int64_t skipped = 0;
+        for (int k = 1; k <= most; ++k) skipped += at[i + k * each] <= where ? each : 0;
+        i += skipped;
+    };
+    while (i + 64 <= hi && at[i + 64] <= where) i += 64;
+    if (i + 64 <= hi) {
+        skip(std::integral_constant<std::int64_t, 8>(), 7);
+        skip(std::integral_constant<std::int64_t, 1>(), 7);
+    } else {
+        while (i + 1 < hi && at[i + 1] <= where) ++i;
+    }
+    return i;
+}
+
 /// Sets found[i] for the strings in [lo, hi), whose offsets are right.
 template <class Finder>
 void find_in(const Task* task, const Finder& finder, const Flat& s, std::int64_t lo, std::int64_t hi,
@@ -229,9 +249,7 @@ void find_in(const Task* task, const Finder& finder, const Flat& s, std::int64_t
     any_candidate(task, *scan, text + at[lo], text + at[hi], text + s.bytes.len, [&](const Byte* place) {
         if (place < next) return false;
         const std::int64_t where = place - text;
-        while (i + 8 <= hi && at[i + 8] <= where) i += 8;
-        const std::int64_t from = i, last = std::min(i + 8, hi - 1);
-        for (std::int64_t k = from + 1; k <= last; ++k) i += at[k] <= where;  // without a jump
+        i = string_at(at, i, hi, where);
         const Byte* end = text + at[i + 1];
         found[i] = finder.check(task, place, end, &next);
         if (found[i]) next = end;

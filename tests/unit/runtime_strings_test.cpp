@@ -130,7 +130,9 @@ TEST_CASE("every instruction set marks the same pairs") {
             std::uint8_t text[64 * 3 + 1];
             for (std::uint8_t& c : text) c = std::uint8_t(r.below(256));
             std::uint64_t marks[3], plain[3];
-            PairScan(first, second, forms).mark(text, 3, marks);
+            const std::uint64_t marked_blocks = PairScan(first, second, forms).mark(text, 3, marks);
+            for (int block = 0; block < 3; ++block)
+                REQUIRE(bool(marked_blocks >> block & 1) == (marks[block] != 0));
             PairScan(first, second, scan_forms().back()).mark(text, 3, plain);
             for (std::size_t at = 0; at < 192; ++at) {
                 const bool marked = marks[at / 64] >> (at % 64) & 1;
