@@ -23,8 +23,10 @@ namespace {
 
 /// Loops after one that is worth it that are optimised along with it, and how many of them at once.
 constexpr std::int64_t kAhead = 8, kAtOnce = 2;
-/// WeldTiers::worth, in ps: if what is made is kept, later runs have it, too.
-constexpr std::int64_t kWorth = 300'000'000, kWorthKeeping = 30'000'000;
+/// WeldTiers::worth, in ps: less if what is made is kept, since later runs have it, too, and where there is
+/// little to make.
+constexpr std::int64_t kWorth = 300'000'000, kSoonWorth = 30'000'000;
+constexpr std::size_t kFewLoops = 8;
 
 class Tiers final : public WeldTiers {
   public:
@@ -45,7 +47,7 @@ class Tiers final : public WeldTiers {
         size = std::int64_t(loops_.functions.size());
         WeldTiers::optimised = optimised_.get();
         WeldTiers::work = work_.get();
-        worth = options_.keep ? kWorthKeeping : kWorth;
+        worth = options_.keep || loops_.functions.size() <= kFewLoops ? kSoonWorth : kWorth;
         WeldTiers::optimise = [](WeldTiers* tiers, std::int64_t number, std::int32_t milliseconds) {
             return std::int32_t(static_cast<Tiers*>(tiers)->ask_for(number, milliseconds));
         };

@@ -33,6 +33,7 @@
 #include "codegen/code_module.h"
 #include "codegen/emit.h"
 #include "codegen/loop_plan.h"
+#include "codegen/quick.h"
 #include "codegen/rounds.h"
 #include "codegen/slab.h"
 #include "weldir/ir/loop_forms.h"
@@ -239,6 +240,7 @@ Leaves Emitter::emit_for(For f) {
             ir.CreateICmpULE(ir.CreateExtractValue(all, 0), c64(most_in_place * plan.cost));
         is_short = ir.CreateAnd(is_little, ir.CreateNot(ir.CreateExtractValue(all, 1)));
     }
+    mark_in_place(is_short);
     return emit_if(is_short, in_place, outlined);
 }
 

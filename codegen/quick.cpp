@@ -12,6 +12,8 @@
 //       one another), extractelement
 //
 // The same bits come out. Masks of lanes are left as they are.
+//
+// Loops that are there twice, in place and as a function (loops.cpp), are called only: that is less to compile.
 #include "codegen/quick.h"
 
 #include <llvm/CodeGen/TargetLowering.h>
@@ -35,6 +37,27 @@ static void drop_prefetches(llvm::Module& module) {
         }
     }
     llvm::RecursivelyDeleteTriviallyDeadInstructionsPermissive(addresses);
+}
+
+static constexpr const char* kInPlace = "weld-in-place";
+
+void mark_in_place(llvm::Value* condition) {
+    if (auto* i = llvm::dyn_cast<llvm::Instruction>(condition))
+        i->setMetadata(kInPlace, llvm::MDNode::get(i->getContext(), {}));
+}
+
+static void drop_in_place(llvm::Function& f) {
+    const unsigned kind = f.getContext().getMDKindID(kInPlace);
+    bool dropped = false;
+    for (llvm::BasicBlock& block : f)
+        for (llvm::Instruction& i : block)
+            if (i.getMetadata(kind)) {
+                i.replaceAllUsesWith(llvm::ConstantInt::getFalse(i.getType()));
+                dropped = true;
+            }
+    if (!dropped) return;
+    for (llvm::BasicBlock& block : f) llvm::ConstantFoldTerminator(&block, true);
+    llvm::removeUnreachableBlocks(f);
 }
 
 namespace {
@@ -171,6 +194,7 @@ void prepare_quick(llvm::Module& module, llvm::TargetMachine& machine) {
     llvm::DenseMap<llvm::Constant*, llvm::GlobalVariable*> constants;
     for (llvm::Function& f : module) {
         if (f.isDeclaration()) continue;
+        drop_in_place(f);
         const llvm::TargetLowering* target = machine.getSubtargetImpl(f)->getTargetLowering();
         Simplifier(f, *target, constants).run();
     }

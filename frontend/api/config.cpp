@@ -219,6 +219,7 @@ std::string Config::apply(CompileOptions* compile, RunSettings* run) const {
     if (s.level) compile->level = s.level->value;
     if (s.cpu) compile->cpu = *s.cpu;
     if (s.llvm_level) compile->llvm_level = s.llvm_level->value;
+    if (!s.tiers.value_or(true)) compile->most_optimised = PassOptions::kAllAtOnce;
     if (s.passes) compile->passes = s.passes->names;
     if (s.verify) compile->verify = *s.verify;
     if (s.nul_strings) compile->nul_terminated_strings = *s.nul_strings;

@@ -30,10 +30,8 @@ Compiled::Compiled(const std::string& text, const Config& config) {
     options.passes = config.passes;
     options.cpu = config.cpu;
     options.verify = true;
-    if (config.quick) {
-        options.most_optimised = 0;
-        if (options.passes) options.passes->push_back("tiers");
-    }
+    options.most_optimised = config.quick ? 0 : PassOptions::kAllAtOnce;
+    if (config.quick && options.passes) options.passes->push_back("tiers");
     CompileReport report;
     program_ = compile(text, options, &report);
     if (!program_) error = report.diagnostics.empty() ? "it was rejected without a word" : report.diagnostics;

@@ -156,7 +156,7 @@ def try_small_machines():
     """Less address space each time: the tool runs, or says that there is not enough memory, at every size."""
     arguments = [CLI, '--threads', '4', '--quiet', '-e', many_loops(), '[1, 2, 3]']
     codes = []
-    for mib in range(60, 700, 4 if EVERY else 20):
+    for mib in range(60, 1000, 4 if EVERY else 20):
         limit = mib << 20
         out = subprocess.run(arguments, capture_output=True, timeout=600,
                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))

@@ -144,7 +144,7 @@ def main():
     for name, program in ("alone", loops_alone), ("in an iterate", loops_in_an_iterate):
         few, many = (seconds_of(cli, program(n), [ten]) for n in (10, 100))
         all_alone = all_alone or many
-        slow = many > 5 * few or many > 1.5 * all_alone
+        slow = many > 8 * few or many > 1.5 * all_alone
         failed |= slow
         print(f"20 loops over little data {name} {few:.3f} s, 200 {many:.3f} s" + (": not quick" if slow else ""))
     for name, (program, n, arguments) in PROGRAMS.items():

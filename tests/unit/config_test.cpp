@@ -27,12 +27,14 @@ TEST_CASE("keys change options") {
     config.set("weld.compile.enableBoundsChecks", "false");
     config.set("weld.optimization.level", "1");
     config.set("weld.llvm.optimization.level", "0");
+    config.set("weld.compile.tiers", "false");
     config.set("some.other.key", "anything");
     CHECK(config.apply(&compile, &run) == "");
     CHECK(run.threads == 3);
     CHECK(run.memory_limit == 100'000'000'000);
     CHECK(compile.level == 1);
     CHECK(compile.llvm_level == 0);
+    CHECK(compile.most_optimised == PassOptions::kAllAtOnce);
     CHECK(*config.get("some.other.key") == "anything");
     CHECK(config.get("weld.compile.verify") == nullptr);
 }

@@ -20,6 +20,8 @@ using namespace weld;
 
 namespace {
 
+constexpr std::int64_t kAllAtOnce = PassOptions::kAllAtOnce;
+
 /// A sum and a vector of a nest, a dictionary whose keys are constants, and a loop in an iterate.
 constexpr const char* kProgram =
     "|v: vec[f64]|"
@@ -71,10 +73,17 @@ std::int64_t num_optimised(const Program& program) {
 
 }  // namespace
 
-TEST_CASE("small programs have no quick loops") { CHECK(!compiled({}, 4000)->tiers()); }
+TEST_CASE("a program whose loops are optimised before it runs has no tiers") {
+    CHECK(!compiled({}, kAllAtOnce)->tiers());
+}
+
+TEST_CASE("in a small program, only loops that stand in no rounds are quick") {
+    CHECK(compiled({}, 4000)->tiers()->size == 4);
+    CHECK(run(*compiled({}, 4000), numbers(10)) == run(*compiled({}, kAllAtOnce), numbers(10)));
+}
 
 TEST_CASE("loops with little data stay as they are; one with much is optimised before it begins") {
-    const auto quick = compiled({}), optimised = compiled({}, 4000);
+    const auto quick = compiled({}), optimised = compiled({}, kAllAtOnce);
     REQUIRE(quick->tiers());
     CHECK(quick->tiers()->size == 6);  // with the round
     CHECK(run(*quick, numbers(10)) == run(*optimised, numbers(10)));
@@ -172,13 +181,13 @@ TEST_CASE("where there can be no thread, who asks for a loop optimises it, and g
     for (std::int64_t i = 0; i < tiers->size; ++i)
         while (tiers->optimise(tiers, i, 1000)) {}
     REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
-    CHECK(run(*program, numbers(3'000'000)) == run(*compiled({}, 4000), numbers(3'000'000)));
+    CHECK(run(*program, numbers(3'000'000)) == run(*compiled({}, kAllAtOnce), numbers(3'000'000)));
 }
 #endif
 
 TEST_CASE("several threads may run a program whose loops are being optimised") {
     const auto program = compiled({.threads = 2});
-    const Numbers expected = run(*compiled({}, 4000), numbers(200'000));
+    const Numbers expected = run(*compiled({}, kAllAtOnce), numbers(200'000));
     std::vector<std::thread> threads;
     std::atomic<int> wrong = 0;
     for (int i = 0; i < 4; ++i)
@@ -191,5 +200,5 @@ TEST_CASE("several threads may run a program whose loops are being optimised") {
 
 TEST_CASE("without memory to optimise in, the quick code goes on doing") {
     const auto program = compiled({.memory_limit = 1});  // 16 MiB, which is what compiling may take at least
-    CHECK(run(*program, numbers(3'000'000)) == run(*compiled({}, 4000), numbers(3'000'000)));
+    CHECK(run(*program, numbers(3'000'000)) == run(*compiled({}, kAllAtOnce), numbers(3'000'000)));
 }

@@ -200,7 +200,8 @@ Origins Verifier::loop(For f, bool ordered) {
     if (changed && !reused_.empty()) reused_.pop_back();
     const Origins in = new_origins(f.node->type);
     const Annotation* when = f.node->annotation(AttrKey::Optimize);
-    if (loops_ > 0 && when && when->text == "later") fail(f.node, "a loop in a loop is optimised with it");
+    if (loops_ > 0 && when && when->text == "later" && !f.node->annotation(AttrKey::Short))
+        fail(f.node, "a loop in a loop is optimised with it, but for one that may be short");
     ++loops_;
     const Origins out = inside(f.body(), in, ordered && !f.node->says(AttrKey::Parallel, true));
     --loops_;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,8 +48,10 @@ struct PassOptions {
     /// code larger.
     int level = 2;
     /// LLVM instructions that are optimised before the first run, by the estimate of `tiers`: where there are
-    /// more, loops are compiled the quick way at first.
+    /// more, rounds and functions are compiled the quick way at first, as loops are in any case.
     std::int64_t most_optimised = 4000;
+    /// Everything is optimised before the first run.
+    static constexpr std::int64_t kAllAtOnce = std::numeric_limits<std::int64_t>::max();
     /// If set, exactly these run, once each, in this order, whatever the level. Names of Weld 0.4 are
     /// understood.
     std::optional<std::vector<std::string>> names;

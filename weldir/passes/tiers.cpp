@@ -1,14 +1,18 @@
-// Where there is much to optimise, loops are compiled the quick way at first.
+// Loops are compiled the quick way at first, and optimised when they turn out to have much to do.
 //
-//     let a = result(for(v, merger[f64,+], f));     # and hundreds of others
+//     let a = result(for(v, merger[f64,+], f));
 // becomes
 //     let a = result(@(optimize:later) for(v, merger[f64,+], f));
 //
-// To optimise a loop takes LLVM milliseconds, and most have too little to do to bring them back. So where
-// more is optimised than PassOptions says, each loop begins as quick code, and those that turn out to have
-// much to do are optimised then. A loop inside of another one, in a sort, or in a function that runs in a loop,
-// goes with what is around it. So do rounds of an iterate and functions that run often, where they do little
-// but call loops: they are optimised once they were called often.
+// To optimise a loop takes LLVM milliseconds, and most have too little to do to bring them back. A loop inside
+// of another one, or of rounds, is optimised with what is around it; but what is called instead of it where it
+// is long (`weigh` says which is `short`) begins as quick code, too:
+//
+//     for(y, appender[f64], |b, i, row| merge(b, result(@(short:9000, optimize:later) for(row, …))))
+//
+// Where more is optimised than PassOptions says, loops in rounds and in functions wait as well, and so do rounds
+// of an iterate and functions that run often, where they do little but call loops: they are optimised once
+// they were called often.
 //
 //     iterate(x, |s| … for(…) …)        ->   @(optimize:later) iterate(x, |s| … @(optimize:later) for(…) …)
 //     def f(n: i64): i64 = … f(n / 2L)  ->   def f(n: i64): i64 = … @(function:later) …
@@ -64,6 +68,12 @@ std::int64_t instructions_of(const Expr* e) {
         case Op::Broadcast: return 0;
         default: return is_comparison(e->op) && !e->arg(0)->type->is_lanes() ? kCall : kNode;
     }
+}
+
+/// It is compiled in place, too, for when it has few iterations.
+bool may_be_short(For loop) {
+    const Annotation* most = loop.node->annotation(AttrKey::Short);
+    return most && most->number > 0;
 }
 
 /// LLVM instructions of a module that are optimised before the first run.
@@ -123,9 +133,8 @@ class Estimate {
         if (rest) loop = rest.builder()->as<For>();
         add(loop.builder(), copies);
         const bool grouped = loop.node->annotation(AttrKey::Groups);
-        const bool may_be_short = (grouped ? rest : loop).node->annotation(AttrKey::Short);
-        const std::int64_t outlined = !loop.node->says(AttrKey::Optimize, false);
-        const std::int64_t all = outlined + (may_be_short ? copies : 0);
+        const std::int64_t outlined = !loop.node->annotation(AttrKey::Optimize);
+        const std::int64_t all = outlined + (may_be_short(grouped ? rest : loop) ? copies : 0);
         sum_ += outlined * kLoop;
         std::int64_t bodies = all;
         if (const Annotation* a = loop.node->annotation(AttrKey::Accumulators)) bodies += all * a->number;
@@ -186,12 +195,13 @@ class InLoops {
 
 class Marker {
   public:
-    explicit Marker(Module& m) : m_(m), in_loops_(m) {}
+    /// `all`: rounds and functions wait as well.
+    Marker(Module& m, bool all) : m_(m), in_loops_(m), all_(all) {}
 
     /// Code that runs once.
     const Expr* program(const Expr* lambda) const {
-        const Expr* body = later(lambda->arg(0));
-        if (!runs_rounds(body))
+        const Expr* body = later(lambda->arg(0), Where::Once);
+        if (all_ && !runs_rounds(body))
             body = with_result(body, [&](const Expr* e) { return without(e, AttrKey::Function); });
         return with_args(m_, lambda, {{body}});
     }
@@ -199,28 +209,42 @@ class Marker {
     /// A function that runs often.
     const Expr* function(const Function* f) const {
         const Expr* body = f->lambda->arg(0);
-        if (f->summary.mutual || in_loops_.contains(f) || jumps(body)) return f->lambda;
-        const Expr* now = later(body);
-        if (!mostly_calls_loops(now)) return f->lambda;
-        now = with_result(now, [&](const Expr* e) {
-            return e->annotation(AttrKey::Function) ? annotate(m_, e, AttrKey::Function, "later") : e;
-        });
+        const bool with_others = f->summary.mutual || in_loops_.contains(f) || jumps(body);
+        const Expr* now = later(body, with_others ? Where::Loop : Where::Rounds);
+        if (all_ && !with_others && mostly_calls_loops(now))
+            now = with_result(now, [&](const Expr* e) {
+                return e->annotation(AttrKey::Function) ? annotate(m_, e, AttrKey::Function, "later") : e;
+            });
         return with_args(m_, f->lambda, {{now}});
     }
 
   private:
-    /// `e` with its loops marked, but for those inside of others.
-    const Expr* later(const Expr* e) const {
+    /// Where code runs: once, in rounds of an iterate or calls of a function, or in those of a loop.
+    enum class Where : std::uint8_t { Once, Rounds, Loop };
+
+    /// `e` with what waits marked.
+    const Expr* later(const Expr* e, Where where) const {
         if (!e->binds) return e;
-        const bool repeats = e->op == Op::For || e->op == Op::Sort;
-        const Expr* now = map_args(
-            m_, e, [&](const Expr* a, std::size_t) { return repeats && a->op == Op::Lambda ? a : later(a); });
-        if (now->op == Op::Block)
+        const Expr* now = map_args(m_, e, [&](const Expr* a, std::size_t) {
+            return later(a, a->op == Op::Lambda ? inside(e, where) : where);
+        });
+        if (all_ && where != Where::Loop && now->op == Op::Block)
             now = map_args(m_, now, [&](const Expr* a, std::size_t) { return now_quick(a); });
-        const bool waits = e->op == Op::For ? !does_nothing(e->as<For>()) && !e->annotation(AttrKey::Tail)
-                                            : e->op == Op::Iterate && is_worth_calling(now->as<Iterate>());
-        return waits && !e->annotation(AttrKey::Optimize) ? annotate(m_, now, AttrKey::Optimize, "later")
-                                                          : now;
+        return waits(now, where) && !e->annotation(AttrKey::Optimize)
+                   ? annotate(m_, now, AttrKey::Optimize, "later")
+                   : now;
+    }
+
+    static Where inside(const Expr* e, Where where) {
+        if (e->op == Op::For || e->op == Op::Sort) return Where::Loop;
+        return e->op == Op::Iterate ? std::max(where, Where::Rounds) : where;
+    }
+
+    bool waits(const Expr* e, Where where) const {
+        if (e->op == Op::Iterate) return all_ && where != Where::Loop && is_worth_calling(e->as<Iterate>());
+        const For loop = e->as<For>();
+        if (!loop || does_nothing(loop) || e->annotation(AttrKey::Tail)) return false;
+        return where == Where::Once || (all_ && where == Where::Rounds) || may_be_short(loop);
     }
 
     static bool is_worth_calling(Iterate it) { return !it.lanes() && mostly_calls_loops(it.body().body()); }
@@ -254,13 +278,11 @@ class Marker {
 
     Module& m_;
     const InLoops in_loops_;
+    const bool all_;
 };
 
-}  // namespace
-
-bool tiers(Module& m, const PassOptions& options) {
-    if (Estimate(m).instructions() <= options.most_optimised) return false;
-    const Marker marker(m);
+bool mark(Module& m, bool all) {
+    const Marker marker(m, all);
     bool changed = false;
     const auto put = [&](const Expr** root, const Expr* now) {
         changed |= now != *root;
@@ -270,6 +292,14 @@ bool tiers(Module& m, const PassOptions& options) {
     for (Function* f : m.functions)
         if (f->lambda) put(&f->lambda, f->summary.repeated ? marker.function(f) : marker.program(f->lambda));
     return changed;
+}
+
+}  // namespace
+
+bool tiers(Module& m, const PassOptions& options) {
+    if (options.most_optimised == PassOptions::kAllAtOnce) return false;
+    const bool changed = mark(m, false);
+    return (Estimate(m).instructions() > options.most_optimised && mark(m, true)) || changed;
 }
 
 }  // namespace weld
