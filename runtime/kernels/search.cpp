@@ -277,7 +277,7 @@ std::int32_t find_flat(Task* task, const Finder& finder, const Flat& s, WeldVec*
     return in_parts(task, n, s.bytes.len, loc,
                     [&](Task* t, std::int64_t lo, std::int64_t hi) -> std::int32_t {
                         // offsets that were checked are still in the cache when strings are looked for
-                        const std::int64_t step = std::max<std::int64_t>(1, (hi - lo) / 16);
+                        const std::int64_t step = std::max<std::int64_t>(1, (hi - lo) / 64);
                         for (std::int64_t end; lo < hi; lo = end) {
                             end = std::min(hi, lo + step);
                             if (check_offsets(t, s, lo, end, loc)) return kFailed;
