@@ -53,27 +53,56 @@ static std::int32_t start(Task* task, const WeldType* type, const void* whole, v
     });
 }
 
+/// Merges `n` scalars of kind `kind`, one every `stride` bytes.
+static void merge_scalars(int kind, WeldMergeOp op, char* whole, const char* piece, std::int64_t n,
+                          std::int64_t stride) {
+    with_scalar(kind, [&]<class T>(T) {
+        const auto all = [&](auto constant_op, auto step) {
+            for (std::int64_t i = 0; i < n; ++i) {
+                T& to = *reinterpret_cast<T*>(whole + i * step);
+                to = merged<T>(constant_op(), to, *reinterpret_cast<const T*>(piece + i * step));
+            }
+        };
+        const auto with_step = [&](auto constant_op) {
+            if (stride == sizeof(T)) all(constant_op, std::integral_constant<std::int64_t, sizeof(T)>());
+            else all(constant_op, stride);
+        };
+        switch (op) {
+            case kWeldAdd: return with_step(std::integral_constant<WeldMergeOp, kWeldAdd>());
+            case kWeldMul: return with_step(std::integral_constant<WeldMergeOp, kWeldMul>());
+            case kWeldMin: return with_step(std::integral_constant<WeldMergeOp, kWeldMin>());
+            case kWeldMax: return with_step(std::integral_constant<WeldMergeOp, kWeldMax>());
+        }
+    });
+}
+
+/// The type of all scalars of an element, if they are of one type and fill it.
+static const WeldType* only_scalar(const WeldType* elem) {
+    const WeldType* first = nullptr;
+    std::int64_t bytes = 0;
+    bool same = true;
+    for_each_scalar(elem, 0, [&](const WeldType* field, std::int64_t) {
+        if (!first) first = field;
+        same &= field->kind == first->kind;
+        bytes += field->size;
+    });
+    return same && bytes == elem->size ? first : nullptr;
+}
+
 /// Merges elements [lo, hi) of `piece` into those of `whole`.
 static void merge_range(const WeldType* elem, WeldMergeOp op, char* whole, const char* piece, std::int64_t lo,
                         std::int64_t hi) {
-    if (!is_scalar(elem)) {
-        for (std::int64_t i = lo; i < hi; ++i)
-            merge_value(elem, op, whole + i * elem->size, piece + i * elem->size);
-        return;
+    constexpr std::int64_t kStrip =
+        256;  // stays in the cache while its fields are merged one after the other
+    if (const WeldType* scalar = only_scalar(elem))
+        return merge_scalars(scalar->kind, op, whole + lo * elem->size, piece + lo * elem->size,
+                             (hi - lo) * (elem->size / scalar->size), scalar->size);
+    for (std::int64_t end; lo < hi; lo = end) {
+        end = std::min(hi, lo + kStrip);
+        for_each_scalar(elem, lo * elem->size, [&](const WeldType* field, std::int64_t at) {
+            merge_scalars(field->kind, op, whole + at, piece + at, end - lo, elem->size);
+        });
     }
-    with_scalar(elem->kind, [&]<class T>(T) {
-        T* to = reinterpret_cast<T*>(whole);
-        const T* from = reinterpret_cast<const T*>(piece);
-        auto all = [&](auto constant_op) {
-            for (std::int64_t i = lo; i < hi; ++i) to[i] = merged<T>(constant_op(), to[i], from[i]);
-        };
-        switch (op) {
-            case kWeldAdd: return all(std::integral_constant<WeldMergeOp, kWeldAdd>());
-            case kWeldMul: return all(std::integral_constant<WeldMergeOp, kWeldMul>());
-            case kWeldMin: return all(std::integral_constant<WeldMergeOp, kWeldMin>());
-            case kWeldMax: return all(std::integral_constant<WeldMergeOp, kWeldMax>());
-        }
-    });
 }
 
 static std::int32_t combine(Task* task, const WeldType* type, void* whole, std::span<void* const> pieces,
