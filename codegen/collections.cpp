@@ -106,7 +106,7 @@ Leaves Emitter::emit_lookup_lanes(LookupLanes l) {
         return lanes_of(load_strided(*this, type, lowest, apart->number));
     }
     fail_outside();
-    if (l.node->says(AttrKey::Walks, true) && !tail.mask)
+    if ((l.node->says(AttrKey::Walks, true) || !unit.target.gathers) && !tail.mask)
         return lanes_of(load_one_by_one(*this, type, of[0], k));
     llvm::Value* found = ir.CreateMaskedGather(type, ir.CreateGEP(unit.memory(scalar), of[0], k),
                                                llvm::Align(std::uint64_t(size_of(scalar))), tail.mask,

@@ -32,11 +32,16 @@ static constexpr Target kNamed[] = {
     {Cpu::Avx512, "avx512", 64, true, 1, true},
 };
 
-/// Processors of AMD do from Zen 4 on, the first ones of theirs with AVX-512.
-static bool follows_streams() {
+static bool is_amd() {
     __builtin_cpu_init();
-    return __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f");
+    return __builtin_cpu_is("amd");
 }
+
+/// Processors of AMD do from Zen 4 on, the first ones of theirs with AVX-512.
+static bool follows_streams() { return is_amd() && __builtin_cpu_supports("avx512f"); }
+
+/// On processors of AMD a gather of eight takes twice as long as eight loads.
+static bool gathers() { return !is_amd(); }
 
 static Target native() {
     Target all = kNamed[int(widest())];
@@ -74,6 +79,7 @@ static constexpr bool kFuses = false;
 static constexpr Target kNamed[] = {{Cpu::Native, "generic", 16, kFuses}};
 
 static bool follows_streams() { return false; }
+static bool gathers() { return true; }
 
 static Target native() { return kNamed[0]; }
 
@@ -97,7 +103,10 @@ const Target& codegen::target_of(Cpu cpu) {
     static const std::vector<Target> all = [] {
         std::vector<Target> found(std::begin(kNamed), std::end(kNamed));
         if (found.back().cpu != Cpu::Native) found.push_back(native());
-        for (Target& t : found) t.follows_streams = follows_streams();
+        for (Target& t : found) {
+            t.follows_streams = follows_streams();
+            t.gathers = gathers();
+        }
         return found;
     }();
     return cpu == Cpu::Native ? all.back() : all[std::size_t(cpu)];

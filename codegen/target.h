@@ -19,6 +19,9 @@ struct Target {
     /// Fetches what follows in memory early by itself, beyond the end of a page too. Of the machine that code
     /// is made on, whatever it is made for.
     bool follows_streams = false;
+    /// Loads lanes from places far apart in one instruction in less time than one by one. Of the machine that code
+    /// is made on, too.
+    bool gathers = true;
 };
 
 /// `cpu` is one of runnable_cpus().

@@ -68,7 +68,8 @@ WeldLoopFn body_of(const Task* task, const WeldLoop* loop) {
     return optimised ? optimised : loop->body;
 }
 
-/// A loop with so much to do, or that was run so often, that it should be optimised.
+/// A loop with so much to do, or that was run so often, that it should be optimised. A program that runs again will
+/// run on: that waits for the optimised code.
 void consider_optimised(Task* task, const WeldLoop* loop, std::int64_t work) {
     WeldTiers* tiers = task->run->tiers;
     const std::int64_t number = loop->number;
@@ -77,7 +78,7 @@ void consider_optimised(Task* task, const WeldLoop* loop, std::int64_t work) {
     const std::int64_t sum = all.load(std::memory_order_relaxed) + std::min(work, kWorthWaiting);
     all.store(sum, std::memory_order_relaxed);  // roughly, if several threads do
     if (sum < tiers->worth) return;
-    const int waits = work < kWorthWaiting ? 0 : kMostWaits;
+    const int waits = work < kWorthWaiting && !task->run->is_repeated ? 0 : kMostWaits;
     bool goes_on = tiers->optimise(tiers, number, 0);
     for (int i = 0; i < waits && goes_on && !task->should_stop(); ++i)
         goes_on = tiers->optimise(tiers, number, kWait);

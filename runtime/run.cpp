@@ -117,6 +117,7 @@ bool execute(EntryFn entry, const void* args, void* result, const WeldType* resu
     run.serialize_header = options.serialize_header;
     run.progress = options.progress;
     run.tiers = options.tiers;
+    run.is_repeated = run.tiers && run.tiers->runs.fetch_add(1, std::memory_order_relaxed) > 0;
     run.output = options.output;
     run.errors = options.errors;
     const bool goes_on = any_part(result_type, is_builder);

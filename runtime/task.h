@@ -22,6 +22,7 @@ struct WeldRun {
     bool serialize_header = false;
     std::atomic<std::int32_t> stop = 0;  ///< unless the caller has a word for that
     weld::runtime::LoopProgress* progress = nullptr;
+    bool is_repeated = false;  ///< the program has run before
     WeldTiers* tiers = nullptr;
     weld::runtime::Output* output = nullptr;  ///< null: the standard output
     weld::runtime::Output* errors = nullptr;  ///< null: the standard error

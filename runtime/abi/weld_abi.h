@@ -183,6 +183,7 @@ typedef struct WeldTiers {
     std::atomic<WeldLoopFn>* optimised;  // null: is not there
     std::atomic<int64_t>* work;          // estimated picoseconds that went through the quick code so far
     int64_t worth;                       // so many are worth optimising a loop
+    std::atomic<int64_t> runs;           // that began so far
     // Has a loop optimised on another thread, if nobody did. Gives 0 if that is no longer going on, having waited for
     // that for `milliseconds` at most.
     int32_t (*optimise)(struct WeldTiers* tiers, int64_t number, int32_t milliseconds);

@@ -103,6 +103,14 @@ TEST_CASE("a loop that has little to do, but often, is optimised in the end") {
     CHECK(num_optimised(*program) > 0);
 }
 
+TEST_CASE("a program that runs again waits for loops that are worth optimising") {
+    const auto program = compiled({}, 4000);
+    const Numbers first = run(*program, numbers(50'000));
+    CHECK(run(*program, numbers(50'000)) == first);
+    CHECK(num_optimised(*program) > 0);
+    CHECK(run(*program, numbers(50'000)) == first);
+}
+
 TEST_CASE("what is kept for later runs is worth optimising at a tenth of the work") {
     std::string folder = "/tmp/weld-tiers-XXXXXX";
     REQUIRE(::mkdtemp(folder.data()));
