@@ -95,10 +95,10 @@ TEST_CASE("loops with little data stay as they are; one with much is optimised b
 
 TEST_CASE("a loop that has little to do, but often, is optimised in the end") {
     const auto program = compiled({});
-    const Numbers first = run(*program, numbers(1000));
+    const Numbers first = run(*program, numbers(100));
     int runs = 0;
     for (; num_optimised(*program) == 0 && runs < 1'000'000; ++runs)
-        CHECK(run(*program, numbers(1000)) == first);
+        CHECK(run(*program, numbers(100)) == first);
     CHECK(runs > 2);
     CHECK(num_optimised(*program) > 0);
 }
