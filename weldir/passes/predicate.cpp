@@ -7,7 +7,12 @@
 //     merge(b, select(x > 10, x, 0))
 //
 // Values: where both sides are a few cheap operations that cannot fail; `@(predicate:true)` allows costly
-// ones, `@(predicate:false)` keeps the branch. Merges: only where asked for, into mergers of integers, whose
+// ones, `@(predicate:false)` keeps the branch. So does what ends an iterate on one side: the next round would
+// wait for the condition, which a processor guesses well.
+//
+//     iterate(0L, |i| if(lookup(x, i) == v, {i, false}, {i + 1L, true}))     # stays
+//
+// Merges: only where asked for, into mergers of integers, whose
 // neutral value leaves every state as it is (a float sum of -0.0 would become 0.0; vectorize uses masks,
 // which need no neutral value).
 #include "weldir/ir/builder.h"
@@ -26,6 +31,38 @@ class Predicator {
   public:
     Predicator(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
 
+    /// `ends`: `e` is what a round of an iterate gives.
+    const Expr* all(const Expr* e, bool ends = false) {
+        const Expr* now = map_args(m_, e, [&](const Expr* a, std::size_t i) {
+            return all(a, e->op == Op::Iterate ? a->op == Op::Lambda : ends && is_result(e, i));
+        });
+        if (ends && is_exit(now->as<If>())) return now;
+        const Expr* by = predicated(now);
+        return by ? by : now;
+    }
+
+  private:
+    /// What `e` gives is its argument `i`, if it comes there.
+    static bool is_result(const Expr* e, std::size_t i) {
+        switch (e->op) {
+            case Op::Lambda: return true;
+            case Op::Block: return i + 1 == e->num_args;
+            case Op::If: return i > 0;
+            default: return false;
+        }
+    }
+
+    /// A round that gives `side` is the last one.
+    static bool is_last(const Expr* side) {
+        if (const Block b = side->as<Block>()) side = b.result();
+        if (const If choice = side->as<If>()) return is_last(choice.then()) && is_last(choice.otherwise());
+        if (side->op != Op::MakeStruct) return false;
+        const Literal again = side->arg(1)->as<Literal>();
+        return again && again.bits() == 0;
+    }
+
+    static bool is_exit(If choice) { return choice && is_last(choice.then()) != is_last(choice.otherwise()); }
+
     const Expr* predicated(const Expr* e) {
         const If choice = e->as<If>();
         if (!choice || e->says(AttrKey::Predicate, false)) return nullptr;
@@ -35,7 +72,6 @@ class Predicator {
         return select(m_, choice.cond(), choice.then(), choice.otherwise(), e->loc);
     }
 
-  private:
     bool is_fit(const Expr* side, const Expr* branch) {
         if (branch->says(AttrKey::Predicate, true)) return facts_.traits(side).free_to_repeat();
         return facts_.traits(side).size <= kMostNodes && is_cheap(facts_, side);
@@ -65,8 +101,7 @@ class Predicator {
 
 const Expr* predicate(Module& m, const Expr* lambda) {
     Predicator predicator(m, lambda);
-    const Expr* now = rewrite(m, lambda, [&](const Expr* e) { return predicator.predicated(e); });
-    return in_normal_form(m, lambda, now);
+    return in_normal_form(m, lambda, predicator.all(lambda));
 }
 
 }  // namespace weld
