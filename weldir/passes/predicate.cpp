@@ -31,12 +31,14 @@ class Predicator {
   public:
     Predicator(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
 
-    /// `ends`: `e` is what a round of an iterate gives.
-    const Expr* all(const Expr* e, bool ends = false) {
+    /// `state`: `e` is what a round of an iterate gives, whose state that is.
+    const Expr* all(const Expr* e, const Symbol* state = nullptr) {
         const Expr* now = map_args(m_, e, [&](const Expr* a, std::size_t i) {
-            return all(a, e->op == Op::Iterate ? a->op == Op::Lambda : ends && is_result(e, i));
+            if (const Lambda round = a->as<Lambda>(); round && e->op == Op::Iterate)
+                return all(a, round.param(0));
+            return all(a, state && is_result(e, i) ? state : nullptr);
         });
-        if (ends && is_exit(now->as<If>())) return now;
+        if (state && is_exit(now->as<If>(), state)) return now;
         const Expr* by = predicated(now);
         return by ? by : now;
     }
@@ -52,16 +54,30 @@ class Predicator {
         }
     }
 
-    /// A round that gives `side` is the last one.
-    static bool is_last(const Expr* side) {
+    /// A round that gives `side` is the last one, or the last but one: its state stays, but for what is set to a
+    /// constant.
+    static bool is_last(const Expr* side, const Symbol* state) {
         if (const Block b = side->as<Block>()) side = b.result();
-        if (const If choice = side->as<If>()) return is_last(choice.then()) && is_last(choice.otherwise());
+        if (const If choice = side->as<If>())
+            return is_last(choice.then(), state) && is_last(choice.otherwise(), state);
         if (side->op != Op::MakeStruct) return false;
         const Literal again = side->arg(1)->as<Literal>();
-        return again && again.bits() == 0;
+        return again && (!again.bits() || stays(side->arg(0), state));
     }
 
-    static bool is_exit(If choice) { return choice && is_last(choice.then()) != is_last(choice.otherwise()); }
+    static bool stays(const Expr* next, const Symbol* state) {
+        if (next->op != Op::MakeStruct) return is_var(next, state);
+        for (std::size_t i = 0; i < next->num_args; ++i) {
+            const GetField old = next->arg(i)->as<GetField>();
+            const bool is_old = old && old.index() == i && is_var(old.of(), state);
+            if (!is_old && next->arg(i)->op != Op::Literal) return false;
+        }
+        return true;
+    }
+
+    static bool is_exit(If choice, const Symbol* state) {
+        return choice && is_last(choice.then(), state) != is_last(choice.otherwise(), state);
+    }
 
     const Expr* predicated(const Expr* e) {
         const If choice = e->as<If>();
