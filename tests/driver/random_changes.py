@@ -37,7 +37,8 @@ class Program:
         """An expression of at least four numbers; `at` names a number."""
         v, u = self.rng.choice(vectors), self.rng.choice(vectors)
         kind = self.rng.choices(
-            ["name", "set", "merge", "loop", "map", "if", "let", "struct"], [30, 20, 10, 6, 6, 18, 5, 5])[0]
+            ["name", "set", "merge", "loop", "map", "if", "let", "struct", "rounds"],
+            [30, 20, 10, 6, 6, 18, 5, 5, 12])[0]
         if depth == 0 or kind == "name":
             return v, lambda env: env[v]
         if kind == "set":
@@ -61,8 +62,25 @@ class Program:
             q, first = self.name(), self.vector(vectors, at, depth - 1)
             rest = self.vector(vectors + [q], at, depth - 1)
             return f"(let {q} = {first[0]}; {rest[0]})", lambda env: rest[1]({**env, q: first[1](env)})
+        if kind == "rounds":
+            return self.rounds(vectors, at, depth)
         inner = self.vector(vectors, at, depth - 1)
         return f"{{{inner[0]}, {u}}}.$0", inner[1]
+
+    def rounds(self, vectors, at, depth):
+        """An `iterate` that has no round at all, or up to two, or one at least."""
+        q, most, first = self.name(), self.rng.randrange(3), self.vector(vectors, at, self.rng.randrange(depth))
+        body = self.vector(vectors + [f"{q}.$0"] * 3, f"{q}.$1", depth - 1)
+        at_least = self.rng.randrange(2)
+        text = (f"{{{{{body[0]}, {q}.$1 + 1L}}, {q}.$1 + 1L < {most}L}}" if at_least else
+                f"if({q}.$1 >= {most}L, {{{q}, false}}, {{{{{body[0]}, {q}.$1 + 1L}}, true}})")
+
+        def run(env):
+            state = first[1](env)
+            for k in range(max(at_least, most)):
+                state = body[1]({**env, f"{q}.$0": state, f"{q}.$1": k})
+            return state
+        return f"iterate({{{first[0]}, 0L}}, |{q}| {text}).$0", run
 
     def lets(self, vectors, at, count):
         """(text, function that gives the environment behind it, names of vectors there)"""

@@ -265,9 +265,9 @@ bool LaneBody::is_shared_branch(const Expr* e) const { return e->op == Op::If &&
 bool LaneBody::may_be_lanes(const Expr* e) {
     switch (e->op) {
         case Op::Var: return e->type->is_scalar() || e->type->is_struct();
-        case Op::Div:  // of floats nothing fails but perhaps what is divided, which is looked at by itself
-            return e->type->is_scalar() && (is_float(e->type->scalar) || !facts_.traits(e).fails);
-        case Op::Rem: return e->type->is_scalar() && !is_float(e->type->scalar) && !facts_.traits(e).fails;
+        case Op::Div:  // what is divided may fail, and is looked at by itself
+            return e->type->is_scalar() && (is_float(e->type->scalar) || !facts_.own_traits(e).fails);
+        case Op::Rem: return e->type->is_scalar() && !is_float(e->type->scalar) && !facts_.own_traits(e).fails;
         case Op::MakeStruct:
         case Op::GetField:
         case Op::Cast:

@@ -268,9 +268,17 @@ void Lives::branch(const Expr* e, const Counts& through) {
     const Objects given = e->type->holds_pointer ? all_of(o_.reach(e)) : Objects();
     for (const auto& [o, times] : through)
         (std::ranges::binary_search(given, o) ? own : others).emplace(o, times);
+    std::vector<std::pair<const Expr*, Object>> left;  // by iterates in here, which take these reads along
+    for (const auto& [o, times] : own)
+        if (const StateVector* s = o_.left_by(o, e->type, o_.reach(e))) {
+            left.emplace_back(s->iterate, o);
+            left_[s->iterate][o] += times;
+        }
     for (const auto& [o, times] : others) live_[o] -= times;
     look(e, own);
     for (const auto& [o, times] : others) live_[o] += times;
+    for (const auto& [iterate, o] : left)  // by iterates before
+        if (const auto at = left_[iterate].find(o); at != left_[iterate].end()) at->second -= own.at(o);
 }
 
 void Lives::branches(const Expr* e, const Counts& through) {
@@ -445,7 +453,7 @@ void Lives::iterate(Iterate it) {
             s->settled = true;
             if (!s->wanted) continue;
             const Reach& here = at(*init, s->path);
-            Objects others = here.inner;
+            Objects others;
             add_others(others, *init, s->path, 0);
             s->copied = !here.fields.empty() || meet(here.tops, others) || !may_consume(here, left);
             if (!s->copied) consume(here);

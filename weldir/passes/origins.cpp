@@ -344,7 +344,7 @@ bool Origins::can_copy(const Expr* init, const Path& path) {
 void Origins::judge(StateVector& s, const Reach& next) {
     const Reach& here = at(next, s.path);
     s.next = here.tops;
-    Objects others = here.inner;
+    Objects others;  // nothing is inside of a plain vector: `inner` has what an iterate may have passed on
     add_others(others, next, s.path, 0);
     s.owned = here.fields.empty() && !here.tops.empty() && !meet(here.tops, others);
     for (Object o : here.tops) s.owned &= o != kOutside && objects[o].level == level_ + 1;
