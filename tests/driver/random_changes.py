@@ -67,9 +67,10 @@ class Program:
         inner = self.vector(vectors, at, depth - 1)
         return f"{{{inner[0]}, {u}}}.$0", inner[1]
 
-    def rounds(self, vectors, at, depth):
+    def rounds(self, vectors, at, depth, first=None):
         """An `iterate` that has no round at all, or up to two, or one at least."""
-        q, most, first = self.name(), self.rng.randrange(3), self.vector(vectors, at, self.rng.randrange(depth))
+        q, most = self.name(), self.rng.randrange(3)
+        first = first or self.vector(vectors, at, self.rng.randrange(depth))
         body = self.vector(vectors + [f"{q}.$0"] * 3, f"{q}.$1", depth - 1)
         at_least = self.rng.randrange(2)
         text = (f"{{{{{body[0]}, {q}.$1 + 1L}}, {q}.$1 + 1L < {most}L}}" if at_least else
@@ -87,10 +88,20 @@ class Program:
         text, steps, vectors = "", [], list(vectors)
         for _ in range(count):
             q = self.name()
-            kind = self.rng.choices(["vector", "branches", "iterate", "state", "struct"], [45, 15, 10, 20, 10])[0]
+            kind = self.rng.choices(
+                ["vector", "branches", "iterate", "state", "struct", "rounds or not"], [40, 15, 10, 20, 5, 15])[0]
             if kind == "vector":
                 value, fn = self.vector(vectors, at, 3)
                 steps.append(lambda env, q=q, fn=fn: env.update({q: fn(env)}))
+                vectors.append(q)
+            elif kind == "rounds or not":
+                v, holds = self.rng.choice(vectors[:2] + vectors[-2:]), self.condition(vectors, at)
+                same = (v, lambda env, v=v: env[v])
+                sides = [self.rounds(vectors, at, 2, same), same if self.rng.random() < 0.8 else self.vector(vectors, at, 1)]
+                self.rng.shuffle(sides)
+                value = f"if({holds[0]}, {sides[0][0]}, {sides[1][0]})"
+                steps.append(lambda env, q=q, holds=holds, sides=sides: env.update(
+                    {q: sides[0 if holds[1](env) else 1][1](env)}))
                 vectors.append(q)
             elif kind == "branches":
                 holds = self.condition(vectors, at)
