@@ -485,6 +485,7 @@ class RangeEmitter {
         llvm::Value* width = e_.c64(plan_.step);
         llvm::Value *from = quotient(e_, lo, plan_.step), *to = quotient(e_, hi, plan_.step);
         Leaves begin = into(plan_.form(outer), state);
+        to = ir.CreateSelect(any_crowded(begin), from, to);
         begin.push_back(lo);  // the first element that is left
         const auto round = [&](llvm::Value* i, const Leaves& now) {
             Leaves next = iteration(i, Leaves(now.begin(), now.end() - 1));
@@ -502,6 +503,18 @@ class RangeEmitter {
         const std::vector<bool> fixed(begin.size(), false);
         const Leaves end = e_.counted_loop(from, to, 1, begin, fixed, round, strip(1), any_has_more);
         return {end.back(), into(outer, Leaves(end.begin(), end.end() - 1))};
+    }
+
+    /// The chunks before this one had too many groups. That decides about the bits of inexact sums, and about
+    /// nothing else: these are not asked.
+    llvm::Value* any_crowded(const Leaves& state) {
+        llvm::Value* any = e_.ir.getFalse();
+        for_each_builder(e_, type_, [&](const Type* b, int first, int) {
+            if (!info(b).probes || !info(b).exact(b)) return;
+            llvm::Value* chunks = e_.load(fields::Table::crowded, state[std::size_t(first)]);
+            any = e_.ir.CreateOr(any, e_.ir.CreateIsNotNull(chunks));
+        });
+        return any;
     }
 
     Leaves into(Lanes form, const Leaves& state) {

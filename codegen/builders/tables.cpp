@@ -703,7 +703,8 @@ llvm::Value* never_null(Emitter& e, llvm::Value* table) {
                                                     {fields::mask, e.c64(0)},
                                                     {fields::shift, e.c64(kWeldTagBits)},
                                                     {fields::partitions, nothing},
-                                                    {fields::places, nothing}}),
+                                                    {fields::places, nothing},
+                                                    {fields::crowded, e.c64(0)}}),
                        "empty_table");
     }
     return e.ir.CreateSelect(e.ir.CreateIsNull(table), empty, table);

@@ -61,6 +61,7 @@ typedef struct WeldTable {
                                        // merged is appended as a row {key, value} to the buffer that the
                                        // first kWeldPartitionBits of its tag name
     const WeldPlaces* places;          // null: there are none
+    int64_t crowded;                   // so many chunks of a loop have too many keys, likely, to hold them (WeldHeldKeys)
 } WeldTable;
 
 enum { kWeldPartitionBits = 8 };

@@ -60,6 +60,9 @@ static std::int64_t num_keys(const void* state) {
     return d->partitions ? INT64_MAX : d->count;
 }
 
+/// Chunks that go without keys in registers after one that met too many at once.
+constexpr std::int64_t kCrowdedChunks = 16;
+
 // What it costs that chunks fill tables of their own, and what it costs that they don't (ns).
 constexpr double kKeyOfPiece = 70;        // for each key: it is added again, and merged in the end
 constexpr double kLargeKeyOfPiece = 200;  // that is no word or two
@@ -167,6 +170,7 @@ std::int32_t weld_rt_dict_hold(WeldTask* t, WeldDict* d, WeldHeldKeys* held, con
                                const void* values, std::int64_t lanes, std::int64_t mask, std::int32_t op,
                                std::int32_t loc) {
     const auto size = std::size_t(d->key_size);
+    const bool is_first = held->held == 0;
     char* const known = reinterpret_cast<char*>(held + 1);
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
         if (!(std::uint64_t(mask) >> lane & 1)) continue;
@@ -182,6 +186,7 @@ std::int32_t weld_rt_dict_hold(WeldTask* t, WeldDict* d, WeldHeldKeys* held, con
         for (std::int64_t k = end; k < held->most; ++k) std::memcpy(known + std::size_t(k) * size, key, size);
         held->held = end + 1;
     }
+    if (is_first && held->held > held->most) d->crowded = kCrowdedChunks;
     return kOk;
 }
 
@@ -189,6 +194,7 @@ std::int32_t weld_rt_dict_release(WeldTask* t, WeldDict* d, WeldHeldKeys* held, 
                                   std::int64_t lanes, std::int64_t bytes, std::int32_t op, std::int32_t loc) {
     const char* const keys = reinterpret_cast<const char*>(held + 1);
     const auto end = std::min(held->held, held->most);
+    if (end == 0 && d->crowded > 0) --d->crowded;
     for (std::int64_t k = 0; k < end; ++k)
         for (std::int64_t lane = 0; lane < lanes; ++lane)
             if (merge_lane(task_of(t), d, keys + k * d->key_size,
