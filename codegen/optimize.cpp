@@ -6,7 +6,7 @@
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/TargetParser/Host.h>
-#include <llvm/Transforms/IPO/AlwaysInliner.h>
+#include <llvm/Transforms/AggressiveInstCombine/AggressiveInstCombine.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/LICM.h>
@@ -91,6 +91,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level) {
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     passes.addPass(llvm::EarlyCSEPass(true));
     passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::AggressiveInstCombinePass());  // knows how bits are counted
     passes.addPass(llvm::SimplifyCFGPass());
     llvm::LoopPassManager loop_passes;
     loop_passes.addPass(llvm::LICMPass(llvm::LICMOptions()));

@@ -6,7 +6,7 @@
 //       merge(b, @(prefetch:16, far:131072) lookup(d, x % 1000L))))
 //
 // - Look-ups in dictionaries and merges into tables and vectors, by keys that follow cheaply from the
-//   element: the key of a coming round is computed early, so that many cache misses pass at the same time.
+//   element, other than in even steps: the key of a coming round is computed early, so that many cache misses pass at the same time.
 //   Keys with strings are hashed early only, and what they are compared with is asked for as well.
 //   (Tables that the runtime cuts into partitions stay in the cache.) As long as a table has fewer slots, or
 //   a vector fewer elements, than `far` says, it is in the cache, and nothing is asked for.
@@ -81,7 +81,8 @@ class Body {
                 if (g.mask() || taken->holds_simd) return false;
                 if (info(e->type).probes && is_partitioned(taken->args[0])) return false;
                 const Expr* key = g.value()->op == Op::MakeStruct ? g.value()->arg(0) : g.value();
-                return !is_index(key) && is_early(key, taken->args[0]) && is_from_loop(g.builder());
+                return !(is_linear(key) && !reads_element(key)) && is_early(key, taken->args[0]) &&
+                       is_from_loop(g.builder());
             }
             case Op::Slice: return is_row(e->arg(0), e->arg(1));
             case Op::Iter: {
@@ -102,8 +103,23 @@ class Body {
         for (const Expr* a : e->args()) learn(a);
     }
 
-    /// The merges go through memory one after the other.
-    bool is_index(const Expr* key) const { return is_var(key, loop_.index_param()); }
+    /// Merges by `key` go through memory in even steps, if no element is read for it: processors see that.
+    bool is_linear(const Expr* key) const {
+        switch (key->op) {
+            case Op::Literal: return true;
+            case Op::Var: {
+                const auto at = bound_.find(key->attr.symbol);
+                return at == bound_.end() || is_linear(at->second);
+            }
+            case Op::GetField: return key->arg(0)->op == Op::Var;
+            case Op::Add:
+            case Op::Sub: return is_linear(key->arg(0)) && is_linear(key->arg(1));
+            case Op::Mul:
+                return is_linear(key->arg(0)) && is_linear(key->arg(1)) &&
+                       !(varies(key->arg(0)) && varies(key->arg(1)));
+            default: return false;
+        }
+    }
 
     /// A row of `matrix` begins at `start`, for which an element is multiplied.
     bool is_row(const Expr* matrix, const Expr* start) const {
