@@ -1,7 +1,8 @@
 // Grouping. First each row gets the number of its key; then the values of each number go to their places in
 // one vector, of which the dictionary holds slices. So values keep their order, and no key has a vector that
 // grows. Rows are cut into shares of workers: those of a share, which has a table of its own, come after
-// those of the share before. Rows of many keys are put in order first (group_ranges.cpp).
+// those of the share before. Rows of many keys are put in order first (group_ranges.cpp), unless these are
+// integers of a range that is not much larger than the number of rows: that has a place for each.
 #include "runtime/groups.h"
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/merge.h"
 #include "runtime/parallel.h"
 
 namespace weld::runtime {
@@ -129,6 +131,97 @@ std::int32_t number_rows(Task* task, WeldDict* keys, const Columns& rows, const 
     });
 }
 
+// ---- numbers of keys that are integers close together
+
+namespace {
+
+/// Integers from `first` on that all keys are among; none if `size` is 0.
+struct KeyRange {
+    std::int64_t first = 0, size = 0;
+};
+
+bool is_integer(const WeldType* t) { return is_scalar(t) && !is_float(t) && t->kind != kWeldBool; }
+
+/// None if there are more than `most` integers between the least key and the greatest.
+template <class T>
+KeyRange range_of(const Columns& rows, std::int64_t most) {
+    constexpr std::int64_t kStrip = 1 << 12;  // rows until the next look at the range
+    const auto key = [&](std::int64_t i) { return load<T>(rows.keys + i * rows.key_stride); };
+    T least = key(0), greatest = least;
+    for (std::int64_t i = 0; i < rows.count;) {
+        for (const std::int64_t end = std::min(rows.count, i + kStrip); i < end; ++i) {
+            least = std::min(least, key(i));
+            greatest = std::max(greatest, key(i));
+        }
+        if (std::uint64_t(greatest) - std::uint64_t(least) >= std::uint64_t(most)) return {};
+    }
+    return {std::int64_t(least), std::int64_t(std::uint64_t(greatest) - std::uint64_t(least)) + 1};
+}
+
+KeyRange range_of(const WeldType* key, const Columns& rows) {
+    if (!is_integer(key) || rows.count == 0 || rows.count > std::int64_t(UINT32_MAX)) return {};
+    return with_scalar(key->kind, [&]<class T>(T) { return range_of<T>(rows, 2 * rows.count); });
+}
+
+/// What `number_rows` does, for keys of type T in a range, with a place for each.
+template <KeyKind K, class T>
+std::int32_t number_by_place(Task* task, WeldDict* keys, const Columns& rows, KeyRange range,
+                             std::uint32_t* numbers, std::int32_t loc) {
+    struct Place {
+        std::uint32_t number_and_one, count;
+    };
+    constexpr std::int64_t kAhead = 16,
+                           kFar = 1 << 16;  // rows, and places that had better be asked for early
+    auto* places = allocate_array<Place>(task, range.size, loc);
+    if (!places) return kFailed;
+    const auto clear = [&](std::int64_t lo, std::int64_t hi) {
+        std::fill(places + lo, places + hi, Place{});
+    };
+    const auto place_of = [&](std::int64_t i) {
+        const T key = load<T>(rows.keys + i * rows.key_stride);
+        return places + (std::uint64_t(key) - std::uint64_t(range.first));
+    };
+    const std::int64_t asked = range.size >= kFar ? rows.count - kAhead : 0;
+    const auto number = [&](std::int64_t lo, std::int64_t hi) -> std::int32_t {
+        for (std::int64_t i = lo; i < hi; ++i) {
+            if (i < asked) __builtin_prefetch(place_of(i + kAhead));
+            Place* place = place_of(i);
+            if (place->number_and_one == 0) {
+                bool added;
+                const Sought s = sought<K>(keys, rows.keys + i * rows.key_stride);
+                const std::int64_t found = find_or_add<K>(task, keys, s, &added, loc);
+                if (found < 0) return kFailed;
+                place->number_and_one = std::uint32_t(found + 1);
+            }
+            ++place->count;
+            numbers[i] = place->number_and_one - 1;
+        }
+        return kOk;
+    };
+    const auto count = [&](std::int64_t lo, std::int64_t hi) {
+        for (const Place* p = places + lo; p < places + hi; ++p)
+            if (p->number_and_one) vector_of(keys, p->number_and_one - 1) = {nullptr, p->count};
+    };
+    if (in_strips(task, 0, range.size, loc, clear) || in_strips(task, 0, rows.count, loc, number) ||
+        in_strips(task, 0, range.size, loc, count))
+        return kFailed;
+    release(task, places);
+    return kOk;
+}
+
+std::int32_t number_by_place(Task* task, WeldDict* keys, const WeldType* key, const Columns& rows,
+                             KeyRange range, std::uint32_t* numbers, std::int32_t loc) {
+    return with_scalar(key->kind, [&]<class T>(T) {
+        constexpr KeyKind kind = sizeof(T) == 1   ? KeyKind::Plain1
+                                 : sizeof(T) == 2 ? KeyKind::Plain2
+                                 : sizeof(T) == 4 ? KeyKind::Plain4
+                                                  : KeyKind::Plain8;
+        return number_by_place<kind, T>(task, keys, rows, range, numbers, loc);
+    });
+}
+
+}  // namespace
+
 // ---- values to their places
 
 template <std::int64_t Size>
@@ -212,11 +305,17 @@ class Grouping {
             shares_.push_back({rows, numbers_ + first});
         const auto count = std::int64_t(shares_.size());
         const bool points = reads_type(key_kind(type_.key));
-        most_ = !points ? kMostKeys : count == 1 ? kMostEntries : kMostPointing;
+        const KeyRange range = range_of(type_.key, rows_);
+        most_ = range.size > 0 ? kMostEntries
+                : !points      ? kMostKeys
+                : count == 1   ? kMostEntries
+                               : kMostPointing;
         return run_parts(task_, count, true, loc_, [&](Task* t, int, std::int64_t s) -> std::int32_t {
             Numbered& share = shares_[std::size_t(s)];
             share.keys = new_table(t, type_.key, sizeof(WeldVec), alignof(WeldVec), loc_);
             if (!share.keys) return kFailed;
+            if (range.size > 0)
+                return number_by_place(t, share.keys, type_.key, share.rows, range, share.numbers, loc_);
             return number_rows(t, share.keys, share.rows, nullptr, most_, share.numbers, loc_);
         });
     }
