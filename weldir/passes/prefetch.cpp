@@ -81,8 +81,8 @@ class Body {
                 if (g.mask() || taken->holds_simd) return false;
                 if (info(e->type).probes && is_partitioned(taken->args[0])) return false;
                 const Expr* key = g.value()->op == Op::MakeStruct ? g.value()->arg(0) : g.value();
-                return !(is_linear(key) && !reads_element(key)) && is_early(key, taken->args[0]) &&
-                       is_from_loop(g.builder());
+                if (info(e->type).indexed && is_linear(key) && !reads_element(key)) return false;
+                return is_early(key, taken->args[0]) && is_from_loop(g.builder());
             }
             case Op::Slice: return is_row(e->arg(0), e->arg(1));
             case Op::Iter: {
