@@ -1,4 +1,4 @@
-// N1 to N19: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// N1 to N20: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
 // references are plain loops (bench/reference/natural.cpp), which make the same columns.
 #include <cstring>
 
@@ -444,7 +444,20 @@ std::vector<Workload> natural() {
          },
          number<f64>},
         {"N19.columns", "N19.columns", 3000581.69325, 1e-9,
-         [] { return columns_and(i64(3), uniform<f64>(3'000'000, 426, 1)); }, vector<f64>}};
+         [] { return columns_and(i64(3), uniform<f64>(3'000'000, 426, 1)); }, vector<f64>},
+        {"N20.sieve", "N20.sieve", 79100257, 1e-9, [] { return columns_and(i64(1'000'000)); }, vector<i32>},
+        {"N20.first", "N20.first", 5766986, 1e-9,
+         [] { return columns(below<i64>(4'000, 427, 8'000), below<i64>(2'000, 428, 8'000)); }, vector<i64>},
+        {"N20.halves", "N20.halves", 191375315, 1e-9,
+         [] { return columns_and(i64(1000), below<u8>(1'500'000, 429, 256)); }, vector<u8>},
+        {"N20.determinants", "N20.determinants", 240.899660715, 1e-9,
+         [] { return columns(uniform<f64>(1'800'000, 430, 1)); }, vector<f64>},
+        {"N20.buckets", "N20.buckets", 132024.274627, 1e-9,
+         [] { return columns_and(i64(66'000), below<i64>(2'000'000, 431, 66'000), uniform<f64>(2'000'000, 432, 1)); },
+         vector<f64>},
+        {"N20.lists", "N20.lists", 200024331148, 1e-9,
+         [] { return columns_and(i64(100'000), below<i64>(1'000'000, 433, 100'000), below<i64>(1'000'000, 434, 100'000)); },
+         vector<i64>}};
     return all;
 }
 

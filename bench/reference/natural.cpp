@@ -1,4 +1,4 @@
-// N1 to N19: what bench/natural.cpp runs, in plain loops as one writes them in C, compiled by gcc -O3 -ffast-math; dictionaries are open tables.
+// N1 to N20: what bench/natural.cpp runs, in plain loops as one writes them in C, compiled by gcc -O3 -ffast-math; dictionaries are open tables.
 // One thread.
 #include <cstring>
 #include "common.hpp"
@@ -585,6 +585,39 @@ static void shuffle(i64 *v, i64 n, i64 r) {
   for (i64 k = n - 1; k > 0; k--) { r = i64(u64(r) * 6364136223846793005ull + 1442695040888963407ull); std::swap(v[(u64(r) >> 33 & 1073741823) % u64(k + 1)], v[k]); }
 }
 
+static void sieve(i64 n, i32 *to) {
+  std::memset(to, 0, sizeof(i32) * n);
+  for (i64 p = 2; p * p < n; p++)
+    if (!to[p]) for (i64 k = p * p; k < n; k += p) if (!to[k]) to[k] = i32(p);
+}
+static void first_places(const i64 *x, i64 n, const i64 *sought, i64 m, i64 *to) {
+  for (i64 k = 0; k < m; k++) {
+    to[k] = -1;
+    for (i64 i = 0; i < n; i++) if (x[i] == sought[k]) { to[k] = i; break; }
+  }
+}
+static i64 halves(const u8 *x, i64 n, i64 w, u8 *to) {
+  i64 h = n / w, at = 0;
+  for (i64 r = 0; r < h / 2; r++)
+    for (i64 c = 0; c < w / 2; c++) { const u8 *p = x + 2 * r * w + 2 * c; to[at++] = u8((p[0] + p[1] + p[w] + p[w + 1] + 2) / 4); }
+  return at;
+}
+static void determinants(const f64 *m, i64 n, f64 *to) {
+  for (i64 i = 0; i < n; i++, m += 9)
+    to[i] = m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) + m[2] * (m[3] * m[7] - m[4] * m[6]);
+}
+static void buckets(const i64 *bucket, const f64 *v, i64 n, i64 m, f64 *to) {
+  struct Sum { f64 all; i64 count; };
+  std::vector<Sum> sums(m);
+  for (i64 i = 0; i < n; i++) { Sum &s = sums[bucket[i]]; s.all += v[i]; s.count++; }
+  for (i64 k = 0; k < m; k++) to[k] = sums[k].count ? sums[k].all / f64(sums[k].count) : 0;
+}
+static void lists(const i64 *from, const i64 *target, i64 n, i64 m, i64 *to) {
+  std::vector<i64> next(m + 1);
+  for (i64 i = 0; i < n; i++) next[from[i] + 1]++;
+  for (i64 k = 0; k < m; k++) next[k + 1] += next[k];
+  for (i64 i = 0; i < n; i++) to[next[from[i]]++] = target[i];
+}
 int main(int argc, char **argv) {
   init(argc, argv);
   const size_t many = 20'000'000, some = 10'000'000;
@@ -876,6 +909,30 @@ int main(int argc, char **argv) {
   if (want("N19.columns")) {
     auto m = uniform<f64>(3'000'000, 426, 1); Buf<f64> to(3);
     vector("N19.columns", to, [&] { column_sums(m.p, 3'000'000, 3, to.p); return i64(3); });
+  }
+  if (want("N20.sieve")) {
+    const i64 n = 1'000'000; Buf<i32> to(n);
+    vector("N20.sieve", to, [&] { sieve(n, to.p); return n; });
+  }
+  if (want("N20.first")) {
+    auto x = below<i64>(4'000, 427, 8'000), sought = below<i64>(2'000, 428, 8'000); Buf<i64> to(2'000);
+    vector("N20.first", to, [&] { first_places(x.p, 4'000, sought.p, 2'000, to.p); return i64(2'000); });
+  }
+  if (want("N20.halves")) {
+    auto x = below<u8>(1'500'000, 429, 256); Buf<u8> to(375'000);
+    vector("N20.halves", to, [&] { return halves(x.p, 1'500'000, 1000, to.p); });
+  }
+  if (want("N20.determinants")) {
+    auto m = uniform<f64>(1'800'000, 430, 1); Buf<f64> to(200'000);
+    vector("N20.determinants", to, [&] { determinants(m.p, 200'000, to.p); return i64(200'000); });
+  }
+  if (want("N20.buckets")) {
+    auto bucket = below<i64>(2'000'000, 431, 66'000); auto v = uniform<f64>(2'000'000, 432, 1); Buf<f64> to(66'000);
+    vector("N20.buckets", to, [&] { buckets(bucket.p, v.p, 2'000'000, 66'000, to.p); return i64(66'000); });
+  }
+  if (want("N20.lists")) {
+    auto from = below<i64>(1'000'000, 433, 100'000), target = below<i64>(1'000'000, 434, 100'000); Buf<i64> to(1'000'000);
+    vector("N20.lists", to, [&] { lists(from.p, target.p, 1'000'000, 100'000, to.p); return i64(1'000'000); });
   }
   if (want("N15.product")) {
     const i64 n = 256;
