@@ -18,6 +18,7 @@ static constexpr std::int64_t kCostOfRows = 10'000;
 static constexpr std::int64_t kCostOfCopy = 1'000;  // of an element: filling and combining it
 // What a round is thought to take may be far off: a copy of more elements than a few is for so many rows at least.
 static constexpr std::int64_t kFewElements = 256, kRowsOfCopy = 16;
+static constexpr std::int64_t kRowsOfLargeCopy = 4;  // for each of its elements
 
 /// Copies must pay: filling and combining one takes as long as merging into each of its elements. How often
 /// an iteration merges isn't known if it has loops of its own.
@@ -31,6 +32,9 @@ static Cut cut(const WeldType* type, const void* state, CutQuestion* question) {
         return bytes <= kSmallPiece || (paying > 1 && bytes <= kLargestCopies) ? Cut::Worker : Cut::Whole;
     const std::int64_t affordable =
         bytes <= kSmallPiece ? kFewChunks : std::min(kFewChunks, kLargestCopies / bytes);
+    // Filling and combining go through memory that rounds of one vector would not touch.
+    if (!by_row && bytes > kSmallPiece)
+        paying = std::max(std::min<std::int64_t>(2, paying), paying / kRowsOfLargeCopy);
     const std::int64_t chunks = std::min({question->chunks, affordable, std::max<std::int64_t>(1, paying)});
     if (chunks < 2) return Cut::Whole;
     question->chunks = chunks;
