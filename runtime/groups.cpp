@@ -2,7 +2,7 @@
 // one vector, of which the dictionary holds slices. So values keep their order, and no key has a vector that
 // grows. Rows are cut into shares of workers: those of a share, which has a table of its own, come after
 // those of the share before. Rows of many keys are put in order first (group_ranges.cpp), unless these are
-// integers of a range that is not much larger than the number of rows: that has a place for each.
+// integers of a small range: that has a place for each.
 #include "runtime/groups.h"
 
 #include <algorithm>
@@ -158,9 +158,10 @@ KeyRange range_of(const Columns& rows, std::int64_t most) {
     return {std::int64_t(least), std::int64_t(std::uint64_t(greatest) - std::uint64_t(least)) + 1};
 }
 
-KeyRange range_of(const WeldType* key, const Columns& rows) {
+KeyRange range_of(const WeldType* key, const Columns& rows, std::int64_t most) {
     if (!is_integer(key) || rows.count == 0 || rows.count > std::int64_t(UINT32_MAX)) return {};
-    return with_scalar(key->kind, [&]<class T>(T) { return range_of<T>(rows, 2 * rows.count); });
+    return with_scalar(key->kind,
+                       [&]<class T>(T) { return range_of<T>(rows, std::min(most, 2 * rows.count)); });
 }
 
 /// What `number_rows` does, for keys of type T in a range, with a place for each.
@@ -272,6 +273,8 @@ namespace {
 /// Keys of a share, beyond which rows are put in order. Keys that point at strings take longer to put in
 /// order than to look for, but the tables of shares become one key by key.
 constexpr std::int64_t kMostKeys = 1 << 14, kMostPointing = 1 << 17;
+/// Of integers, which have places: one worker puts so many in a table sooner than rows in order.
+constexpr std::int64_t kLargestRange = 1 << 17;
 
 class Grouping {
   public:
@@ -305,11 +308,9 @@ class Grouping {
             shares_.push_back({rows, numbers_ + first});
         const auto count = std::int64_t(shares_.size());
         const bool points = reads_type(key_kind(type_.key));
-        const KeyRange range = range_of(type_.key, rows_);
-        most_ = range.size > 0 ? kMostEntries
-                : !points      ? kMostKeys
-                : count == 1   ? kMostEntries
-                               : kMostPointing;
+        most_ = !points ? kMostKeys : count == 1 ? kMostEntries : kMostPointing;
+        const KeyRange range = range_of(type_.key, rows_, count == 1 ? kLargestRange : kMostKeys);
+        if (range.size > 0) most_ = kMostEntries;
         return run_parts(task_, count, true, loc_, [&](Task* t, int, std::int64_t s) -> std::int32_t {
             Numbered& share = shares_[std::size_t(s)];
             share.keys = new_table(t, type_.key, sizeof(WeldVec), alignof(WeldVec), loc_);

@@ -96,8 +96,7 @@ static const WeldType* only_scalar(const WeldType* elem) {
 /// Merges elements [lo, hi) of `piece` into those of `whole`.
 static void merge_range(const WeldType* elem, WeldMergeOp op, char* whole, const char* piece, std::int64_t lo,
                         std::int64_t hi) {
-    constexpr std::int64_t kStrip =
-        256;  // stays in the cache while its fields are merged one after the other
+    constexpr std::int64_t kStrip = 256;  // in the cache while fields are merged one after the other
     if (const WeldType* scalar = only_scalar(elem))
         return merge_scalars(scalar->kind, op, whole + lo * elem->size, piece + lo * elem->size,
                              (hi - lo) * (elem->size / scalar->size), scalar->size);

@@ -12,9 +12,8 @@
 //
 //     iterate(0L, |i| if(lookup(x, i) == v, {i, false}, {i + 1L, true}))     # stays
 //
-// Merges: only where asked for, into mergers of integers, whose
-// neutral value leaves every state as it is (a float sum of -0.0 would become 0.0; vectorize uses masks,
-// which need no neutral value).
+// Merges: only where asked for, into mergers of integers, whose neutral value leaves every state as it is (a
+// float sum of -0.0 would become 0.0; vectorize uses masks, which need no neutral value).
 #include "weldir/ir/builder.h"
 #include "weldir/ir/scalar.h"
 #include "weldir/ir/walk.h"

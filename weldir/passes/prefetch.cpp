@@ -6,7 +6,8 @@
 //       merge(b, @(prefetch:16, far:131072) lookup(d, x % 1000L))))
 //
 // - Look-ups in dictionaries and merges into tables and vectors, by keys that follow cheaply from the
-//   element, other than in even steps: the key of a coming round is computed early, so that many cache misses pass at the same time.
+//   element: the key of a coming round is computed early, so that many cache misses pass at the same time.
+//   Not in vectors in even steps.
 //   Keys with strings are hashed early only, and what they are compared with is asked for as well.
 //   (Tables that the runtime cuts into partitions stay in the cache.) As long as a table has fewer slots, or
 //   a vector fewer elements, than `far` says, it is in the cache, and nothing is asked for.
