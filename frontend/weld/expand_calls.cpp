@@ -170,8 +170,8 @@ Node* Expander::call_function(Node* n, Frame* frame) {
         f->definition ? f->definition->lambda->bindings.size() : f->node->bindings.size();
     if (want != n->args.size() - 1) {
         Node* at = expand_place(n, frame);
-        error_at(reader_, at, "this function takes {} argument{}, found {}", want, want == 1 ? "" : "s",
-                 n->args.size() - 1);
+        error_at(reader_, at, "this function takes {} argument{}, and is called with {}", want,
+                 want == 1 ? "" : "s", n->args.size() - 1);
         return error_like(at);
     }
     if (f->definition) {

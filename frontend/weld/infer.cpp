@@ -160,7 +160,8 @@ const Node* Inference::result_of(const Node* f) {
 void Inference::demand_result(Node* f, Term* want, std::string_view what) {
     Node* body = f->args[0];
     if (t_.unify(want, body->term)) return;
-    error_at(r_, f, "the function of `{}` gives `{}`, found `{}`", what, t_.str(want), t_.str(body->term))
+    error_at(r_, f, "the function of `{}` has to give `{}`, found `{}`", what, t_.str(want),
+             t_.str(body->term))
         .label(result_of(f)->start, fmt::format("this is `{}`", t_.str(body->term)));
 }
 

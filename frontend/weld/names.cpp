@@ -115,7 +115,8 @@ class Names {
 
     void unknown(const Node* n, std::string_view name) {
         Diagnostic& d = error_at(reader_, n, "unknown name `{}`", name.substr(0, 100));
-        if (reader_.diagnostics.num_errors() > Diagnostics::kMaxErrors / 4)
+        if (name == "abs") d.note("the absolute value of `x` is `max(x, -x)`");
+        if (name == "abs" || reader_.diagnostics.num_errors() > Diagnostics::kMaxErrors / 4)
             return;  // looking is not for free
         Nearest nearest(name);
         for (auto b = bound_.rbegin(); b != bound_.rend(); ++b) nearest.consider(b->first);
