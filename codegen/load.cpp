@@ -74,8 +74,11 @@ class Tiers final : public WeldTiers {
                 next_ = number + 1;
                 last_ = std::min(number + kAhead, size - 1);
                 if (working_ == 0) threads_.clear();  // they have ended
-                // `working_` counts only those that still work, so there are never more threads than allowed.
-                for (auto missing = options_.threads - working_; missing > 0; --missing) start_thread(lock);
+                // `working_` counts only those that still work, so there are never more threads than allowed, nor
+                // than there is work for: each takes address space that the run may need.
+                for (auto missing = std::min<std::int64_t>(options_.threads, num_tasks()) - working_;
+                     missing > 0; --missing)
+                    start_thread(lock);
             }
         } catch (const std::bad_alloc&) {
             if (!lock) lock.lock();
@@ -119,6 +122,13 @@ class Tiers final : public WeldTiers {
             changed_.notify_all();
         }
         --working_;
+    }
+
+    /// How often `next` would give something.
+    std::int64_t num_tasks() const {
+        std::int64_t ahead = 0;
+        for (std::int64_t k = next_; k <= last_; ++k) ahead += states_[std::size_t(k)] == State::Quick;
+        return std::int64_t(open_.size()) + (ahead + kAtOnce - 1) / kAtOnce;
     }
 
     /// What somebody waits for comes first, by itself.

@@ -164,6 +164,19 @@ TEST_CASE("rounds and functions that were called often are optimised") {
     CHECK(is_right(10));
 }
 
+TEST_CASE("no more threads optimise than there are loops to be optimised") {
+    const auto num_threads = [] {
+        const std::filesystem::directory_iterator all("/proc/self/task");
+        return std::distance(begin(all), end(all));
+    };
+    const auto program = compiled({.threads = 16}, 4000);
+    WeldTiers* tiers = program->tiers();
+    const auto before = num_threads();
+    tiers->optimise(tiers, tiers->size - 1, 0);
+    CHECK(num_threads() <= before + 1);
+    while (tiers->optimise(tiers, tiers->size - 1, 1000)) {}
+}
+
 TEST_CASE("a program may go while its loops are being optimised") {
     for (int i = 0; i < 20; ++i) {
         const auto program = compiled({});
