@@ -60,9 +60,7 @@ class Comparer {
             const int c = count ? std::memcmp(a, b, std::size_t(count)) : 0;
             return (c > 0) - (c < 0);
         }
-        const bool is_integer =
-            is_scalar(elem) && elem->kind != kWeldBool && elem->kind != kWeldF32 && elem->kind != kWeldF64;
-        if (is_integer && count && std::memcmp(a, b, std::size_t(count * elem->size)) == 0) return 0;
+        if (is_integer(elem) && count && std::memcmp(a, b, std::size_t(count * elem->size)) == 0) return 0;
         if (is_scalar(elem) && elem->kind != kWeldBool)
             return with_scalar(elem->kind, [&]<class T>(T) {
                 const auto at = [](const char* of, std::int64_t i) {

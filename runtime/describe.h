@@ -11,6 +11,7 @@ namespace weld::runtime {
 inline bool is_scalar(const WeldType* t) { return t->kind < kWeldSimd; }
 inline bool is_builder(const WeldType* t) { return t->kind >= kWeldFirstBuilder; }
 inline bool is_float(const WeldType* t) { return t->kind == kWeldF32 || t->kind == kWeldF64; }
+inline bool is_integer(const WeldType* t) { return is_scalar(t) && !is_float(t) && t->kind != kWeldBool; }
 
 inline std::int64_t lanes_of(const WeldType* simd) { return simd->size / simd->args[0]->size; }
 

@@ -140,8 +140,6 @@ struct KeyRange {
     std::int64_t first = 0, size = 0;
 };
 
-bool is_integer(const WeldType* t) { return is_scalar(t) && !is_float(t) && t->kind != kWeldBool; }
-
 /// None if there are more than `most` integers between the least key and the greatest.
 template <class T>
 KeyRange range_of(const Columns& rows, std::int64_t most) {

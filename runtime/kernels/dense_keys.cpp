@@ -24,20 +24,6 @@ struct Range {
     std::int64_t first, size;
 };
 
-bool is_integer(const WeldType* t) {
-    switch (t->kind) {
-        case kWeldI8:
-        case kWeldI16:
-        case kWeldI32:
-        case kWeldI64:
-        case kWeldU8:
-        case kWeldU16:
-        case kWeldU32:
-        case kWeldU64: return true;
-        default: return false;
-    }
-}
-
 /// The field `number` of the values of a dictionary, or the value itself.
 struct Field {
     const WeldType* type;
