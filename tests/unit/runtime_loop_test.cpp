@@ -253,7 +253,7 @@ TEST_CASE("loops inside of rounds of which as many wait as there are workers are
         const auto whole = std::ranges::count(lengths, 100);
         CHECK(std::accumulate(lengths.begin(), lengths.end(), std::int64_t(0)) == 4000);
         if (threads > 1) CHECK(whole >= 20);  // how many depends on when threads come
-        if (threads > 1) CHECK(whole < 40);  // the last ones are shared out
+        if (threads > 1) CHECK(whole < 40);   // the last ones are shared out
     }
 }
 

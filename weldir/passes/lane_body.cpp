@@ -267,7 +267,8 @@ bool LaneBody::may_be_lanes(const Expr* e) {
         case Op::Var: return e->type->is_scalar() || e->type->is_struct();
         case Op::Div:  // what is divided may fail, and is looked at by itself
             return e->type->is_scalar() && (is_float(e->type->scalar) || !facts_.own_traits(e).fails);
-        case Op::Rem: return e->type->is_scalar() && !is_float(e->type->scalar) && !facts_.own_traits(e).fails;
+        case Op::Rem:
+            return e->type->is_scalar() && !is_float(e->type->scalar) && !facts_.own_traits(e).fails;
         case Op::MakeStruct:
         case Op::GetField:
         case Op::Cast:
