@@ -133,3 +133,23 @@ TEST_CASE("every level gives the same result") {
             CHECK(as<double>(run(m, context(), vec(v))) == 8.5);
         }
 }
+
+TEST_CASE(
+    "loops that are optimised while a program runs give the same bits as those that were before it ran") {
+    const char* program =
+        "|v: vec[f64]| {sum(map(v, |x| x * 0.1)), "
+        "result(for(v, merger[f64,+], |b, i, x| if(x > 1.0, merge(b, sum(map([x, 2.0, 3.0], |y| y * x))), "
+        "b)))}";
+    struct Sums {
+        double all, some;
+        bool operator==(const Sums&) const = default;
+    };
+    std::vector<double> v(200'000);
+    for (std::size_t i = 0; i < v.size(); ++i) v[i] = double(i % 1000) / 7;
+    const Module before = compile(program, {{"weld.compile.tiers", "false"}}), meanwhile = compile(program);
+    for (const char* threads : {"1", "3"}) {
+        const Sums expected = as<Sums>(run(before, context({{"weld.threads", threads}}), vec(v)));
+        for (int k = 0; k < 5; ++k)
+            CHECK(as<Sums>(run(meanwhile, context({{"weld.threads", threads}}), vec(v))) == expected);
+    }
+}
