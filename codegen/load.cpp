@@ -4,6 +4,7 @@
 // program: where one has much to do, the next ones often have, too. They end when there is nothing left to
 // do. Starts no LLVM before that, so code that was kept on disk runs a millisecond after it was read.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -11,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "codegen/engine.h"
@@ -113,12 +115,12 @@ class Tiers final : public WeldTiers {
     void work() {
         std::unique_lock lock(mutex_);
         while (!ends_) {
-            const std::vector<std::int64_t> some = next();
-            if (some.empty()) break;
+            const Batch batch = next();
+            if (batch.all().empty()) break;
             lock.unlock();
-            make(some);
+            make(batch.all());
             lock.lock();
-            for (std::int64_t number : some) states_[std::size_t(number)] = State::Done;
+            for (std::int64_t number : batch.all()) states_[std::size_t(number)] = State::Done;
             changed_.notify_all();
         }
         --working_;
@@ -131,20 +133,27 @@ class Tiers final : public WeldTiers {
         return std::int64_t(open_.size()) + (ahead + kAtOnce - 1) / kAtOnce;
     }
 
+    /// Loops that are optimised together. Takes no memory: nobody on a thread of its own would catch what that throws.
+    struct Batch {
+        std::array<std::int64_t, kAtOnce> numbers;
+        std::size_t size = 0;
+        std::span<const std::int64_t> all() const { return {numbers.data(), size}; }
+    };
+
     /// What somebody waits for comes first, by itself.
-    std::vector<std::int64_t> next() {
-        std::vector<std::int64_t> some;
+    Batch next() {
+        Batch batch;
         if (!open_.empty()) {
-            some.push_back(open_.front());
+            batch.numbers[batch.size++] = open_.front();
             open_.pop_front();
-            return some;
+            return batch;
         }
-        for (; next_ <= last_ && std::int64_t(some.size()) < kAtOnce; ++next_)
+        for (; next_ <= last_ && batch.size < batch.numbers.size(); ++next_)
             if (State& state = states_[std::size_t(next_)]; state == State::Quick) {
-                some.push_back(next_);
+                batch.numbers[batch.size++] = next_;
                 state = State::Waiting;
             }
-        return some;
+        return batch;
     }
 
     /// The memory that a thread may take, closed if what it makes is not wanted any more.
@@ -170,7 +179,7 @@ class Tiers final : public WeldTiers {
     bool is_unwanted() const { return ends_ && !options_.keep; }
 
     /// If memory or anything else is missing, the quick code remains.
-    void make(const std::vector<std::int64_t>& some) noexcept {
+    void make(std::span<const std::int64_t> some) noexcept {
         try {
             Allowance allowance(*this);
             const CodeOptions options{.cpu = options_.cpu,
@@ -181,7 +190,7 @@ class Tiers final : public WeldTiers {
             for (std::int64_t number : some) functions.push_back(loops_.functions[std::size_t(number)]);
             std::string error;
             const auto made = [&](std::string object) {
-                const OptimizedLoops loops{some, SharedBytes(std::move(object))};
+                const OptimizedLoops loops{{some.begin(), some.end()}, SharedBytes(std::move(object))};
                 put_in_place(loops);
                 if (options_.keep) options_.keep(loops);
             };
