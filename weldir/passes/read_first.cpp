@@ -18,7 +18,7 @@
 //
 // So an iterate may ask its state about what the round has just changed, and need not copy it in each round.
 // Look-ups move that the block makes in any case, with the scalars that they read, unless an effect stands
-// between. Of two failures another one may be reported.
+// between; those of an `if` or a `&&` move with that. Of two failures another one may be reported.
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -94,9 +94,16 @@ class Behind {
         return is_read(e) || std::ranges::any_of(e->args(), [&](const Expr* a) { return reads(a); });
     }
 
-    /// `e` with names for the look-ups that move.
+    /// `e` looks something up in one if a condition holds.
+    bool may_read(const Expr* e) const {
+        for (std::size_t i = 0; i < e->num_args; ++i)
+            if (is_lazy_arg(e, i) && reads(e->arg(i))) return true;
+        return false;
+    }
+
+    /// `e` with names for the look-ups that move, with their conditions.
     const Expr* without_reads(const Expr* e) {
-        if (is_read(e) && may_move(e)) {
+        if ((is_read(e) || may_read(e)) && may_move(e)) {
             const Symbol* name = m_.symbol("x", e->type);
             pull_read(e);
             moved.emplace_back(name, e);
