@@ -7,13 +7,13 @@
 //     for(rows, B, |b, i, row| merge(b, f(row) / t))
 //
 // Out of the functions of `for`, `iterate` and `sort`, as many as do not bind what is read. Only what cannot
-// fail moves (the loop may run zero times), and what stands on the side of an `if` only if it is cheap.
+// fail moves (the loop may run zero times), and what stands on the side of an `if` only if it is cheap, or looks
+// up in vectors: one row for all rounds.
 // Names, fields, constants and lengths stay: they cost nothing where they are. Whole lets move with their
 // names; parts of expressions get one.
 #include <algorithm>
 
 #include "weldir/ir/walk.h"
-#include "weldir/passes/cheap.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {
@@ -97,7 +97,18 @@ class Hoister {
 
     const Scope* target(const Expr* e, const Scope* scope) {
         if (scope->depth > kDeepest) return scope;
-        return reach(scope, std::max(highest(read_by(e)), 0), [&] { return is_cheap(facts_, e); });
+        return reach(scope, std::max(highest(read_by(e)), 0), [&] { return is_cheap_once(e); });
+    }
+
+    bool is_cheap_once(const Expr* e) {
+        const Traits& t = facts_.traits(e);
+        return t.free_to_repeat() && !t.heavy && (!t.costly || only_looks_up(e));
+    }
+
+    bool only_looks_up(const Expr* e) {
+        const bool looks_up = e->op == Op::Lookup && e->arg(0)->type->is_vec();
+        return (looks_up || !facts_.own_traits(e).costly) &&
+               std::ranges::all_of(e->args(), [&](const Expr* a) { return only_looks_up(a); });
     }
 
     // ---- moving
