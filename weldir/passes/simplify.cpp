@@ -13,6 +13,7 @@
 //   lookups   of a constant index in a vector literal; of what a range or a zip yields anyway
 //   indices   the index of a loop over `rangeiter(0, n, 1)` is its element
 //   keys      if(keyexists(d, k), lookup(d, k), x) looks once: let o = optlookup(d, k); if(o.$0, o.$1, x)
+//   choices   if(a, x, if(b, x, y)) is if(a || b, x, y), and if(a, if(b, x, y), y) is if(a && b, x, y)
 //   builders  `result` of a builder that nothing was merged into, or of a merger without a loop
 //   asserts   of true
 // Nothing that may fail is left out, unless what stays fails alike.
@@ -276,6 +277,7 @@ class Simplifier {
     const Expr* choice(const Expr* e) {
         if (const Expr* simple = simpler_scalar(m_, facts_, e)) return simple;
         const If choice = e->as<If>();
+        if (const Expr* one = joined(choice)) return one;
         const KeyExists asked = choice.cond()->as<KeyExists>();
         const Lookup found = choice.then()->as<Lookup>();
         if (!asked || !found || !same(asked.of(), found.of()) || !same(asked.key(), found.key()))
@@ -286,6 +288,38 @@ class Simplifier {
         return let(
             m_, o, both,
             if_(m_, get_field(m_, var(m_, o), 0), get_field(m_, var(m_, o), 1), choice.otherwise(), e->loc));
+    }
+
+    /// A choice whose one side is a choice with the other.
+    const Expr* joined(If outer) {
+        const bool any = is_choice(outer.otherwise());
+        const Expr *side = any ? outer.otherwise() : outer.then(),
+                   *other = any ? outer.then() : outer.otherwise();
+        if (!is_choice(side) || facts_.traits(other).fails) return nullptr;
+        const Block lets = side->as<Block>();
+        const If inner = (lets ? lets.result() : side)->as<If>();
+        const bool holds = same(inner.then(), other);
+        const Expr* rest = holds ? inner.otherwise() : inner.then();
+        if (!holds && !same(inner.otherwise(), other)) return nullptr;
+        for (std::size_t i = 0; lets && i < lets.size(); ++i)
+            if (mentions(rest, lets.symbol(i))) return nullptr;
+        // `rest` is what neither condition, or both of them, choose.
+        const Expr* cond = holds == any ? inner.cond() : scalar_op(m_, Op::Not, {inner.cond()});
+        if (lets) cond = with_result(lets, cond);
+        cond = scalar_op(m_, any ? Op::Or : Op::And, {outer.cond(), cond});
+        return any ? if_(m_, cond, other, rest, outer.node->loc)
+                   : if_(m_, cond, rest, other, outer.node->loc);
+    }
+
+    static bool is_choice(const Expr* e) {
+        const Block lets = e->as<Block>();
+        return (lets ? lets.result() : e)->op == Op::If;
+    }
+
+    const Expr* with_result(Block lets, const Expr* result) {
+        std::vector<const Expr*> args(lets.node->args().begin(), lets.node->args().end());
+        args.back() = result;
+        return with_args(m_, lets.node, args);
     }
 
     Module& m_;
