@@ -2,7 +2,6 @@
 #include <cmath>
 #include <numeric>
 
-#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
@@ -12,6 +11,7 @@
 #include "codegen/builders/tables.h"
 #include "codegen/emit.h"
 #include "codegen/lanes.h"
+#include "codegen/min_max.h"
 
 namespace weld::codegen {
 
@@ -23,76 +23,6 @@ static llvm::Type* laned(llvm::Type* type, llvm::Value* like) {
 
 static llvm::Value* any_lane(llvm::IRBuilder<>& ir, llvm::Value* cond) {
     return cond->getType()->isVectorTy() ? ir.CreateOrReduce(cond) : cond;
-}
-
-// `a` if it comes before `b`, else `b`, too where one is NaN.
-static llvm::Value* first_of(Emitter& e, bool min, llvm::Value* a, llvm::Value* b) {
-    llvm::Value* first = min ? e.ir.CreateFCmpOLT(a, b) : e.ir.CreateFCmpOGT(a, b);
-    return e.ir.CreateSelect(first, a, b);
-}
-
-// `r`, which is one of the two: -0.0 is less than 0.0.
-static llvm::Value* with_zeros_in_order(Emitter& e, bool min, llvm::Value* a, llvm::Value* b,
-                                        llvm::Value* r) {
-    auto& ir = e.ir;
-    const unsigned bits = a->getType()->getScalarSizeInBits();
-    llvm::Type* ints = laned(llvm::IntegerType::get(e.unit.ctx, bits), a);
-    llvm::Value *x = ir.CreateBitCast(a, ints), *y = ir.CreateBitCast(b, ints);
-    llvm::Value* both = ir.CreateBitCast(min ? ir.CreateOr(x, y) : ir.CreateAnd(x, y), a->getType());
-    return ir.CreateSelect(ir.CreateFCmpOEQ(a, b), both, r);
-}
-
-/// A constant that stays if it and `x` are the zeros, or `x` is NaN: what comes before or after both is another's.
-static bool is_plain_bound(bool min, const llvm::Value* v) {
-    const auto* constant = llvm::dyn_cast<llvm::Constant>(v);
-    if (constant && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
-    const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
-    if (!number || number->isNaN()) return false;
-    return !number->isZero() || number->isNegative() == min;
-}
-
-/// Squares, what is not negative, and sums with such.
-static bool is_never_minus_zero(Emitter& e, const llvm::Value* v) {
-    const llvm::SimplifyQuery here(e.unit.out.getDataLayout());
-    return llvm::computeKnownFPClass(v, llvm::fcNegZero, 0, here).isKnownNever(llvm::fcNegZero);
-}
-
-// With one NaN the other operand. Where both are zeros, `b` is what `first_of` gives.
-static llvm::Value* float_min_max(Emitter& e, bool min, llvm::Value* a, llvm::Value* b) {
-    if (is_plain_bound(min, b)) return first_of(e, min, a, b);
-    if (is_plain_bound(min, a)) return first_of(e, min, b, a);
-    const auto is_plus = [&](llvm::Value* v) { return is_never_minus_zero(e, v); };
-    const bool right_last = min ? is_plus(a) : is_plus(b);
-    const bool right_first = !right_last && (min ? is_plus(b) : is_plus(a));
-    if (right_first) std::swap(a, b);
-    llvm::Value* r = e.ir.CreateSelect(e.ir.CreateFCmpUNO(b, b), a, first_of(e, min, a, b));
-    return right_last || right_first ? r : with_zeros_in_order(e, min, a, b, r);
-}
-
-// The same, with a branch for what one comparison does not tell: rounds that wait for `a` wait for no more than
-// that. `a > b ? a : b` is `b` where both are zeros or one is NaN, which is wrong if `b` is -0.0 or NaN, and
-// `b < a ? b : a` is `a` then, wrong if `b` is -0.0 or `a` NaN.
-static llvm::Value* float_min_max_by_branch(Emitter& e, bool min, llvm::Value* a, llvm::Value* b) {
-    auto& ir = e.ir;
-    llvm::Value* minus_zero = llvm::ConstantFP::getNegativeZero(b->getType());
-    llvm::Type* bits = ir.getIntNTy(b->getType()->getScalarSizeInBits());
-    llvm::Value* is_minus_zero =
-        ir.CreateICmpEQ(ir.CreateBitCast(b, bits), ir.CreateBitCast(minus_zero, bits));
-    llvm::Value* other = min ? a : b;
-    return e.emit_if(
-        ir.CreateOr(ir.CreateFCmpUNO(other, other), is_minus_zero),
-        [&]() -> Leaves { return {float_min_max(e, min, a, b)}; },
-        [&]() -> Leaves { return {min ? first_of(e, min, b, a) : first_of(e, min, a, b)}; },
-        llvm::MDBuilder(e.unit.ctx).createBranchWeights(1, 1 << 20))[0];
-}
-
-llvm::Value* Emitter::merge_into(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b, bool number) {
-    const bool min = op == MergeOp::Min;
-    if (!number || !is_float(s) || (!min && op != MergeOp::Max)) return merge_op(op, s, a, b);
-    const bool is_plus = is_never_minus_zero(*this, b);
-    if (is_plus && !min) return ir.CreateSelect(ir.CreateFCmpOGE(b, a), b, a);
-    llvm::Value* r = first_of(*this, min, b, a);
-    return is_plus ? r : with_zeros_in_order(*this, min, a, b, r);
 }
 
 static llvm::Value* min_max(Emitter& e, bool min, Scalar s, llvm::Value* a, llvm::Value* b) {

@@ -28,8 +28,8 @@ static Cpu widest() {
 
 static constexpr Target kNamed[] = {
     {Cpu::Sse2, "sse2", 16, false},
-    {Cpu::Avx2, "avx2", 32, true, 4, false, false, true},
-    {Cpu::Avx512, "avx512", 64, true, 1, true},
+    {Cpu::Avx2, "avx2", 32, true, 4, false, false, false, true},
+    {Cpu::Avx512, "avx512", 64, true, 1, true, false, true},
 };
 
 static bool is_amd() {

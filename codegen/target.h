@@ -15,6 +15,7 @@ struct Target {
     int least_masked = 1000;       ///< bytes of the smallest lanes that are loaded and stored under masks
     bool packs = false;            ///< moves lanes together (AVX-512)
     bool packs_small = false;      ///< also lanes of one and two bytes (VBMI2)
+    bool ranges = false;           ///< has the lesser and the greater float in one instruction (AVX-512)
     bool permutes = false;         ///< moves lanes to places that are known at run time (AVX2)
     /// Fetches what follows in memory early by itself, beyond the end of a page too. Of the machine that code
     /// is made on, whatever it is made for.

@@ -1,4 +1,7 @@
 // Configurations: what is set is kept, and read by those who need it.
+#include <cmath>
+#include <limits>
+
 #include "api.h"
 
 using namespace test;
@@ -54,6 +57,60 @@ TEST_CASE("code for less than the machine has gives the same bits") {
     const Conf bad = conf({{"weld.compile.cpu", "z80"}});
     CHECK_FALSE(Module(weld_module_compile("1", bad.get(), e.get())));
     CHECK(std::string(weld_error_message(e.get())).find("sse2") != std::string::npos);
+}
+
+TEST_CASE("the least and the largest float are numbers beside any NaN, on all machines") {
+    const char* const program =
+        "|v: vec[f64], w: vec[f64]| let least = map(zip(v, w), |e| min(e.$0, e.$1));"
+        "let largest = map(zip(v, w), |e| max(e.$0, e.$1));"
+        "let of_places = result(for(v, vecmerger[f64,min](w), |b, i, x| merge(b, {(i * 7L) % len(w), x})));"
+        "let run = iterate({0L, 1.0 / 0.0}, |s| {{s.$0 + 1L, min(s.$1, lookup(v, s.$0))}, s.$0 + 1L < "
+        "len(v)});"
+        "let bits = |x: vec[f64]| result(for(x, merger[f64,+], |b, i, e| "
+        "merge(b, f64(i + 1L) * if(1.0 / e < 0.0, 3.0, if(e == 0.0, 2.0, if(e == e, e, 1000.0))))));"
+        "{bits(least), bits(largest), bits(of_places), result(for(v, merger[f64,min], |b, i, x| merge(b, "
+        "x))),"
+        "result(for(w, merger[f64,max], |b, i, x| merge(b, x))), run.$1}";
+    struct Found {
+        double least, largest, of_places, least_of_all, largest_of_all, run;
+        bool operator==(const Found&) const = default;
+    };
+    constexpr std::size_t n = 1003;
+    const double of[] = {std::numeric_limits<double>::signaling_NaN(), -0.0, 0.0, 2.5,
+                         std::numeric_limits<double>::quiet_NaN(),     4.0};
+    std::vector<double> v(n), w(n), least(n), largest(n);
+    const auto less = [](double a, double b) { return a < b || (a == b && std::signbit(a)); };
+    for (std::size_t i = 0; i < n; ++i) {
+        v[i] = of[i % 6];
+        w[i] = of[i / 6 % 6];
+        const bool is_less = std::isnan(w[i]) || less(v[i], w[i]);
+        least[i] = std::isnan(v[i]) ? w[i] : is_less ? v[i] : w[i];
+        largest[i] = std::isnan(v[i]) ? w[i] : std::isnan(w[i]) || less(w[i], v[i]) ? v[i] : w[i];
+    }
+    const auto bits = [](const std::vector<double>& all) {
+        double sum = 0;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const double e = all[i];
+            sum += double(i + 1) * (std::isnan(e) ? 1000.0 : 1.0 / e < 0 ? 3.0 : e == 0 ? 2.0 : e);
+        }
+        return sum;
+    };
+    std::vector<double> places = w;
+    for (std::size_t i = 0; i < n; ++i) {
+        double& at = places[i * 7 % n];
+        if (!std::isnan(v[i]) && (std::isnan(at) || less(v[i], at))) at = v[i];
+    }
+    const Found expected = {bits(least), bits(largest), bits(places), -0.0, 4.0, -0.0};
+    for (const char* cpu : {"native", "sse2", "avx2", "avx512"})
+        for (const char* level : {"0", "3"}) {
+            const Conf c = conf({{"weld.compile.cpu", cpu}, {"weld.llvm.optimization.level", level}});
+            const Module m(weld_module_compile(program, c.get(), nullptr));
+            if (!m) continue;
+            const Found found = as<Found>(run(m, context(), std::pair(vec(v), vec(w))));
+            CHECK(found == expected);
+            CHECK(std::signbit(found.least_of_all));
+            CHECK(std::signbit(found.run));
+        }
 }
 
 TEST_CASE("keys of both generations are accepted") {
