@@ -140,8 +140,9 @@ llvm::Value* Emitter::address(llvm::Value* base, std::int64_t offset) {
     return offset ? ir.CreateConstInBoundsGEP1_64(unit.i8, base, std::uint64_t(offset)) : base;
 }
 
-void Emitter::prefetch(llvm::Value* from) {
-    ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {unit.ptr}, {from, c32(0), c32(3), c32(1)});
+void Emitter::prefetch(llvm::Value* from, Cache into) {
+    const std::int32_t locality = into == Cache::First ? 3 : 2;
+    ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {unit.ptr}, {from, c32(0), c32(locality), c32(1)});
 }
 
 void Emitter::prefetch_row(llvm::Value* data) {

@@ -152,6 +152,9 @@ struct EarlyTag {
     llvm::Value* iteration;
 };
 
+/// Where what is asked for early goes.
+enum class Cache : std::uint8_t { First, Second };
+
 /// How many iterations a loop may go on without looking whether to stop: so few that it does soon, so many
 /// that looking costs nothing.
 struct Strip {
@@ -257,8 +260,8 @@ class Emitter {
     /// with the same bytes, and not what was stored under a mask, or as several parts.
     void change_tail(const Type* simd, llvm::Value* v, llvm::Value* at,
                      llvm::function_ref<llvm::Value*(llvm::Value* there, llvm::Value* lanes)> change);
-    void prefetch(llvm::Value* at);        ///< any address: none faults
-    void prefetch_row(llvm::Value* data);  ///< prefetches the beginning of a vector
+    void prefetch(llvm::Value* at, Cache into = Cache::First);  ///< any address: none faults
+    void prefetch_row(llvm::Value* data);                       ///< prefetches the beginning of a vector
     llvm::Value* address(llvm::Value* base, std::int64_t offset);
     llvm::Value* element(llvm::Value* data, const Type* elem, llvm::Value* index);
     llvm::Value* slot(std::int64_t bytes,

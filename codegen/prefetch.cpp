@@ -23,6 +23,11 @@ void Prefetches::collect(const Expr* e) {
     if (Block b = e->as<Block>())
         for (std::size_t i = 0; i < b.size(); ++i) bound_[b.symbol(i)] = b.value(i);
     for (const Expr* a : e->args()) collect(a);
+    if (const Annotation* far = e->annotation(AttrKey::Scattered)) {
+        Scattered places = {far->number, e->op == Op::Merge ? nullptr : e->arg(0), {}};
+        if (const Merge g = e->as<Merge>()) find_builder(g.builder(), &places.way);
+        scattered_.push_back(std::move(places));
+    }
     const Annotation* early = e->annotation(AttrKey::Prefetch);
     if (!early || e->op == Op::For) return;
     Site site = {.node = e, .rounds = early->number, .far = e->annotation(AttrKey::Far)->number};
@@ -82,13 +87,27 @@ void Prefetches::find_builder(const Expr* e, std::vector<std::size_t>* way) cons
 Leaves Prefetches::table(Emitter& e, const Site& site, const Leaves& state) const {
     if (site.dict) return {never_null(e, e.emit1(site.dict))};
     if (site.matrix) return e.emit(site.matrix);
+    return builder(e, site.way, state);
+}
+
+Leaves Prefetches::builder(const Emitter& e, const std::vector<std::size_t>& way, const Leaves& state) const {
     const Type* t = loop_.builder()->type;
     int leaf = 0;
-    for (std::size_t field : site.way) {
+    for (std::size_t field : way) {
         leaf += e.field_offset(t, field);
         t = t->args[field];
     }
     return Leaves(state.begin() + leaf, state.begin() + leaf + e.num_leaves(t));
+}
+
+llvm::Value* Prefetches::is_scattered(Emitter& e, const Leaves& state) const {
+    llvm::Value* any = nullptr;
+    for (const Scattered& s : scattered_) {
+        llvm::Value* elements = s.looked_up ? e.emit(s.looked_up)[1] : builder(e, s.way, state)[1];
+        llvm::Value* is_far = e.ir.CreateICmpSGE(elements, e.c64(s.far));
+        any = any ? e.ir.CreateOr(any, is_far) : is_far;
+    }
+    return any;
 }
 
 std::int64_t Prefetches::lead() const {

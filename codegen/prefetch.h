@@ -14,6 +14,9 @@ class Prefetches {
 
     /// How many iterations before it is needed the first thing is asked for.
     std::int64_t lead() const;
+    /// Whether a vector that rounds look up in, or merge into, at places anywhere has as many elements as `scattered`
+    /// says, before the first iteration; null if there is none.
+    llvm::Value* is_scattered(Emitter& e, const Leaves& state) const;
     /// Emitted before the first iteration.
     void start(Emitter& e);
     /// Emitted where iteration `i` begins, on `state`. `begin(at)` binds the parameters of the body for
@@ -39,15 +42,22 @@ class Prefetches {
         std::vector<std::pair<const Symbol*, const Expr*>> lets;  ///< that the key reads
         llvm::Value* ring = nullptr;                              ///< of the tags of keys with strings
     };
+    struct Scattered {
+        std::int64_t far;              ///< if there are so many elements
+        const Expr* looked_up;         ///< a vector; null for a merge
+        std::vector<std::size_t> way;  ///< as in Site
+    };
     void collect(const Expr* e);
     void note_reads(const Expr* e, Site* site) const;
     void find_builder(const Expr* e, std::vector<std::size_t>* way) const;
     Leaves table(Emitter& e, const Site& site, const Leaves& state) const;
+    Leaves builder(const Emitter& e, const std::vector<std::size_t>& way, const Leaves& state) const;
     static bool hashes_strings(const Site& site) { return !site.in_vector && site.key_type->holds_pointer; }
 
     For loop_;
     std::unordered_map<const Symbol*, const Expr*> bound_;
     std::vector<Site> sites_;
+    std::vector<Scattered> scattered_;
 };
 
 }  // namespace weld::codegen

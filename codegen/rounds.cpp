@@ -100,6 +100,9 @@ class RangeEmitter {
     Leaves all(llvm::Value* lo, llvm::Value* hi, Leaves state, bool collect) {
         const Lanes outer = e_.lanes, widest = plan_.form(outer);
         const bool on_lanes = plan_.step != 1;
+        Prefetches prefetches(plan_.f);
+        if (e_.unit.target.follows_streams && plan_.f.node->annotation(AttrKey::Stream))
+            scattered_ = prefetches.is_scattered(e_, state);
         Lanes form = widest;
         if (on_lanes) form.accumulators = 1;
         const bool changes = form != outer;
@@ -114,10 +117,29 @@ class RangeEmitter {
             hi = quotient(e_, hi, plan_.step);
         }
         ++e_.loop_depth;
+        if (on_lanes && scattered_ && plan_.f.node->annotation(AttrKey::Every)) {
+            llvm::Value* asked = e_.ir.CreateSelect(std::exchange(scattered_, nullptr), hi, lo);
+            asks_ = true;
+            state = part(lo, asked, state, widest, prefetches, collect);
+            asks_ = false;
+            lo = asked;
+        }
+        state = part(lo, hi, state, widest, prefetches, collect);
+        prefetches.end(e_);
+        if (rest) state = partial_round(hi, rest, state);
+        --e_.loop_depth;
+        for (int leaf : roomy) state[std::size_t(leaf) + 2] = before[std::size_t(leaf) + 2];
+        return changes ? into(outer, state) : state;
+    }
+
+    /// The rounds [lo, hi) of `all`.
+    Leaves part(llvm::Value* lo, llvm::Value* hi, Leaves state, Lanes widest, Prefetches& prefetches,
+                bool collect) {
+        const bool on_lanes = plan_.step != 1;
+        const std::int64_t every = on_lanes ? 1 : chosen(plan_.f.node, AttrKey::Every, 1);
         if (on_lanes && widest.accumulators > 1) state = unrolled(widest, &lo, hi, state);
         if (plan_.f.node->annotation(AttrKey::Privatise)) lo = privatised(lo, hi, state);
         else if (!on_lanes && accumulators() > 1) state = by_turns(&lo, hi, state);
-        Prefetches prefetches(plan_.f);
         if (plan_.f.node->annotation(AttrKey::Selection)) {
             state = selected(lo, hi, state, prefetches, collect);
         } else {
@@ -126,23 +148,20 @@ class RangeEmitter {
                 llvm::Value* last = e_.ir.CreateSub(hi, e_.c64(1));
                 prefetch_rows(i, last);
                 if (plan_.step == 1) {
-                    prefetch_elements(i);
+                    if (every == 1) prefetch_elements(i);
                     prefetches.emit(e_, i, last, s, [&](llvm::Value* at) { begin(at); });
                 }
                 const Leaves next = iteration(i, s);
                 if (collect) e_.collect_check(type_, [&] { return next; });
                 return next;
             };
+            if (every != 1) state = asking_once(every, &lo, hi, state, round);
             const bool skips = accumulators() == 1 && plan_.f.node->annotation(AttrKey::Skip);
             state = skips ? skipping(lo, hi, state, 1, round,
                                      [&](llvm::Value* from, llvm::Value* to) { return any_passes(from, to); })
                           : rounds(lo, hi, 1, state, round);
         }
-        prefetches.end(e_);
-        if (rest) state = partial_round(hi, rest, state);
-        --e_.loop_depth;
-        for (int leaf : roomy) state[std::size_t(leaf) + 2] = before[std::size_t(leaf) + 2];
-        return changes ? into(outer, state) : state;
+        return state;
     }
 
     /// The iterations [lo, hi) by blocks. First every iteration of a block writes its number to a vector, and
@@ -524,17 +543,49 @@ class RangeEmitter {
     }
 
     /// Prefetches the elements some cache lines behind those of iteration `i`: most processors do that by
-    /// themselves, but not beyond the end of a page.
+    /// themselves, but not beyond the end of a page. Those that do so there too do not beside what is scattered.
     /// `which`: of these data; null: of all.
     void prefetch_elements(llvm::Value* i, const std::vector<bool>* which = nullptr) {
         const Annotation* distance = plan_.f.node->annotation(AttrKey::Stream);
-        if (!distance || e_.unit.target.follows_streams) return;
+        if (!distance) return;
+        if (!e_.unit.target.follows_streams)
+            return prefetch_elements(i, which, distance->number, Cache::First);
+        if (asks_) return prefetch_elements(i, which, distance->number, Cache::Second);
+        if (!scattered_) return;
+        const auto fetch = [&]() -> Leaves {
+            prefetch_elements(i, which, distance->number, Cache::Second);
+            return {};
+        };
+        e_.emit_if(scattered_, fetch, []() -> Leaves { return {}; });
+    }
+
+    /// The iterations from `lo` on as long as there are `n` more, which ask for elements together; `lo` is then where
+    /// the others begin. None where there is nothing to ask for.
+    Leaves asking_once(std::int64_t n, llvm::Value** lo, llvm::Value* hi, const Leaves& state,
+                       const std::function<Leaves(llvm::Value*, const Leaves&)>& round) {
+        auto& ir = e_.ir;
+        llvm::Value* begin = *lo;
+        llvm::Value* end = ir.CreateAdd(begin, ir.CreateAnd(ir.CreateSub(hi, begin), e_.c64(-n)));
+        if (llvm::Value* asks = std::exchange(scattered_, nullptr)) end = ir.CreateSelect(asks, end, begin);
+        *lo = end;
+        const std::int64_t bytes = chosen(plan_.f.node, AttrKey::Stream, 0);
+        return rounds(begin, end, n, state, [&](llvm::Value* i, const Leaves& now) {
+            prefetch_elements(i, nullptr, bytes,
+                              e_.unit.target.follows_streams ? Cache::Second : Cache::First);
+            Leaves next = now;
+            for (std::int64_t k = 0; k < n; ++k)
+                next = round(ir.CreateAdd(i, e_.c64(k), "", true, true), next);
+            return next;
+        });
+    }
+
+    void prefetch_elements(llvm::Value* i, const std::vector<bool>* which, std::int64_t bytes, Cache into) {
         for (std::size_t k = 0; k < plan_.data.size(); ++k) {
             const Datum& d = plan_.data[k];
             if (which && !(*which)[k]) continue;
             if (d.vec.empty() || d.stride || !d.nd_shape.empty()) continue;
             const Type* elem = d.iter ? d.iter.data()->type->elem() : d.yields;
-            e_.prefetch(e_.address(e_.element(d.vec[0], elem, position(e_, plan_, d, i)), distance->number));
+            e_.prefetch(e_.address(e_.element(d.vec[0], elem, position(e_, plan_, d, i)), bytes), into);
         }
     }
 
@@ -683,6 +734,7 @@ class RangeEmitter {
             each(room, [&](llvm::Value* j) { e_.store(elem, {nothing}, e_.element(copies, elem, j)); });
             llvm::Value* end =
                 e_.ir.CreateAdd(lo, e_.ir.CreateMul(e_.ir.CreateUDiv(iterations, e_.c64(n)), e_.c64(n)));
+            llvm::Value* scattered = std::exchange(scattered_, nullptr);  // not in so small a vector
             Leaves vectors = {data};
             for (std::int64_t k = 1; k < n; ++k) vectors.push_back(copy(k));
             const auto round = [&](llvm::Value* i, const Leaves&) -> Leaves {
@@ -692,6 +744,7 @@ class RangeEmitter {
                 return {};
             };
             e_.counted_loop(lo, end, n, {}, {}, round, strip(n));
+            scattered_ = scattered;
             each(len, [&](llvm::Value* j) {
                 llvm::Value* sum = e_.load(elem, e_.element(data, elem, j))[0];
                 for (std::int64_t k = 1; k < n; ++k)
@@ -721,6 +774,8 @@ class RangeEmitter {
     const LoopPlan& plan_;
     const Type* type_;
     bool may_be_long_, has_slack_;
+    bool asks_ = false;                 ///< for elements, on machines that follow streams
+    llvm::Value* scattered_ = nullptr;  ///< Prefetches::is_scattered, on machines that follow streams
 };
 
 }  // namespace

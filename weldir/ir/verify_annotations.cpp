@@ -208,6 +208,16 @@ void annotations(Demands& d, const Expr* e) {
                 d.that(e->op != Op::LookupLanes || (e->annotation(AttrKey::Apart) && a.number >= 1),
                        "look-ups of lanes that lie close together ask for what follows");
                 break;
+            case AttrKey::Every:
+                on_loop(1, 16);
+                d.that(e->annotation(AttrKey::Stream),
+                       "what is asked for once in so many rounds is a stream");
+                break;
+            case AttrKey::Scattered:
+                d.that(
+                    a.number >= 1 && (e->op == Op::Lookup || e->op == Op::LookupLanes || e->op == Op::Merge),
+                    "what is scattered are places of look-ups and merges");
+                break;
             case AttrKey::Prefetch:
                 d.that(e->op == Op::For || e->op == Op::Merge || e->op == Op::Lookup ||
                            e->op == Op::OptLookup || e->op == Op::KeyExists || e->op == Op::Iter ||

@@ -18,6 +18,8 @@
 //   Many processors do that by themselves, but not beyond the end of a page. Not what each round of a loop
 //   around reads again, and so is in the cache. So do look-ups of lanes that lie close together, of which one
 //   asks for all that read the same lines.
+// - Beside look-ups in and merges into vectors at places anywhere, no processor does it well: `@(scattered:1024)` of
+//   these tells how many elements the vector has then. Small bodies ask once in `@(every:4)` rounds.
 #include <algorithm>
 #include <string>
 #include <unordered_map>
@@ -33,11 +35,13 @@ namespace weld {
 
 namespace {
 
-constexpr std::string_view kRoundsAhead = "16", kRowsAhead = "8", kBytesAhead = "3072";
+constexpr std::string_view kRoundsAhead = "16", kRowsAhead = "8", kBytesAhead = "3072", kRoundsOnce = "4";
+constexpr std::uint32_t kLargestRepeated = 32;  // nodes of a body that is there for several rounds
 constexpr std::int64_t kFarSlots = 1 << 17, kFarBytes = 1 << 22;  // of a table, of a vector
 constexpr std::int64_t kFarSlotsOfStrings = 1 << 16;
 constexpr std::size_t kLargestKey = 24;  // nodes
 constexpr std::int64_t kLineBytes = 64;
+constexpr std::int64_t kScatteredBytes = 1 << 13;  // of a vector: a quarter of the first cache
 
 /// From which size on what `e` looks up in or merges into is asked for early.
 std::int64_t far_from(const Expr* e) {
@@ -81,7 +85,7 @@ class Body {
                 if (!info(e->type).indexed && !info(e->type).probes) return false;
                 if (g.mask() || taken->holds_simd) return false;
                 if (info(e->type).probes && is_partitioned(taken->args[0])) return false;
-                const Expr* key = g.value()->op == Op::MakeStruct ? g.value()->arg(0) : g.value();
+                const Expr* key = key_of(g);
                 if (info(e->type).indexed && is_linear(key) && !reads_element(key)) return false;
                 return is_early(key, taken->args[0]) && is_from_loop(g.builder());
             }
@@ -96,7 +100,28 @@ class Body {
         }
     }
 
+    /// `e` looks up in, or merges into, one vector in all rounds, at places that lie anywhere.
+    bool is_scattered(const Expr* e) const {
+        const auto is_anywhere = [&](const Expr* place) { return !is_linear(place) || reads_element(place); };
+        switch (e->op) {
+            case Op::Lookup:
+                return e->arg(0)->type->is_vec() && is_fixed(e->arg(0)) && is_anywhere(e->arg(1));
+            case Op::LookupLanes: return is_fixed(e->arg(0)) && !e->annotation(AttrKey::Apart);
+            case Op::Merge: {
+                const Merge g = e->as<Merge>();
+                return info(e->type).indexed && is_from_loop(g.builder()) && is_anywhere(key_of(g));
+            }
+            default: return false;
+        }
+    }
+
   private:
+    bool is_fixed(const Expr* vec) const { return is_path(vec) && !varies(vec); }
+
+    static const Expr* key_of(Merge g) {
+        return g.value()->op == Op::MakeStruct ? g.value()->arg(0) : g.value();
+    }
+
     void learn(const Expr* e) {
         if (e->op == Op::For || e->op == Op::Lambda) return;
         if (const Block b = e->as<Block>())
@@ -203,6 +228,7 @@ class Prefetcher {
         if (e->op == Op::Lambda) around.body = nullptr;
         if (e->op == Op::Iterate) around = {around.body, nullptr, around.depth + 1, nullptr};
         const Expr* now = map_args(m_, e, [&](const Expr* a, std::size_t) { return marked(a, around); });
+        if (around.rounds && around.rounds->is_scattered(e)) now = scattered(now);
         if (around.streams && begins_stream(e, *around.streams))
             return annotate(m_, now, AttrKey::Stream, kBytesAhead);
         const bool early = body && !e->annotation(AttrKey::Prefetch) && body->knows_key_of(e);
@@ -232,13 +258,21 @@ class Prefetcher {
         };
         const bool is_rest = first && first.shape().kind == IterKind::Fringe;
         const bool is_long = is_simd || (around.depth == 0 && (!is_rest || goes_on(loop)));
-        if (is_long && std::ranges::any_of(loop.data(), is_new))
-            now = annotated(now, AttrKey::Stream, kBytesAhead);
-        return now;
+        if (!is_long || std::ranges::none_of(loop.data(), is_new)) return now;
+        now = annotated(now, AttrKey::Stream, kBytesAhead);
+        const bool is_small = size_of_tree(loop.body().body()) <= kLargestRepeated;
+        if (is_rest || !is_small || !scatters(now->as<For>().body().body())) return now;
+        return annotated(now, AttrKey::Every, is_simd ? "1" : kRoundsOnce);
     }
 
     const Expr* marked_body(const Expr* lambda, Around around) {
         return map_args(m_, lambda, [&](const Expr* a, std::size_t) { return marked(a, around); });
+    }
+
+    const Expr* scattered(const Expr* e) {
+        const Type* elem = e->op == Op::Merge ? e->type->args.back() : e->arg(0)->type->elem();
+        const std::int64_t most = kScatteredBytes / std::max<std::int64_t>(1, size_of(elem));
+        return annotate(m_, e, AttrKey::Scattered, std::to_string(std::max<std::int64_t>(1, most)));
     }
 
     const Expr* annotated(const Expr* e, AttrKey key, std::string_view text) {
@@ -266,6 +300,10 @@ class Prefetcher {
         return true;
     }
 
+    static bool scatters(const Expr* e) {
+        return e->annotation(AttrKey::Scattered) ||
+               (e->op != Op::Lambda && std::ranges::any_of(e->args(), scatters));
+    }
     static bool is_nd(const Expr* datum) {
         const Iter it = datum->as<Iter>();
         return it && it.shape().nd;
