@@ -77,7 +77,7 @@ void merge_in_memory(Emitter& e, const Type* type, MergeOp op, llvm::Value* at,
     Leaves now = e.load(type, at);
     std::size_t k = 0;
     for_each_scalar(type, [&](Scalar x) {
-        now[k] = e.merge_op(op, x, now[k], v[k], evaluated);
+        now[k] = e.merge_op(op_of_field(op, k), x, now[k], v[k], evaluated);
         ++k;
     });
     e.store(type, now, at);

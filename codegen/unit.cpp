@@ -75,14 +75,14 @@ llvm::Constant* Unit::describe(const Type* t) {
         for (std::int64_t o : offsets_of(t->args)) at.push_back(std::uint64_t(o));
         if (!at.empty()) offsets = global(llvm::ConstantDataArray::get(ctx, at));
     }
-    const auto byte = [&](int v) { return llvm::ConstantInt::get(i8, std::uint64_t(v)); };
+    const auto number = [&](int v) { return llvm::ConstantInt::get(i32, std::uint64_t(v)); };
     const auto word = [&](std::int64_t v) { return llvm::ConstantInt::get(i64, std::uint64_t(v)); };
     namespace type = fields::Type;
-    return types_[t] = global(record(type::kAll, {{type::kind, byte(kind_of(t))},
-                                                  {type::op, byte(int(t->op))},
-                                                  {type::holds_pointer, byte(t->holds_pointer)},
-                                                  {type::plain, byte(is_plain(t))},
-                                                  {type::num_args, llvm::ConstantInt::get(i32, args.size())},
+    return types_[t] = global(record(type::kAll, {{type::kind, number(kind_of(t))},
+                                                  {type::holds_pointer, number(t->holds_pointer)},
+                                                  {type::plain, number(is_plain(t))},
+                                                  {type::op, number(int(t->op))},
+                                                  {type::num_args, word(std::int64_t(args.size()))},
                                                   {type::size, word(size_of(t))},
                                                   {type::align, word(align_of(t))},
                                                   {type::args, arg_array},

@@ -243,7 +243,9 @@ static constexpr MergeFunction merges[][4] = {  // by scalar kind and operator
 #undef WELD_MERGES
 
 void merge_fields(const WeldDict* d, int op, char* const* into, const char* const* from, std::int64_t count) {
-    for (const ScalarField& f : d->fields()) merges[f.kind][op](f.offset, into, from, count);
+    int k = 0;
+    for (const ScalarField& f : d->fields())
+        merges[f.kind][op_of_field(op, k++)](f.offset, into, from, count);
 }
 
 // ---- joining ----------------------------------------------------------------------------------------------

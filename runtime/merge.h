@@ -64,6 +64,11 @@ decltype(auto) with_scalar(int kind, const F& f) {
     }
 }
 
+/// What combines field `k` of a struct, or a scalar.
+inline WeldMergeOp op_of_field(std::int32_t op, int k) {
+    return WeldMergeOp(op & 4 ? op >> (7 + 2 * k) & 3 : op);
+}
+
 inline void merge_scalar(int kind, WeldMergeOp op, void* into, const void* from) {
     with_scalar(kind, [&]<class T>(T) {
         T& a = *static_cast<T*>(into);
@@ -72,9 +77,11 @@ inline void merge_scalar(int kind, WeldMergeOp op, void* into, const void* from)
 }
 
 /// Merges a scalar or struct of scalars.
-inline void merge_value(const WeldType* t, WeldMergeOp op, void* into, const void* from) {
+inline void merge_value(const WeldType* t, std::int32_t op, void* into, const void* from) {
+    int k = 0;
     for_each_scalar(t, 0, [&](const WeldType* s, std::int64_t at) {
-        merge_scalar(s->kind, op, static_cast<char*>(into) + at, static_cast<const char*>(from) + at);
+        merge_scalar(s->kind, op_of_field(op, k++), static_cast<char*>(into) + at,
+                     static_cast<const char*>(from) + at);
     });
 }
 
@@ -87,8 +94,14 @@ inline void set_neutral(const WeldType* t, WeldMergeOp op, void* value) {
 }
 
 /// Merging values of type `t` gives the same bits in any order and grouping.
-inline bool merges_exactly(const WeldType* t, WeldMergeOp op) {
-    return op == kWeldMin || op == kWeldMax || !holds_float(t);
+inline bool merges_exactly(const WeldType* t, std::int32_t op) {
+    int k = 0;
+    bool all = true;
+    for_each_scalar(t, 0, [&](const WeldType* s, std::int64_t) {
+        const WeldMergeOp by = op_of_field(op, k++);
+        all &= by == kWeldMin || by == kWeldMax || !holds_float(s);
+    });
+    return all;
 }
 
 }  // namespace weld::runtime

@@ -165,8 +165,11 @@ std::int32_t empty_buffer(Task* task, WeldDict* d, std::int64_t partition, std::
 }
 
 bool merges_exactly(const WeldDict* d, std::int32_t op) {
-    const auto is_real = [](const ScalarField& f) { return f.kind == kWeldF32 || f.kind == kWeldF64; };
-    return op == kWeldMin || op == kWeldMax || std::ranges::none_of(d->fields(), is_real);
+    int k = 0;
+    return std::ranges::all_of(d->fields(), [&](const ScalarField& f) {
+        const WeldMergeOp by = op_of_field(op, k++);
+        return by == kWeldMin || by == kWeldMax || (f.kind != kWeldF32 && f.kind != kWeldF64);
+    });
 }
 
 void release_waiting(Task* task, Partitions* p) {

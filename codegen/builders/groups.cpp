@@ -32,9 +32,10 @@ Leaves hold_groups(Emitter& e, const Type* t, const Leaves& table, Lanes form) {
     e.store(fields::HeldKeys::held, e.c64(0), room);
     e.store(fields::HeldKeys::most, e.c64(groups), room);
     Leaves state = {table[0], room};
+    const std::vector<Scalar> scalars = scalars_of(t->value());
     for (std::uint32_t g = 0; g < groups; ++g)
-        for (Scalar s : scalars_of(t->value()))
-            state.push_back(e.ir.CreateVectorSplat(form.lanes, e.neutral(t->op, s)));
+        for (std::size_t k = 0; k < scalars.size(); ++k)
+            state.push_back(e.ir.CreateVectorSplat(form.lanes, e.neutral(op_of_field(t->op, k), scalars[k])));
     return state;
 }
 
@@ -128,7 +129,7 @@ Leaves merge_into_groups(Emitter& e, const Type* t, const Leaves& state, const L
         llvm::Value* hit = ir.CreateAnd(left, ir.CreateICmpEQ(keys, key));
         for (std::size_t k = 0; k < scalars.size(); ++k) {
             llvm::Value*& into = now[kAccumulators + g * scalars.size() + k];
-            into = ir.CreateSelect(hit, e.merge_op(t->op, scalars[k], into, values[k]), into);
+            into = ir.CreateSelect(hit, e.merge_op(op_of_field(t->op, k), scalars[k], into, values[k]), into);
         }
         left = ir.CreateAnd(left, ir.CreateNot(hit));
         const bool last = g + 1 == groups;

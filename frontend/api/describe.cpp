@@ -92,7 +92,7 @@ static std::optional<BuilderKind> builder_kind(const WeldType* t) {
 static std::span<const WeldType* const> type_args(const WeldType* builder) {
     const BuilderKind kind = *builder_kind(builder);
     const WeldType* from = info(kind).keeps_merges && num_type_args(kind) > 1 ? builder->args[0] : builder;
-    return {from->args, from->num_args};
+    return {from->args, std::size_t(from->num_args)};
 }
 
 static void append_list(std::string& out, std::span<const WeldType* const> types);
@@ -113,7 +113,7 @@ static void append(std::string& out, const WeldType* t) {
            : t->kind == kWeldVec  ? "vec["
            : t->kind == kWeldDict ? "dict["
                                   : "{";
-    append_list(out, {t->args, t->num_args});
+    append_list(out, {t->args, std::size_t(t->num_args)});
     if (t->kind == kWeldSimd) out += ',' + std::to_string(t->size / t->args[0]->size);
     out += t->kind == kWeldStruct ? '}' : ']';
 }

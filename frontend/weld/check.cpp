@@ -113,6 +113,10 @@ class Check {
             r_.diagnostics.error(at(type->args.size() - 1),
                                  "`{}` combines numbers, or structs of numbers, found `{}`",
                                  name_of(type->builder), show(type->args.back()));
+        else if (const std::size_t n = combines ? num_field_ops(type->op) : 0;
+                 n && (!type->args.back()->is_struct() || type->args.back()->args.size() != n))
+            r_.diagnostics.error(at(type->args.size() - 1), "`{}` combines structs of {} fields, found `{}`",
+                                 name_of(type->op), n, show(type->args.back()));
     }
 
     std::string show(const Type* type) const {

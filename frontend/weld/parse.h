@@ -113,6 +113,7 @@ class Parser {
     const TypeNode* make_type(TypeNode proto, std::span<const TypeNode* const> args);
     std::vector<const TypeNode*> types(std::size_t count);
     const TypeNode* unknown_type() { return make_type({.loc = current().loc}, {}); }
+    MergeOp field_ops(std::string_view builder);
     MergeOp merge_op(std::string_view builder);
     std::uint32_t lane_count();
     void annotations(std::vector<Annotation>& out);

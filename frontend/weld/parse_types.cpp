@@ -156,11 +156,29 @@ const TypeNode* Parser::builder_type() {
             if (i > 0) expect(kComma, "`,` and another type");
             args.push_back(type());
         }
-        if (has_op && expect(kComma, "`,` and one of `+`, `*`, `min`, `max`")) proto.op = merge_op(name);
+        if (has_op && expect(kComma, "`,` and one of `+`, `*`, `min`, `max`"))
+            proto.op =
+                at(kLBrace) && proto.builder == BuilderKind::DictMerger ? field_ops(name) : merge_op(name);
         expect(kRBracket, "`]`");
     }
     while (args.size() < num_args) args.push_back(make_type({.loc = proto.loc}, {}));
     return make_type(proto, args);
+}
+
+/// `{+,min}`: an operator for each field of a struct.
+MergeOp Parser::field_ops(std::string_view builder) {
+    advance();
+    std::vector<MergeOp> ops;
+    do {
+        if (ops.size() == kMostFieldOps) {
+            fail(fmt::format("`{}` combines at most {} fields by operators of their own", builder,
+                             kMostFieldOps));
+            break;
+        }
+        ops.push_back(merge_op(builder));
+    } while (!panic_ && accept(kComma));
+    expect(kRBrace, "`,` and another operator, or `}`");
+    return ops_of_fields(ops);
 }
 
 MergeOp Parser::merge_op(std::string_view builder) {

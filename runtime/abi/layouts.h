@@ -14,9 +14,9 @@
                                     FIELD(WeldTable, crowded, l)
 #define WELD_ROW_BUFFER_FIELDS(FIELD) FIELD(WeldRowBuffer, next, p) FIELD(WeldRowBuffer, end, p)
 #define WELD_HELD_KEYS_FIELDS(FIELD) FIELD(WeldHeldKeys, held, l) FIELD(WeldHeldKeys, most, l)
-#define WELD_TYPE_FIELDS(FIELD)     FIELD(WeldType, kind, b)      FIELD(WeldType, op, b)        \
-                                    FIELD(WeldType, holds_pointer, b)  FIELD(WeldType, plain, b)  \
-                                    FIELD(WeldType, num_args, i)  FIELD(WeldType, size, l)      \
+#define WELD_TYPE_FIELDS(FIELD)     FIELD(WeldType, kind, i)      FIELD(WeldType, holds_pointer, i) \
+                                    FIELD(WeldType, plain, i)     FIELD(WeldType, op, i)        \
+                                    FIELD(WeldType, num_args, l)  FIELD(WeldType, size, l)      \
                                     FIELD(WeldType, align, l)     FIELD(WeldType, args, p)      \
                                     FIELD(WeldType, offsets, p)
 #define WELD_LOOP_FIELDS(FIELD)     FIELD(WeldLoop, body, p)      FIELD(WeldLoop, state, p)     \

@@ -123,13 +123,15 @@ enum WeldMergeOp {
 #define WELD_MERGE_OP(name, ...) kWeld##name,
 #include "runtime/abi/merge_ops.def"
 };
+// An operator for each field of a struct is 4, how many there are from bit 3 on, and that of field k from bit
+// 7 + 2 * k on (MergeOp in weldir/ir/type.h).
 
 typedef struct WeldType {
-    uint8_t kind;          // WeldKind
-    uint8_t op;            // WeldMergeOp
-    uint8_t holds_pointer; // its values refer to memory of their own
-    uint8_t plain;         // equal values have equal bytes and no padding: integers, bool, and packed structs of them
-    uint32_t num_args;
+    int32_t kind;          // WeldKind
+    int32_t holds_pointer; // its values refer to memory of their own
+    int32_t plain;         // equal values have equal bytes and no padding: integers, bool, and packed structs of them
+    int32_t op;            // WeldMergeOp, or those of the fields
+    int64_t num_args;
     int64_t size;          // in bytes, with padding at the end
     int64_t align;
     const struct WeldType* const* args;

@@ -18,7 +18,7 @@
 
 namespace weld::runtime {
 
-static bool seamless(const WeldType* type) { return merges_exactly(type->args[1], WeldMergeOp(type->op)); }
+static bool seamless(const WeldType* type) { return merges_exactly(type->args[1], type->op); }
 
 static Cut cut(const WeldType* type, const void*, CutQuestion* question) {
     const auto shows_order = [](const WeldType* t) { return t->kind == kWeldVec && holds_float(t); };

@@ -22,7 +22,7 @@ static Value identity(const Type* t, MergeOp op) {
     if (t->is_scalar()) return scalar_value(identity_bits(op, t->scalar));
     Values parts;
     for (std::size_t i = 0; i < num_scalars(t); ++i)
-        parts.push_back(scalar_value(identity_bits(op, scalar_at(t, i))));
+        parts.push_back(scalar_value(identity_bits(op_of_field(op, i), scalar_at(t, i))));
     return list_value(std::move(parts));
 }
 
@@ -72,7 +72,8 @@ static Value combine(MergeOp op, const Type* t, const Value& a, const Value& b,
     if (t->is_scalar()) return combine_scalars(op, t->scalar, a, b, sums[0], slack);
     Values parts;
     for (std::size_t i = 0; i < num_scalars(t); ++i)
-        parts.push_back(combine_scalars(op, scalar_at(t, i), a.items()[i], b.items()[i], sums[i], slack));
+        parts.push_back(
+            combine_scalars(op_of_field(op, i), scalar_at(t, i), a.items()[i], b.items()[i], sums[i], slack));
     return list_value(std::move(parts));
 }
 

@@ -78,8 +78,15 @@ class Types {
     const WeldType* make(int kind, std::vector<const WeldType*> args, std::int64_t size, std::int64_t align,
                          bool plain = false, bool pointer = false, int op = 0) {
         const std::vector<const WeldType*>& kept = args_.emplace_back(std::move(args));
-        return &types_.emplace_back(WeldType{std::uint8_t(kind), std::uint8_t(op), pointer, plain,
-                                             std::uint32_t(kept.size()), size, align, kept.data(), nullptr});
+        return &types_.emplace_back(WeldType{.kind = kind,
+                                             .holds_pointer = pointer,
+                                             .plain = plain,
+                                             .op = op,
+                                             .num_args = std::int64_t(kept.size()),
+                                             .size = size,
+                                             .align = align,
+                                             .args = kept.data(),
+                                             .offsets = nullptr});
     }
 
     std::deque<WeldType> types_;

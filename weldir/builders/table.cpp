@@ -18,6 +18,10 @@ std::string ill_formed_builder(const Type* b) {
         return fmt::format("`{}` cannot be put in order", b->key()->str());
     if (has_operator(b->builder) && !is_combined(b->args.back(), b->builder))
         return fmt::format("`{}` cannot be merged by an operator", b->args.back()->str());
+    if (const std::size_t n = num_field_ops(b->op);
+        n &&
+        (b->builder != BuilderKind::DictMerger || !b->value()->is_struct() || b->value()->args.size() != n))
+        return fmt::format("`{}` is not for `{}`", name_of(b->op), b->args.back()->str());
     if (info(b).indexed && (b->elem()->holds_pointer || b->elem()->holds_simd))
         return fmt::format("`{}` cannot be put in the place of another one", b->elem()->str());
     return {};

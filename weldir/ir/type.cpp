@@ -15,12 +15,28 @@ const char* name_of(BuilderKind k) {
     return names[int(k)];
 }
 
-const char* name_of(MergeOp op) {
+static const char* name_of_one(MergeOp op) {
     constexpr const char* names[] = {
 #define WELD_MERGE_OP(name, text) text,
 #include "runtime/abi/merge_ops.def"
     };
     return names[int(op)];
+}
+
+MergeOp ops_of_fields(std::span<const MergeOp> ops) {
+    std::uint32_t all = 4 | std::uint32_t(ops.size()) << 3;
+    for (std::size_t k = 0; k < ops.size(); ++k) all |= std::uint32_t(ops[k]) << (7 + 2 * k);
+    return MergeOp(all);
+}
+
+std::string name_of(MergeOp op) {
+    if (!is_of_fields(op)) return name_of_one(op);
+    std::string all = "{";
+    for (std::size_t k = 0; k < num_field_ops(op); ++k) {
+        if (k > 0) all += ',';
+        all += name_of_one(op_of_field(op, k));
+    }
+    return all + '}';
 }
 
 bool has_operator(BuilderKind k) {
@@ -115,8 +131,8 @@ Types::Types(Arena& arena) : arena_(arena) {
 
 const Type* Types::intern(const Type& proto) {
     Key key = {std::uint64_t(proto.kind) | std::uint64_t(proto.scalar) << 8 |
-               std::uint64_t(proto.builder) << 16 | std::uint64_t(proto.op) << 24 |
-               std::uint64_t(proto.lanes) << 32};
+                   std::uint64_t(proto.builder) << 16 | std::uint64_t(proto.lanes) << 32,
+               std::uint64_t(proto.op)};
     for (const Type* arg : proto.args) key.push_back(arg->id);
     auto [at, added] = known_.try_emplace(std::move(key), nullptr);
     if (!added) return at->second;

@@ -42,10 +42,22 @@ inline constexpr int kNumBuilders = 0
     ;
 
 /// The operators that builders combine with.
-enum class MergeOp : std::uint8_t {
+/// Or an operator for each field of a struct, in one number (WELD_OPS_OF_FIELDS).
+enum class MergeOp : std::uint32_t {
 #define WELD_MERGE_OP(name, ...) name,
 #include "runtime/abi/merge_ops.def"
 };
+
+/// `{+,min}`: one for each of at most kMostFieldOps fields.
+MergeOp ops_of_fields(std::span<const MergeOp> ops);
+inline constexpr std::size_t kMostFieldOps = 12;
+constexpr bool is_of_fields(MergeOp op) { return std::uint32_t(op) & 4; }
+/// Of how many fields; 0 for one that is for all.
+constexpr std::size_t num_field_ops(MergeOp op) { return is_of_fields(op) ? std::uint32_t(op) >> 3 & 15 : 0; }
+/// What combines field `k`.
+constexpr MergeOp op_of_field(MergeOp op, std::size_t k) {
+    return is_of_fields(op) ? MergeOp(std::uint32_t(op) >> (7 + 2 * k) & 3) : op;
+}
 
 enum class TypeKind : std::uint8_t { Scalar, Simd, Vec, Dict, Struct, Builder, Function };
 
@@ -64,7 +76,7 @@ constexpr const char* name_of(Scalar s) { return info(s).text; }
 const char* name_of(BuilderKind k);  ///< `appender`
 bool has_operator(BuilderKind k);
 std::size_t num_type_args(BuilderKind k);
-const char* name_of(MergeOp op);  ///< `+`
+std::string name_of(MergeOp op);  ///< `+`, `{+,min}`
 
 struct Type {
     TypeKind kind;

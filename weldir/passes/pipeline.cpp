@@ -23,8 +23,9 @@ static constexpr Name kReduce[] = {
     "sort-keys",         // after inline-lets: comparisons stand where they are asked
     "topk-sorts",        // after both; before fusion, which joins its loops with others
     "fuse-horizontal",  // before fuse-vertical: a vector with two readers has one after it
-    "fuse-vertical",    //
-    "fuse-zip",         // after fuse-vertical, which zips vectors with themselves
+    "share-tables",  // after it: the loops are one; before fuse-vertical, which joins the entries with their readers
+    "fuse-vertical",  //
+    "fuse-zip",       // after fuse-vertical, which zips vectors with themselves
 };
 
 static constexpr Name kStraighten[] = {
