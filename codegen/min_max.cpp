@@ -2,8 +2,10 @@
 // machine's plain instruction does both; AVX-512 has one that does, but for signalling NaNs.
 #include "codegen/min_max.h"
 
+#include <algorithm>
 #include <bit>
 
+#include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
@@ -37,8 +39,20 @@ static bool is_plain_bound(bool min, const llvm::Value* v) {
     return !number->isZero() || number->isNegative() == min;
 }
 
+/// What follows from the state of a loop that is being made, of which no more is known than how it begins.
+static bool is_open(const llvm::Value* v, llvm::SmallPtrSetImpl<const llvm::Value*>& seen) {
+    const auto* i = llvm::dyn_cast<llvm::Instruction>(v);
+    if (!i || !i->getType()->isFPOrFPVectorTy() || !seen.insert(i).second) return false;
+    constexpr unsigned most = 64;  // are looked at
+    const auto* phi = llvm::dyn_cast<llvm::PHINode>(i);
+    if ((phi && phi->getNumIncomingValues() < 2) || seen.size() > most) return true;
+    return std::ranges::any_of(i->operands(), [&](const llvm::Use& u) { return is_open(u.get(), seen); });
+}
+
 /// Squares, what is not negative, and sums with such.
 static bool is_never_minus_zero(Emitter& e, const llvm::Value* v) {
+    llvm::SmallPtrSet<const llvm::Value*, 16> seen;
+    if (is_open(v, seen)) return false;
     const llvm::SimplifyQuery here(e.unit.out.getDataLayout());
     return llvm::computeKnownFPClass(v, llvm::fcNegZero, 0, here).isKnownNever(llvm::fcNegZero);
 }
