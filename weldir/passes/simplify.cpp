@@ -302,7 +302,8 @@ class Simplifier {
         const Expr* rest = holds ? inner.otherwise() : inner.then();
         if (!holds && !same(inner.otherwise(), other)) return nullptr;
         for (std::size_t i = 0; lets && i < lets.size(); ++i)
-            if (mentions(rest, lets.symbol(i))) return nullptr;
+            if (mentions(rest, lets.symbol(i)) || facts_.traits(lets.value(i)).ordered) return nullptr;
+        if (facts_.traits(inner.cond()).ordered) return nullptr;
         // `rest` is what neither condition, or both of them, choose.
         const Expr* cond = holds == any ? inner.cond() : scalar_op(m_, Op::Not, {inner.cond()});
         if (lets) cond = with_result(lets, cond);
