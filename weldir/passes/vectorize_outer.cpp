@@ -21,6 +21,9 @@
 //
 // is for eight elements of xs a loop over `cs` with one merger of lanes, where it has no more than 512 elements.
 //
+// In a loop around, as that over the columns of a matrix, elements may be few: what does not fill a group of sixteen
+// goes by fours, and what is left then one by one.
+//
 // Not done where the body cannot be translated (lane_body.h), or holds no `iterate`, no loops in loops, no
 // windows and no loop over what lanes share; with strides other than 1; for `@(vectorize:false)`; where the trip count is known to be less than
 // the lanes.
@@ -38,6 +41,7 @@ namespace {
 
 constexpr std::uint32_t kMostNodes = 1000;  // of a body, which is there twice afterwards
 constexpr std::uint32_t kMostLanes = 16;    // transposing takes that many registers
+constexpr std::uint32_t kFewLanes = 4;      // of what does not fill a group, in loops in loops
 constexpr std::int64_t kMostShared = 512;   // elements of a loop that may go over lanes of its own as well
 // Rounds that hold so few values wait for each other; twice as many lanes fill the waiting, and fit sixteen registers.
 constexpr std::uint32_t kFewHeld = 3;
@@ -46,16 +50,17 @@ class OuterVectorizer {
   public:
     OuterVectorizer(Module& m, Facts& facts) : m_(m), facts_(facts) {}
 
-    /// The loop over groups of iterations, or null.
-    const Expr* groups(For loop) {
+    /// The loop over groups of at most `most` iterations, or null. `inner`: it is in another loop.
+    const Expr* groups(For loop, bool inner = false, std::uint32_t most = kMostLanes) {
+        inner_ = inner;
         for (const Expr* d : loop.data())
             if (!may_be_grouped(d)) return nullptr;
         if (facts_.traits(loop.body().node).size > kMostNodes) return nullptr;
         LaneBody body(m_, facts_, loop, Nests::Yes);
         if (!body.ok() || !body.is_nest()) return nullptr;
         const std::uint32_t width = body.width();
-        lanes_ = std::min(kMostLanes, 2 * kLaneBytes / width);
-        if (body.held_in_rounds().value_or(kFewHeld + 1) <= kFewHeld) lanes_ *= 2;
+        lanes_ = std::min(most, 2 * kLaneBytes / width);
+        if (lanes_ > kFewLanes && body.held_in_rounds().value_or(kFewHeld + 1) <= kFewHeld) lanes_ *= 2;
         const std::optional<Count> n = facts_.iterations(loop.node);
         if (lanes_ < 2 || !std::has_single_bit(lanes_) || (n && n->known() && *n->known() < lanes_))
             return nullptr;
@@ -122,7 +127,7 @@ class OuterVectorizer {
         const Expr* index = body.reads_index() ? named(indices(first, inside), "i", inside) : nullptr;
         const Expr* on_lanes = body.translated(lanes_, b, first, index, elem);
         if (!on_lanes) return nullptr;
-        const Expr* choice = if_(m_, found, on_lanes, one_by_one(loop, data, b, first, n), loop.node->loc);
+        const Expr* choice = if_(m_, found, on_lanes, rest(loop, data, b, first, n), loop.node->loc);
         const Expr* f = lambda(m_, {b, g, k}, block(m_, inside, choice), loop.body().node->loc);
         const Expr* all = weld::loop(m_, {&range, 1}, for_blocks(m_, facts_, loop, loop.builder(), lanes_), f,
                                      loop.node->loc);
@@ -172,10 +177,26 @@ class OuterVectorizer {
             {broadcast(m_, first, lanes_), get_field(m_, opt_lanes(m_, all, i64(0), lanes_), 1)});
     }
 
+    /// The loop over the elements of one group that are no full one.
+    const Expr* rest(For loop, std::span<const Expr* const> data, const Symbol* builder, const Expr* first,
+                     const Expr* n) {
+        Lets lets;
+        const bool by_fours = inner_ && lanes_ > kFewLanes && std::ranges::all_of(data, [](const Expr* d) {
+                                  return d->type->elem()->is_scalar();
+                              });
+        const Expr* each = one_by_one(loop, data, builder, first, n, lets);
+        if (by_fours) {
+            each = fresh(m_, each);  // its lets are not what is known of those that were there
+            Facts facts(m_, lambda(m_, {}, each));
+            if (const Expr* fours = OuterVectorizer(m_, facts).groups(each->as<For>(), false, kFewLanes))
+                each = fours;
+        }
+        return block(m_, lets, each, loop.node->loc);
+    }
+
     /// The loop as it was, over the elements of one group.
     const Expr* one_by_one(For loop, std::span<const Expr* const> data, const Symbol* builder,
-                           const Expr* first, const Expr* n) {
-        Lets lets;
+                           const Expr* first, const Expr* n, Lets& lets) {
         const Expr* end = scalar_op(m_, Op::Add, {first, i64(lanes_)});
         end = named(scalar_op(m_, Op::Min, {end, n}), "end", lets);
         std::vector<const Expr*> iters;
@@ -192,14 +213,25 @@ class OuterVectorizer {
         const Symbol *b = loop.builder_param(), *i = loop.index_param(), *x = loop.elem_param();
         const Symbol* own = m_.symbol(i->name, i->type);
         const Expr* body = let(m_, i, scalar_op(m_, Op::Add, {first, var(m_, own)}), loop.body().body());
-        return block(m_, lets,
-                     weld::loop(m_, iters, var(m_, builder), lambda(m_, {b, own, x}, body), loop.node->loc));
+        return weld::loop(m_, iters, var(m_, builder), lambda(m_, {b, own, x}, body), loop.node->loc);
     }
 
     Module& m_;
     Facts& facts_;
     std::uint32_t lanes_ = 0;
+    bool inner_ = false;
 };
+
+/// `e` with groups for all loops that may go over them; `inner`: it is in a loop.
+const Expr* with_groups(Module& m, Facts& facts, const Expr* e, bool inner) {
+    if (!e->binds) return e;
+    const bool is_loop = e->op == Op::For;
+    const Expr* now = map_args(m, e, [&](const Expr* a, std::size_t) {
+        return with_groups(m, facts, a, inner || (is_loop && a->op == Op::Lambda));
+    });
+    const Expr* grouped = is_loop ? OuterVectorizer(m, facts).groups(now->as<For>(), inner) : nullptr;
+    return grouped ? grouped : now;
+}
 
 }  // namespace
 
@@ -209,12 +241,7 @@ bool can_vectorize_outer(Module& m, Facts& facts, const Expr* loop) {
 
 const Expr* vectorize_outer(Module& m, const Expr* lambda) {
     Facts facts(m, lambda);
-    OuterVectorizer vectorizer(m, facts);
-    const Expr* now = rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
-        const For loop = e->as<For>();
-        return loop ? vectorizer.groups(loop) : nullptr;
-    });
-    return in_normal_form(m, lambda, now);
+    return in_normal_form(m, lambda, with_groups(m, facts, lambda, false));
 }
 
 }  // namespace weld
