@@ -1,5 +1,5 @@
-// N1 to N20: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
-// references are plain loops (bench/reference/natural.cpp), which make the same columns.
+// N1 to N21: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// references are plain loops (bench/reference/natural.cpp, natural21.cpp), which make the same columns.
 #include <cstring>
 
 #include "bench/columns.h"
@@ -192,6 +192,14 @@ Inputs graph() {
 Inputs short_rows() {
     Column<i64> x = below<i64>(100'000 * 16, 404, 12);
     Column<WeldVec> all = rows(x, 16);
+    const WeldVec args[] = {all.vec()};
+    return inputs(args, std::move(x), std::move(all));
+}
+
+/// A plane of 2,000 rows of 1,000.
+Inputs plane() {
+    Column<f32> x = uniform<f32>(2'000'000, 436, 1);
+    Column<WeldVec> all = rows(x, 1000);
     const WeldVec args[] = {all.vec()};
     return inputs(args, std::move(x), std::move(all));
 }
@@ -457,7 +465,21 @@ std::vector<Workload> natural() {
          vector<f64>},
         {"N20.lists", "N20.lists", 200024331148, 1e-9,
          [] { return columns_and(i64(100'000), below<i64>(1'000'000, 433, 100'000), below<i64>(1'000'000, 434, 100'000)); },
-         vector<i64>}};
+         vector<i64>},
+        {"N21.above", "N21.above", 1.99994014901e+12, 1e-9, [] { return columns(below<i32>(1'000'000, 435, 1'000'000)); }, vector<i64>},
+        {"N21.peaks", "N21.peaks", 399126, 1e-9, plane, number<i64>},
+        {"N21.spreads", "N21.spreads", 345140.498646, 1e-9,
+         [] { return columns(below<i32>(4'000'000, 437, 1440), uniform<f32>(4'000'000, 438, 40)); }, vector<f64>},
+        {"N21.medians", "N21.medians", 200062967.28, 1e-9, [] { return columns(uniform<f32>(1'000'000, 439, 100)); }, vector<f32>},
+        {"N21.least", "N21.least", 395755902.81, 1e-9,
+         [] { return columns_and(i64(20'000), below<i64>(4'000'000, 440, 20'000), uniform<f64>(4'000'000, 441, 1'000'000)); },
+         vector<f64>},
+        {"N21.weights", "N21.weights", 2000575.10296, 1e-9,
+         [] {
+             return columns(below<i64>(8'000'000, 442, 500'000), uniform<f64>(8'000'000, 443, 1),
+                            uniform<f64>(500'000, 444, 1));
+         },
+         number<f64>}};
     return all;
 }
 
