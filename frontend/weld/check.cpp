@@ -115,8 +115,8 @@ class Check {
                                  name_of(type->builder), show(type->args.back()));
         else if (const std::size_t n = combines ? num_field_ops(type->op) : 0;
                  n && (!type->args.back()->is_struct() || type->args.back()->args.size() != n))
-            r_.diagnostics.error(at(type->args.size() - 1), "`{}` combines structs of {} fields, found `{}`",
-                                 name_of(type->op), n, show(type->args.back()));
+            r_.diagnostics.error(at(type->args.size() - 1), "`{}` combines structs of {} field{}, found `{}`",
+                                 name_of(type->op), n, n == 1 ? "" : "s", show(type->args.back()));
     }
 
     std::string show(const Type* type) const {

@@ -176,7 +176,7 @@ MergeOp Parser::field_ops(std::string_view builder) {
             break;
         }
         ops.push_back(merge_op(builder));
-    } while (!panic_ && accept(kComma));
+    } while (!panic_ && accept(kComma) && !at(kRBrace));
     expect(kRBrace, "`,` and another operator, or `}`");
     return ops_of_fields(ops);
 }

@@ -253,7 +253,51 @@ const Expr* Generator::grow(const Expr* b) {
           }}});
 }
 
+/// A dictionary that one loop fills beside others by the same key.
+const Expr* Generator::dict_beside_others(const Type* t) {
+    std::vector<const Expr*> starts;
+    const std::int64_t all = r_.between(2, 4), wanted = r_.between(0, all - 1);
+    for (std::int64_t k = 0; k < all; ++k) {
+        const Type* args[] = {t->key(), k == wanted ? t->value() : mergeable_type()};
+        starts.push_back(new_builder(m_, m_.types.builder(BuilderKind::DictMerger, args, merge_op())));
+    }
+    return named("g", filled(make_struct(m_, starts)), [&](const Symbol* g) {
+        const auto dict = [&](std::int64_t k) {
+            return result(m_, get_field(m_, var(m_, g), std::size_t(k)));
+        };
+        const Expr* size = nullptr;
+        for (std::int64_t k = 0; k < all; ++k) {
+            if (k == wanted) continue;
+            const Expr* one = len(m_, r_.percent(50) ? dict(k) : to_vec(m_, dict(k)));
+            size = size ? scalar_op(m_, Op::Add, {size, one}) : one;
+        }
+        return named("d", dict(wanted), [&](const Symbol* d) {
+            const Expr* expected = scalar_op(m_, Op::Mul, {len(m_, var(m_, d)), i64(all - 1)});
+            return named("ok", assert_(m_, scalar_op(m_, Op::Eq, {size, expected})),
+                         [&](const Symbol*) { return var(m_, d); });
+        });
+    });
+}
+
+/// Merges into all builders of a struct by one key.
+const Expr* Generator::grow_by_one_key(const Expr* s) {
+    const Type* of = s->type->args[0]->key();
+    const Expr* key = r_.percent(70) ? if_(m_, boolean(), leaf(of), leaf(of)) : expr(of);  // few, mostly
+    return named("k", key, [&](const Symbol* k) {
+        std::vector<const Expr*> fields;
+        for (std::size_t i = 0; i < s->type->args.size(); ++i)
+            fields.push_back(merge(m_, get_field(m_, s, i),
+                                   make_struct(m_, {var(m_, k), expr(s->type->args[i]->value())})));
+        const Expr* all = make_struct(m_, fields);
+        return r_.percent(40) ? if_(m_, boolean(), all, s) : all;
+    });
+}
+
 const Expr* Generator::grow_fields(const Expr* s) {
+    const auto is_alike = [&](const Type* b) {
+        return b->is_builder(BuilderKind::DictMerger) && b->key() == s->type->args[0]->key();
+    };
+    if (s->type->args.size() > 1 && std::ranges::all_of(s->type->args, is_alike)) return grow_by_one_key(s);
     std::vector<const Expr*> fields;
     for (std::size_t i = 0; i < s->type->args.size(); ++i) fields.push_back(grow(get_field(m_, s, i)));
     return make_struct(m_, fields);

@@ -56,7 +56,9 @@ std::vector<Generator::Choice> Generator::forms_of(const Type* t) {
         case TypeKind::Vec: return vec_forms(t);
         case TypeKind::Struct: return struct_forms(t);
         case TypeKind::Dict:
-            return {{1, [=, this] { return small_dict(t); }}, {6, [=, this] { return dict_loop(t); }}};
+            return {{1, [=, this] { return small_dict(t); }},
+                    {6, [=, this] { return dict_loop(t); }},
+                    {is_mergeable(t->value()) ? 8 : 0, [=, this] { return dict_beside_others(t); }}};
         case TypeKind::Builder:
         case TypeKind::Function: break;
     }

@@ -194,6 +194,8 @@ class Generator {
     const Expr* filled_by_call(const Expr* b);
     const Expr* reduction(const Type* t);
     const Expr* collected(const Type* t);
+    const Expr* dict_beside_others(const Type* t);
+    const Expr* grow_by_one_key(const Expr* s);
     const Expr* dict_loop(const Type* t) { return result(m_, filled(new_builder(m_, dict_builder(t)))); }
     const Expr* vec_merged(const Type* t);
     /// A part of a vector, put into it at places that are others, some of them, or the same.
