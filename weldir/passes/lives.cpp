@@ -52,7 +52,7 @@ std::vector<const Symbol*> Lives::gives(const Expr* call) const {
     return found == gives_.end() ? std::vector<const Symbol*>() : found->second;
 }
 
-void Lives::look(const Expr* e, const Counts& through) {
+void Lives::look(const Expr* e, const Throughs& through) {
     if (is_path(e)) {
         if (e->type->holds_pointer) read(e);
         return;
@@ -94,13 +94,15 @@ void Lives::read(const Expr* path) {
     const auto through = is_path(path) ? through_.find(base_of(path)) : through_.end();
     const Reach& reach = o_.reach(path);
     for (Object o : all_of(reach)) {
-        if (const StateVector* s = o_.left_by(o, path->type, reach)) {
-            if (o_.objects[o].level > o_.objects[s->out].level) continue;  // the end of the round reads it
-            ++left_[s->iterate][o];
-        }
+        const StateVector* s = o_.left_by(o, path->type, reach);
+        if (s && o_.objects[o].level > o_.objects[s->out].level) continue;  // the end of the round reads it
+        if (s) ++left_[s->iterate][o];
         ++live_[o];
         log_.push_back(o);
-        if (through != through_.end()) ++through->second[o];
+        if (through != through_.end()) {
+            ++through->second[o].reads;
+            through->second[o].left += s != nullptr;
+        }
     }
 }
 
@@ -118,7 +120,7 @@ void Lives::block(Block b) {
     };
     const auto look_at = [&](const Symbol* name, const Expr* e, std::size_t at) {
         const std::size_t begin = log_.size();
-        Counts through;
+        Throughs through;
         if (auto found = through_.extract(name)) through = std::move(found.mapped());
         if (!through.empty()) pass_on(e, through);
         look(e, through);
@@ -250,7 +252,7 @@ static void for_each_part(const Expr* e, const std::function<void(const Expr*)>&
     }
 }
 
-void Lives::pass_on(const Expr* value, const Counts& through) {
+void Lives::pass_on(const Expr* value, const Throughs& through) {
     std::map<Object, const Symbol*> names;  // null: not only through one
     for_each_part(value, [&](const Expr* part) {
         const Symbol* name = is_path(part) && through_.contains(base_of(part)) ? base_of(part) : nullptr;
@@ -260,28 +262,37 @@ void Lives::pass_on(const Expr* value, const Counts& through) {
         }
     });
     for (const auto& [o, name] : names)
-        if (auto found = through.find(o); name && found != through.end()) through_[name][o] += found->second;
+        if (auto found = through.find(o); name && found != through.end()) {
+            through_[name][o].reads += found->second.reads;
+            through_[name][o].left += found->second.left;
+        }
 }
 
-void Lives::branch(const Expr* e, const Counts& through) {
-    Counts others, own;  // that it does not give, and that it does
+void Lives::branch(const Expr* e, const Throughs& through) {
+    Throughs others, own;  // that it does not give, and that it does
     const Objects given = e->type->holds_pointer ? all_of(o_.reach(e)) : Objects();
     for (const auto& [o, times] : through)
         (std::ranges::binary_search(given, o) ? own : others).emplace(o, times);
-    std::vector<std::pair<const Expr*, Object>> left;  // by iterates in here, which take these reads along
-    for (const auto& [o, times] : own)
+    struct Left {
+        const Expr* iterate;
+        Object o;
+        int times;
+    };
+    std::vector<Left> left;  // by iterates in here, which take these reads along
+    for (auto& [o, times] : own)
         if (const StateVector* s = o_.left_by(o, e->type, o_.reach(e))) {
-            left.emplace_back(s->iterate, o);
-            left_[s->iterate][o] += times;
+            left.push_back({s->iterate, o, times.reads - times.left});
+            left_[s->iterate][o] += left.back().times;
+            times.left = times.reads;
         }
-    for (const auto& [o, times] : others) live_[o] -= times;
+    for (const auto& [o, times] : others) live_[o] -= times.reads;
     look(e, own);
-    for (const auto& [o, times] : others) live_[o] += times;
-    for (const auto& [iterate, o] : left)  // by iterates before
-        if (const auto at = left_[iterate].find(o); at != left_[iterate].end()) at->second -= own.at(o);
+    for (const auto& [o, times] : others) live_[o] += times.reads;
+    for (const Left& l : left)  // by iterates before
+        if (const auto at = left_[l.iterate].find(l.o); at != left_[l.iterate].end()) at->second -= l.times;
 }
 
-void Lives::branches(const Expr* e, const Counts& through) {
+void Lives::branches(const Expr* e, const Throughs& through) {
     const std::size_t begin = log_.size();
     const std::set<const Symbol*> ended_before = ended_;
     branch(e->arg(1), through);

@@ -37,9 +37,14 @@ class Lives {
   private:
     /// How often each object is read later.
     using Counts = std::map<Object, int>;
+    /// Reads of an object through a name, and how many of these an iterate is known to have left.
+    struct Through {
+        int reads = 0, left = 0;
+    };
+    using Throughs = std::map<Object, Through>;
     /// `through`: of the reads later, those through the name of what `e` gives, if that is an `if`. Where a branch is
     /// taken, they read what that branch gives.
-    void look(const Expr* e, const Counts& through = {});
+    void look(const Expr* e, const Throughs& through = {});
     /// While an operand is computed those before it are kept for the operation.
     void operand(const Expr* e, std::size_t i);
     void keep(const Expr* e, int times);
@@ -63,12 +68,12 @@ class Lives {
     bool may_give(const Symbol* s, const std::unordered_map<Object, int>& times) const;
 
     // -- branches
-    void branches(const Expr* e, const Counts& through);
-    void branch(const Expr* e, const Counts& through);
+    void branches(const Expr* e, const Throughs& through);
+    void branch(const Expr* e, const Throughs& through);
     /// Its value is what other names are, or one of those: reads through the name are counted.
     static bool passes_on(const Expr* value);
     /// The reads through the name of `value` are such through the names that it passes on, where it can only be these.
-    void pass_on(const Expr* value, const Counts& through);
+    void pass_on(const Expr* value, const Throughs& through);
     /// What is merged first into a vector that starts in place is computed before that changes.
     void merge(const Expr* e);
     void loop(For f);
@@ -116,7 +121,7 @@ class Lives {
     std::unordered_map<const Function*, bool> takes_;
     std::vector<int> live_;  // by object: how many later nodes read it
     Objects log_;            // what was read, in the order of the walk
-    std::unordered_map<const Symbol*, Counts>
+    std::unordered_map<const Symbol*, Throughs>
         through_;  // of names that lets pass on, while they are in scope
     std::unordered_map<const Expr*, Counts>
         left_;  // by `iterate`: reads of what it may leave as it was given
