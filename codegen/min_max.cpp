@@ -91,8 +91,6 @@ static bool is_quiet(const llvm::Value* v, int depth = 0) {
         case llvm::Instruction::FDiv:  // by a constant LLVM may leave it out
             return !llvm::isa<llvm::Constant>(i->getOperand(0)) &&
                    !llvm::isa<llvm::Constant>(i->getOperand(1));
-        case llvm::Instruction::FPExt:
-        case llvm::Instruction::FPTrunc:
         case llvm::Instruction::SIToFP:
         case llvm::Instruction::UIToFP: return true;
         case llvm::Instruction::Select: return is(1) && is(2);

@@ -113,6 +113,19 @@ TEST_CASE("the least and the largest float are numbers beside any NaN, on all ma
         }
 }
 
+TEST_CASE("casts there and back leave a signalling NaN what it is, which is no number for the least") {
+    std::vector<float> v(37, std::numeric_limits<float>::signaling_NaN());
+    for (const char* cpu : {"native", "sse2", "avx2", "avx512"})
+        for (const char* level : {"0", "3"}) {
+            const Conf c = conf({{"weld.compile.cpu", cpu}, {"weld.llvm.optimization.level", level}});
+            const Module m(
+                weld_module_compile("|v: vec[f32]| result(for(v, merger[f64,+], |b, i, x| merge(b, "
+                                    "f64(min(f32(f64(x)), f32(len(v)))))))",
+                                    c.get(), nullptr));
+            if (m) CHECK(as<double>(run(m, context(), vec(v))) == 37.0 * 37.0);
+        }
+}
+
 TEST_CASE("keys of both generations are accepted") {
     const std::initializer_list<std::pair<const char*, const char*>> all = {
         {"weld.memory.limit", "1000000000"},
