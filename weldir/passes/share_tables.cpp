@@ -373,8 +373,13 @@ class Sharer {
 
 const Expr* share_tables(Module& m, const Expr* lambda) {
     const Expr* now = rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
-        const Block b = e->as<Block>();
-        return b ? Sharer(m, b).shared() : nullptr;
+        const Expr* all = nullptr;
+        while (const Block b = (all ? all : e)->as<Block>()) {
+            const Expr* next = Sharer(m, b).shared();
+            if (!next) break;
+            all = next;
+        }
+        return all;
     });
     return in_normal_form(m, lambda, now);
 }
