@@ -240,7 +240,7 @@ Leaves Emitter::emit_for(For f) {
             ir.CreateICmpULE(ir.CreateExtractValue(all, 0), c64(most_in_place * plan.cost));
         is_short = ir.CreateAnd(is_little, ir.CreateNot(ir.CreateExtractValue(all, 1)));
     }
-    mark_in_place(is_short);
+    mark_for_quick(is_short);
     return emit_if(is_short, in_place, outlined);
 }
 

@@ -39,15 +39,15 @@ static void drop_prefetches(llvm::Module& module) {
     llvm::RecursivelyDeleteTriviallyDeadInstructionsPermissive(addresses);
 }
 
-static constexpr const char* kInPlace = "weld-in-place";
+static constexpr const char* kLeftOut = "weld-left-out";
 
-void mark_in_place(llvm::Value* condition) {
+void mark_for_quick(llvm::Value* condition) {
     if (auto* i = llvm::dyn_cast<llvm::Instruction>(condition))
-        i->setMetadata(kInPlace, llvm::MDNode::get(i->getContext(), {}));
+        i->setMetadata(kLeftOut, llvm::MDNode::get(i->getContext(), {}));
 }
 
-static void drop_in_place(llvm::Function& f) {
-    const unsigned kind = f.getContext().getMDKindID(kInPlace);
+static void drop_marked(llvm::Function& f) {
+    const unsigned kind = f.getContext().getMDKindID(kLeftOut);
     bool dropped = false;
     for (llvm::BasicBlock& block : f)
         for (llvm::Instruction& i : block)
@@ -194,7 +194,7 @@ void prepare_quick(llvm::Module& module, llvm::TargetMachine& machine) {
     llvm::DenseMap<llvm::Constant*, llvm::GlobalVariable*> constants;
     for (llvm::Function& f : module) {
         if (f.isDeclaration()) continue;
-        drop_in_place(f);
+        drop_marked(f);
         const llvm::TargetLowering* target = machine.getSubtargetImpl(f)->getTargetLowering();
         Simplifier(f, *target, constants).run();
     }

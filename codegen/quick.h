@@ -6,9 +6,9 @@
 
 namespace weld::codegen {
 
-/// Says of a branch's condition that it chooses between two forms of the same code: where it is false, the one that
-/// is a call of a function.
-void mark_in_place(llvm::Value* condition);
+/// Says of a branch's condition that it chooses between two forms of the same code: quick code has the one alone that
+/// stands where it is false.
+void mark_for_quick(llvm::Value* condition);
 
 /// `module` says the same afterwards, in instructions that LLVM selects one by one.
 void prepare_quick(llvm::Module& module, llvm::TargetMachine& machine);

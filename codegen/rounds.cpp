@@ -23,6 +23,7 @@
 #include "codegen/builders/groups.h"
 #include "codegen/lanes.h"
 #include "codegen/prefetch.h"
+#include "codegen/quick.h"
 #include "weldir/ir/builder.h"
 #include "weldir/ir/facts.h"
 #include "weldir/ir/loop_forms.h"
@@ -118,11 +119,22 @@ class RangeEmitter {
         }
         ++e_.loop_depth;
         if (on_lanes && scattered_ && plan_.f.node->annotation(AttrKey::Every)) {
-            llvm::Value* asked = e_.ir.CreateSelect(std::exchange(scattered_, nullptr), hi, lo);
-            asks_ = true;
-            state = part(lo, asked, state, widest, prefetches, collect);
-            asks_ = false;
-            lo = asked;
+            llvm::Value* asks = std::exchange(scattered_, nullptr);
+            mark_for_quick(asks);
+            const auto asking = [&] {
+                asks_ = true;
+                Leaves all = part(lo, hi, state, widest, prefetches, collect);
+                asks_ = false;
+                all.push_back(hi);
+                return all;
+            };
+            const auto none = [&] {
+                Leaves all = state;
+                all.push_back(lo);
+                return all;
+            };
+            state = e_.emit_if(asks, asking, none);
+            lo = state.pop_back_val();
         }
         state = part(lo, hi, state, widest, prefetches, collect);
         prefetches.end(e_);
