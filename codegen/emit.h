@@ -174,6 +174,7 @@ class Emitter {
     Lanes lanes;                    ///< of the simd loop that is being emitted
     std::uint32_t accumulator = 0;  ///< which accumulator merges go to
     TailRound tail;                 ///< merges and reads leave the other lanes alone
+    bool side_by_side = false;  ///< the same code is made for several iterations, one after the other
     int loop_depth = 0;  ///< loops around the present place, in this function and those it was cut from
     std::unordered_map<const Symbol*, Leaves> names;
     std::unordered_map<const Expr*, llvm::Value*> tile_rows;  ///< of look-ups: what they give this round
@@ -263,6 +264,8 @@ class Emitter {
     void prefetch(llvm::Value* at, Cache into = Cache::First);  ///< any address: none faults
     void prefetch_row(llvm::Value* data);                       ///< prefetches the beginning of a vector
     llvm::Value* address(llvm::Value* base, std::int64_t offset);
+    /// The same scalar or pointer in a register of its own: no instruction makes it on the way, as part of an operand.
+    llvm::Value* opaque(llvm::Value* x);
     llvm::Value* element(llvm::Value* data, const Type* elem, llvm::Value* index);
     llvm::Value* slot(std::int64_t bytes,
                       std::int64_t align);               ///< room in the frame, made in the entry block

@@ -584,9 +584,11 @@ class RangeEmitter {
         return rounds(begin, end, n, state, [&](llvm::Value* i, const Leaves& now) {
             prefetch_elements(i, nullptr, bytes,
                               e_.unit.target.follows_streams ? Cache::Second : Cache::First);
+            const bool outer = std::exchange(e_.side_by_side, true);
             Leaves next = now;
             for (std::int64_t k = 0; k < n; ++k)
                 next = round(ir.CreateAdd(i, e_.c64(k), "", true, true), next);
+            e_.side_by_side = outer;
             return next;
         });
     }

@@ -33,23 +33,24 @@ static llvm::Value* min_max(Emitter& e, bool min, Scalar s, llvm::Value* a, llvm
     return e.ir.CreateBinaryIntrinsic(id, a, b);
 }
 
+llvm::Value* Emitter::opaque(llvm::Value* x) {
+    auto* type = llvm::FunctionType::get(x->getType(), {x->getType()}, false);
+    llvm::CallInst* same = ir.CreateCall(llvm::InlineAsm::get(type, "", "=r,0", false), {x});
+    same->setDoesNotAccessMemory();
+    same->setDoesNotThrow();
+    same->addFnAttr(llvm::Attribute::WillReturn);
+    return same;
+}
+
 /// 64 bits that are loaded, and not by the instruction that multiplies them with the inverse of a divisor, to 128 bits:
 /// that form takes an AMD Zen 4 five times as long as the others.
 static llvm::Value* in_register(Emitter& e, llvm::Value* v) {
     if (!llvm::isa<llvm::LoadInst>(v) || v->getType()->getScalarType() != e.unit.i64) return v;
-    const auto one = [&](llvm::Value* x) {
-        auto* type = llvm::FunctionType::get(x->getType(), {x->getType()}, false);
-        llvm::CallInst* same = e.ir.CreateCall(llvm::InlineAsm::get(type, "", "=r,0", false), {x});
-        same->setDoesNotAccessMemory();
-        same->setDoesNotThrow();
-        same->addFnAttr(llvm::Attribute::WillReturn);
-        return same;
-    };
     auto* lanes = llvm::dyn_cast<llvm::FixedVectorType>(v->getType());
-    if (!lanes) return one(v);
+    if (!lanes) return e.opaque(v);
     llvm::Value* all = llvm::PoisonValue::get(lanes);
     for (unsigned k = 0; k < lanes->getNumElements(); ++k)
-        all = e.ir.CreateInsertElement(all, one(e.ir.CreateExtractElement(v, k)), k);
+        all = e.ir.CreateInsertElement(all, e.opaque(e.ir.CreateExtractElement(v, k)), k);
     return all;
 }
 

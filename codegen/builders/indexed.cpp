@@ -4,6 +4,8 @@
 
 #include "codegen/lanes.h"
 
+#include <utility>
+
 namespace weld::codegen {
 
 Leaves begin_at_indices(Emitter& e, NewBuilder b, const Leaves& arg) {
@@ -30,6 +32,7 @@ void check_row(Emitter& e, Merge g, const Leaves& s, const Leaves& v, std::uint3
 
 void merge_one_by_one(Emitter& e, Merge g, const Leaves& s, const Leaves& v, std::uint32_t n,
                       llvm::Value* mask, MergeOne merge) {
+    const bool outer = std::exchange(e.side_by_side, true);
     for (std::uint32_t k = 0; k < n; ++k) {
         const auto one = [&] {
             Leaves value = lane(e, v, k);
@@ -39,6 +42,7 @@ void merge_one_by_one(Emitter& e, Merge g, const Leaves& s, const Leaves& v, std
         if (!mask) one();
         else e.emit_if(e.ir.CreateExtractElement(mask, std::uint64_t(k)), one, [&] { return s; });
     }
+    e.side_by_side = outer;
 }
 
 }  // namespace weld::codegen
