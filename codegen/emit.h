@@ -174,7 +174,7 @@ class Emitter {
     Lanes lanes;                    ///< of the simd loop that is being emitted
     std::uint32_t accumulator = 0;  ///< which accumulator merges go to
     TailRound tail;                 ///< merges and reads leave the other lanes alone
-    bool side_by_side = false;  ///< the same code is made for several iterations, one after the other
+    bool side_by_side = false;      ///< the same code is made for several iterations, one after the other
     int loop_depth = 0;  ///< loops around the present place, in this function and those it was cut from
     std::unordered_map<const Symbol*, Leaves> names;
     std::unordered_map<const Expr*, llvm::Value*> tile_rows;  ///< of look-ups: what they give this round

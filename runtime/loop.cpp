@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "runtime/builders/pieces.h"
+#include "runtime/builders/placing.h"
 #include "runtime/describe.h"
 #include "runtime/entry.h"
 #include "runtime/parallel.h"
@@ -20,6 +22,8 @@ namespace {
 constexpr std::int64_t kSerialWork = 30'000'000;  // ps; less is not worth waking a thread for
 constexpr std::int64_t kChunkWork = 50'000'000;
 constexpr std::int64_t kMostChunks = 1024;
+// Of chunks that make pieces of vectors alone: these stay in a cache until they are in their places.
+constexpr std::int64_t kPieceWork = 10'000'000;
 constexpr std::int64_t kRounds = 64;  // a chunk has a multiple of it, so that each writes to its own lines,
 constexpr std::int64_t kEnoughChunks = 16;   // or of less where it would leave fewer chunks than this
 constexpr std::int64_t kFirstPart = 16;      // twice that part of a chunk is enough to see how to go on
@@ -105,6 +109,7 @@ struct LoopBuilder {
     std::int64_t combined = 0;  // chunks, in a serial loop
     std::int64_t filled = 0;    // elements that the last chunk appended: so many the next one may, too
     std::int64_t half_keys = 0, first_keys = 0;  // after half of the first chunk, and after all
+    std::unique_ptr<Placing> placing = nullptr;  // on workers: of pieces of a vector
 
     bool may_go_in_order() const { return cut == Cut::Chunk && pieces->goes_in_order; }
     bool is_piece_of_vector() const { return keeps_merges(type) && cut == Cut::Chunk && !handed_on; }
@@ -142,6 +147,7 @@ class ChunkedLoop {
 
   private:
     void plan();
+    bool makes_pieces_alone() const;
     std::int64_t begin_of(std::int64_t chunk) const {
         return chunk == 0 ? 0 : std::min(first_size_ + (chunk - 1) * chunk_size_, n_);
     }
@@ -153,8 +159,8 @@ class ChunkedLoop {
     void look_at_first();
     std::int32_t run_part(Task* t, int worker, std::int64_t chunk);
     std::int32_t start_worker(Task* t, int worker);
-    std::int32_t run_chunk(Task* t, char* state, std::int64_t chunk);
-    std::int32_t start_pieces(Task* t, char* state, std::int64_t chunk);
+    std::int32_t run_chunk(Task* t, int worker, char* state, std::int64_t chunk);
+    std::int32_t start_pieces(Task* t, int worker, char* state, std::int64_t chunk);
     std::int32_t make_room(Task* t, LoopBuilder& b, WeldAppender* piece);
     void note_sizes(char* state);
     std::int32_t check_placed(const LoopBuilder& b);
@@ -188,6 +194,14 @@ class ChunkedLoop {
     std::atomic<int> holder_{-1};  // the worker that goes on with the loop's own state
 };
 
+/// Chunks may be as short as one likes: what they make is pieces of vectors, and what belongs to workers.
+bool ChunkedLoop::makes_pieces_alone() const {
+    const auto is_piece = [](const LoopBuilder& b) { return keeps_merges(b.type) && b.cut == Cut::Chunk; };
+    return std::ranges::any_of(builders_, is_piece) &&
+           std::ranges::all_of(builders_,
+                               [&](const LoopBuilder& b) { return is_piece(b) || b.cut == Cut::Worker; });
+}
+
 void ChunkedLoop::plan() {
     const std::int64_t work = times(n_, std::max<std::int64_t>(1, loop_->cost));
     CutQuestion question{n_, work, std::clamp<std::int64_t>(work / kChunkWork, 2, kMostChunks)};
@@ -199,8 +213,10 @@ void ChunkedLoop::plan() {
         if (keeps_merges(type) && appends && (b.appends = *appends++) >= 0) b.cut = Cut::Placed;
         whole |= b.cut == Cut::Whole;
         looks_ |= b.may_go_in_order();
-        builders_.push_back(b);
+        builders_.push_back(std::move(b));
     });
+    const bool makes_pieces = makes_pieces_alone();
+    if (makes_pieces) question.chunks = std::clamp<std::int64_t>(work / kPieceWork, 2, kMostChunks);
     const bool is_busy = is_crew_busy(task_);
     serial_ = whole || !loop_->parallel || task_->run->threads == 1 || is_busy;
     for (LoopBuilder& b : builders_) {
@@ -208,7 +224,7 @@ void ChunkedLoop::plan() {
     }
     in_one_ = is_busy && std::ranges::all_of(builders_, &LoopBuilder::handed_on);
     chunk_size_ = (n_ + question.chunks - 1) / question.chunks;
-    std::int64_t multiple = loop_->multiple > 1 ? loop_->multiple : kRounds;
+    std::int64_t multiple = loop_->multiple > 1 || makes_pieces ? loop_->multiple : kRounds;
     while (multiple > loop_->multiple && n_ / multiple < kEnoughChunks) multiple /= 2;
     if (chunk_size_ <= INT64_MAX - multiple) chunk_size_ = round_up(chunk_size_, multiple);
     looks_ &= chunk_size_ < n_;
@@ -218,7 +234,7 @@ void ChunkedLoop::plan() {
 }
 
 /// Gives a chunk new states for what is combined by chunk, and its place in what is placed.
-std::int32_t ChunkedLoop::start_pieces(Task* t, char* state, std::int64_t chunk) {
+std::int32_t ChunkedLoop::start_pieces(Task* t, int worker, char* state, std::int64_t chunk) {
     for (LoopBuilder& b : builders_) {
         if (b.handed_on) continue;
         if (b.cut == Cut::Chunk) {
@@ -226,6 +242,7 @@ std::int32_t ChunkedLoop::start_pieces(Task* t, char* state, std::int64_t chunk)
             if (b.in_order ? b.pieces->start_waiting(t, b.type, mine, loop_->loc)
                            : b.pieces->start(t, b.type, state_ + b.offset, mine, loop_->loc))
                 return kFailed;
+            if (b.placing) b.placing->reuse(worker, kept_merges(b.type, mine));
             if (b.is_piece_of_vector() && make_room(t, b, kept_merges(b.type, state + b.offset)))
                 return kFailed;
         } else if (b.cut == Cut::Placed) {
@@ -277,12 +294,12 @@ std::int32_t ChunkedLoop::run_first(Task* t, char* state) {
     return kOk;
 }
 
-std::int32_t ChunkedLoop::run_chunk(Task* t, char* state, std::int64_t chunk) {
+std::int32_t ChunkedLoop::run_chunk(Task* t, int worker, char* state, std::int64_t chunk) {
     const std::int64_t lo = begin_of(chunk), hi = begin_of(chunk + 1);
     std::int32_t status;
     {
         const InRegion region(t);
-        status = start_pieces(t, state, chunk);
+        status = start_pieces(t, worker, state, chunk);
         if (!status && looks_ && chunk == 0) status = run_first(t, state);
         else if (!status) status = body_of(t, loop_)(t, captures_, state, lo, hi);
         if (!status && has_garbage(t)) weld_rt_collect(t, state, loop_->state);
@@ -302,7 +319,7 @@ std::int32_t ChunkedLoop::run_serial(Watched& watched) {
         for (const LoopBuilder& b : builders_)
             if (b.handed_on) copy(b, mine, state_);
         status = task_->check_stop(loop_->loc);
-        if (!status) status = run_chunk(task_, mine, chunk);
+        if (!status) status = run_chunk(task_, 0, mine, chunk);
         watched.chunk_done();
         for (LoopBuilder& b : builders_) {
             if (b.handed_on) copy(b, state_, mine);
@@ -347,10 +364,16 @@ std::int32_t ChunkedLoop::run_part(Task* t, int worker, std::int64_t chunk) {
     char* mine = worker_state(worker);
     for (const LoopBuilder& b : builders_)
         if (b.cut == Cut::Worker) copy(b, piece(chunk), mine);
-    const std::int32_t status = run_chunk(t, piece(chunk), chunk);
+    const std::int32_t status = run_chunk(t, worker, piece(chunk), chunk);
     for (const LoopBuilder& b : builders_)
         if (b.cut == Cut::Worker) copy(b, mine, piece(chunk));
-    return status;
+    if (status) return status;
+    for (const LoopBuilder& b : builders_) {
+        if (!b.placing) continue;
+        b.placing->add(worker, chunk, kept_merges(b.type, piece(chunk) + b.offset));
+        if (b.placing->copy_waiting(t, worker)) return kFailed;
+    }
+    return kOk;
 }
 
 /// Combines the pieces of a serial loop before `chunk`, once that is worth it.
@@ -406,7 +429,8 @@ std::int32_t ChunkedLoop::combine() {
                 status = combine_workers(b, holder);
                 break;
             case Cut::Chunk:
-                if (!b.in_order) status = combine_pieces(b, looks_ && b.may_go_in_order(), chunks_);
+                if (b.placing) status = b.placing->finish();
+                else if (!b.in_order) status = combine_pieces(b, looks_ && b.may_go_in_order(), chunks_);
                 break;
             case Cut::Placed: status = check_placed(b); break;
             case Cut::Whole: break;
@@ -459,6 +483,10 @@ std::int32_t ChunkedLoop::run_on_workers(Watched& watched) {
     worker_states_ =
         pieces_ ? static_cast<char*>(allocate_array(task_, workers, stride_, loop_->loc)) : nullptr;
     if (!worker_states_) return kFailed;
+    for (LoopBuilder& b : builders_)
+        if (!looks_ && b.is_piece_of_vector())
+            b.placing =
+                std::make_unique<Placing>(task_, b.type, state_ + b.offset, chunks_, workers, loop_->loc);
     std::int32_t status = looks_ ? run_parts_from(0, 1, watched) : kOk;
     if (looks_ && !status) {
         for (const LoopBuilder& b : builders_)

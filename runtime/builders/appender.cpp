@@ -1,10 +1,10 @@
 // appender[T]: an array that grows; and groupmerger[K,V], until its result, one of rows {key, value}. Pieces
-// are arrays of their own, copied to their places when all sizes are known; where each iteration appends the
-// same number, loop.cpp makes chunks write to their places at once.
+// are arrays of their own, copied to their places when the sizes of those before them are known; where each
+// iteration appends the same number, loop.cpp makes chunks write to their places at once.
 #include <algorithm>
-#include <vector>
 
 #include "runtime/builders/pieces.h"
+#include "runtime/builders/placing.h"
 #include "runtime/entry.h"
 #include "runtime/parallel.h"
 
@@ -25,26 +25,10 @@ static std::int32_t start_group(Task* task, const WeldType*, const void*, void* 
 
 static std::int32_t combine(Task* task, const WeldType* type, void* state, std::span<void* const> pieces,
                             std::int32_t loc) {
-    WeldAppender* whole = kept_merges(type, state);
-    const auto piece_of = [&](std::size_t i) { return kept_merges(type, pieces[i]); };
-    const std::int64_t size = type->args[0]->size;
-    std::vector<std::int64_t> places(pieces.size());
-    std::int64_t total = 0;
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-        places[i] = whole->size + total;
-        total += piece_of(i)->size;
-    }
-    if (const std::int32_t status = weld_rt_appender_grow(task, whole, total, size, loc)) return status;
-    constexpr std::int64_t much = 1 << 18;  // bytes that are worth waking others for
-    const auto place = [&](Task* t, int, std::int64_t i) {
-        const WeldAppender* piece = piece_of(std::size_t(i));
-        return copy_bytes(t, static_cast<char*>(whole->data) + places[std::size_t(i)] * size, piece->data,
-                          piece->size * size, loc);
-    };
-    if (run_parts(task, std::int64_t(pieces.size()), total * size > much, loc, place)) return kFailed;
-    for (std::size_t i = 0; i < pieces.size(); ++i) release(task, piece_of(i)->data);
-    whole->size += total;
-    return kOk;
+    Placing placing(task, type, state, std::int64_t(pieces.size()), 1, loc);
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+        placing.add(0, std::int64_t(i), kept_merges(type, pieces[i]));
+    return placing.finish();
 }
 
 static bool seamless(const WeldType*) { return true; }
