@@ -205,6 +205,39 @@ std::int32_t reserve(Task* task, WeldDict* d, std::int64_t entries, std::int32_t
     return grow_index(task, d, std::max(bits, index_bits(entries, d->skip > 0)), loc);
 }
 
+std::int32_t begin_with_keys(Task* task, WeldDict* d, const WeldDict* model, int op, std::int32_t loc) {
+    if (!model->count) return kOk;
+    if (model->bits > d->bits) {
+        const std::int64_t slots = std::int64_t(1) << model->bits;
+        auto* index = allocate_array<std::uint64_t>(task, slots, loc);
+        if (!index) return kFailed;
+        set_index(d, index, model->bits);
+    }
+    if (model->count > d->capacity) {
+        const std::int64_t capacity = model->count + model->count / 8;
+        if (!(d->entries = static_cast<char*>(allocate_array(task, capacity, d->stride, loc))))
+            return kFailed;
+        d->capacity = capacity;
+    }
+    const auto bytes = std::int64_t(sizeof(std::uint64_t)) << model->bits;
+    if (copy_bytes(task, d->index, model->index, bytes, loc) || copy_places(task, d, model, loc))
+        return kFailed;
+    d->count = d->given = model->count;
+    d->crowded = model->crowded;
+    return in_strips(task, 0, d->count, loc, [&](std::int64_t lo, std::int64_t hi) {
+        std::memcpy(d->entry(lo), model->entry(lo), std::size_t((hi - lo) * d->stride));
+        int k = 0;
+        for (const ScalarField& field : d->fields()) {
+            const WeldMergeOp by = op_of_field(op, k++);
+            with_scalar(field.kind, [&]<class T>(T) {
+                char* const first = d->entry(lo) + d->value_at + field.offset;
+                for (std::int64_t i = 0; i < hi - lo; ++i)
+                    *reinterpret_cast<T*>(first + i * d->stride) = nothing<T>(by);
+            });
+        }
+    });
+}
+
 std::int64_t add_entry(Task* task, WeldDict* d, const Sought& s, std::int32_t loc) {
     if (d->count == d->capacity || d->count == d->most)
         if (reserve(task, d, d->count + 1, loc)) return -1;

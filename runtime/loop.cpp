@@ -26,7 +26,7 @@ constexpr std::int64_t kMostChunks = 1024;
 constexpr std::int64_t kPieceWork = 10'000'000;
 constexpr std::int64_t kRounds = 64;  // a chunk has a multiple of it, so that each writes to its own lines,
 constexpr std::int64_t kEnoughChunks = 16;   // or of less where it would leave fewer chunks than this
-constexpr std::int64_t kFirstPart = 16;      // twice that part of a chunk is enough to see how to go on
+constexpr std::int64_t kFirstPart = 4;       // twice that part of a chunk is enough to see how to go on
 constexpr std::int64_t kLightWork = 20'000;  // ps; of rounds that do little but merge
 constexpr std::int64_t kRound = 64;          // elements that emitted code makes room for at once
 constexpr std::int64_t kGarbage = 64 << 10;  // bytes that are worth a collection at the end of a chunk
@@ -239,8 +239,10 @@ std::int32_t ChunkedLoop::start_pieces(Task* t, int worker, char* state, std::in
         if (b.handed_on) continue;
         if (b.cut == Cut::Chunk) {
             char* const mine = state + b.offset;
+            const bool knows_keys = chunk > 0 && b.may_go_in_order();
+            const auto start = knows_keys ? b.pieces->start_with_keys : b.pieces->start;
             if (b.in_order ? b.pieces->start_waiting(t, b.type, mine, loop_->loc)
-                           : b.pieces->start(t, b.type, state_ + b.offset, mine, loop_->loc))
+                           : start(t, b.type, state_ + b.offset, mine, loop_->loc))
                 return kFailed;
             if (b.placing) b.placing->reuse(worker, kept_merges(b.type, mine));
             if (b.is_piece_of_vector() && make_room(t, b, kept_merges(b.type, state + b.offset)))

@@ -47,6 +47,15 @@ T neutral(WeldMergeOp op) {
     return T(0);
 }
 
+/// The same where values may be NaN: two of them are one, and so is one alone.
+template <class T>
+T nothing(WeldMergeOp op) {
+    const bool compares = op == kWeldMin || op == kWeldMax;
+    if constexpr (std::is_floating_point_v<T>)
+        if (compares) return std::numeric_limits<T>::quiet_NaN();
+    return neutral<T>(op);
+}
+
 /// Calls `f` with a value of the C++ type of a scalar kind.
 template <class F>
 decltype(auto) with_scalar(int kind, const F& f) {
@@ -90,6 +99,15 @@ inline void set_neutral(const WeldType* t, WeldMergeOp op, void* value) {
         with_scalar(s->kind, [&]<class T>(T) {
             *reinterpret_cast<T*>(static_cast<char*>(value) + at) = neutral<T>(op);
         });
+    });
+}
+inline void set_nothing(const WeldType* t, std::int32_t op, void* value) {
+    int k = 0;
+    for_each_scalar(t, 0, [&](const WeldType* s, std::int64_t at) {
+        with_scalar(s->kind, [&]<class T>(T) {
+            *reinterpret_cast<T*>(static_cast<char*>(value) + at) = nothing<T>(op_of_field(op, k));
+        });
+        ++k;
     });
 }
 

@@ -92,6 +92,11 @@ static int choose_shifts(const WeldDict* d, WeldPlaces* how, int (*bits_of_field
     return bits;
 }
 
+/// Bytes of places and of how they are made.
+static std::int64_t bytes_of(const WeldPlaces& how) {
+    return std::int64_t(sizeof how + sizeof(std::uint32_t) * (how.mask + 1));
+}
+
 static std::int32_t make_places(Task* task, WeldDict* d, std::int32_t loc) {
     drop_places(task, d);
     d->next_places = 2 * d->count;
@@ -106,8 +111,7 @@ static std::int32_t make_places(Task* task, WeldDict* d, std::int32_t loc) {
         if (bits > most) bits = std::min(most, choose_shifts(d, &how, bits_of_most) + 1);
     }
     how.mask = (std::uint64_t(1) << bits) - 1;
-    const std::int64_t bytes = std::int64_t(sizeof how + (sizeof(std::uint32_t) << bits));
-    auto* places = static_cast<WeldPlaces*>(allocate_array(task, bytes, 1, loc));
+    auto* places = static_cast<WeldPlaces*>(allocate_array(task, bytes_of(how), 1, loc));
     if (!places) return kFailed;
     *places = how;
     d->places = places;
@@ -137,6 +141,17 @@ std::int32_t add_place(Task* task, WeldDict* d, std::int32_t loc) {
     // Ranges may have grown. New places must not cost more than the keys that came since the last ones.
     const bool may_pay = d->count >= d->next_places / 8 * 5;
     return may_pay ? make_places(task, d, loc) : kOk;
+}
+
+std::int32_t copy_places(Task* task, WeldDict* d, const WeldDict* model, std::int32_t loc) {
+    d->next_places = model->next_places;
+    if (!model->places) return kOk;
+    const std::int64_t bytes = bytes_of(*model->places);
+    auto* places = static_cast<WeldPlaces*>(allocate_array(task, bytes, 1, loc));
+    if (!places) return kFailed;
+    std::memcpy(places, model->places, std::size_t(bytes));
+    d->places = places;
+    return kOk;
 }
 
 void drop_places(Task* task, WeldDict* d) {

@@ -20,6 +20,8 @@ namespace weld::runtime {
 void describe_places(WeldDict* d, const WeldType* key);
 /// Gives the last entry, which has been added, its place, if that is free. Status.
 std::int32_t add_place(Task* task, WeldDict* d, std::int32_t loc);
+/// Gives `d`, whose entries are those of `model`, the same places. Status.
+std::int32_t copy_places(Task* task, WeldDict* d, const WeldDict* model, std::int32_t loc);
 /// Entries get other numbers.
 void drop_places(Task* task, WeldDict* d);
 

@@ -3,6 +3,7 @@
 // many workers as there are; these tables are joined. Parts are always read in their order, so values of a
 // key are merged in that order and the first key stays.
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "runtime/hash_table.h"
@@ -113,6 +114,24 @@ WeldDict* Merger::run() {
     return whole;
 }
 
+/// Merges the values of the first entries of `part`, whose keys are those of the first ones of `whole`.
+std::int32_t merge_given(Task* task, WeldDict* whole, const WeldDict* part, int op, std::int32_t loc) {
+    constexpr std::int64_t kAtOnce = 64;
+    constexpr std::int64_t kWorthWorker = 1 << 14;
+    return for_pieces(task, part->given, kWorthWorker, loc, [&](std::int64_t lo, std::int64_t hi) {
+        std::array<char*, kAtOnce> into;
+        std::array<const char*, kAtOnce> from;
+        for (; lo < hi; lo += kAtOnce) {
+            const std::int64_t count = std::min(kAtOnce, hi - lo);
+            for (std::int64_t k = 0; k < count; ++k) {
+                into[std::size_t(k)] = whole->entry(lo + k) + whole->value_at;
+                from[std::size_t(k)] = part->entry(lo + k) + part->value_at;
+            }
+            merge_fields(whole, op, into.data(), from.data(), count);
+        }
+    });
+}
+
 /// Merges the other parts into the first one.
 template <KeyKind K>
 WeldDict* merge_into_first(Task* task, const TableMerge& merge, std::int32_t loc) {
@@ -133,7 +152,9 @@ WeldDict* merge_into_first(Task* task, const TableMerge& merge, std::int32_t loc
             }
             return kOk;
         };
-        if (in_strips(task, 0, d->count, loc, merge_strip)) return nullptr;
+        if (merge_given(task, whole, d, merge.op, loc) ||
+            in_strips(task, d->given, d->count, loc, merge_strip))
+            return nullptr;
     }
     return whole;
 }
@@ -141,10 +162,10 @@ WeldDict* merge_into_first(Task* task, const TableMerge& merge, std::int32_t loc
 }  // namespace
 
 WeldDict* merge_tables(Task* task, const TableMerge& merge, std::int32_t loc) {
-    std::int64_t total = 0;
+    std::int64_t total = 0;  // entries, but for those that need not be looked for
     bool cut = false;
     for (std::int64_t p = 0; p < merge.num_parts; ++p) {
-        total += merge.parts[p]->count;
+        total += merge.parts[p]->count - merge.parts[p]->given;
         cut |= merge.parts[p]->partitions != nullptr;
     }
     WeldDict* first = merge.parts[0];

@@ -33,6 +33,14 @@ static std::int32_t start(Task* task, const WeldType* type, const void*, void* p
     return d ? kOk : kFailed;
 }
 
+static std::int32_t start_with_keys(Task* task, const WeldType* type, const void* whole, void* piece,
+                                    std::int32_t loc) {
+    if (start(task, type, whole, piece, loc)) return kFailed;
+    const WeldDict* known = *static_cast<WeldDict* const*>(whole);
+    return known->partitions ? kOk
+                             : begin_with_keys(task, *static_cast<WeldDict**>(piece), known, type->op, loc);
+}
+
 static std::int32_t combine(Task* task, const WeldType* type, void* state, std::span<void* const> pieces,
                             std::int32_t loc) {
     WeldDict*& whole = *static_cast<WeldDict**>(state);
@@ -64,8 +72,10 @@ static std::int64_t num_keys(const void* state) {
 constexpr std::int64_t kCrowdedChunks = 16;
 
 // What it costs that chunks fill tables of their own, and what it costs that they don't (ns).
-constexpr double kKeyOfPiece = 70;        // for each key: it is added again, and merged in the end
+constexpr double kKeyOfPiece =
+    70;  // for each key that the first one did not meet: it is added, and merged in the end
 constexpr double kLargeKeyOfPiece = 200;  // that is no word or two
+constexpr double kKnownKey = 8;           // for each that it did: it is copied, and merged
 constexpr double kRoundInOrder = 0.5;     // workers wait for one another,
 constexpr double kMergeInOrder = 1.25;    // or rows for the chunks before theirs
 constexpr double kLargeMergeInOrder = 5;
@@ -80,12 +90,15 @@ static bool goes_in_order(const void* state, const FirstLook& look) {
     double keys = 0, found = double(look.half);
     for (std::int64_t i = 0; i < look.halves; ++i, found *= factor) keys += found;
     const auto rounds = double(look.iterations);
+    // Of all that there are it has met so many parts.
+    const double known = 1 - factor * factor, added = keys * (1 - known);
+    const double copied = double(look.all) * kKnownKey;
     if (!can_partition(d))
-        return keys * kLargeKeyOfPiece > rounds * (double(look.cost) / 2000 + kLargeMergeInOrder);
+        return copied + added * kLargeKeyOfPiece > rounds * (double(look.cost) / 2000 + kLargeMergeInOrder);
     // log(factor) / (factor - 1), nearly; and the same on every machine.
     const double rows_per_key = 3 / (2 * std::sqrt(factor) + (1 + factor) / 2);
     const double merges = std::min(double(look.half) * rows_per_key * double(look.halves), rounds);
-    return keys * kKeyOfPiece > rounds * kRoundInOrder + merges * kMergeInOrder;
+    return copied + added * kKeyOfPiece > rounds * kRoundInOrder + merges * kMergeInOrder;
 }
 
 static std::int32_t start_waiting(Task* task, const WeldType* type, void* piece, std::int32_t loc) {
@@ -111,6 +124,7 @@ const BuilderPieces kDictMergerPieces{.cut = cut,
                                       .should_combine = should_combine,
                                       .num_keys = num_keys,
                                       .goes_in_order = goes_in_order,
+                                      .start_with_keys = start_with_keys,
                                       .start_waiting = start_waiting,
                                       .waiting = waiting};
 

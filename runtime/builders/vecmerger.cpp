@@ -1,4 +1,4 @@
-// vecmerger[T,op]: a vector whose elements are merged into. Pieces are copies filled with the neutral value.
+// vecmerger[T,op]: a vector whose elements are merged into. Pieces are copies filled with what merging leaves as it was.
 #include <algorithm>
 #include <cstring>
 
@@ -51,7 +51,7 @@ static std::int32_t start(Task* task, const WeldType* type, const void* whole, v
     return in_strips(task, 0, len, loc, [&](std::int64_t lo, std::int64_t hi) {
         char* const begin = data + lo * elem->size;
         const std::int64_t bytes = (hi - lo) * elem->size;
-        set_neutral(elem, WeldMergeOp(type->op), begin);
+        set_nothing(elem, type->op, begin);
         for (std::int64_t filled = elem->size; filled < bytes; filled *= 2)
             std::memcpy(begin + filled, begin, std::size_t(std::min(filled, bytes - filled)));
     });
