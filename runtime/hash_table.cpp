@@ -207,21 +207,15 @@ std::int32_t reserve(Task* task, WeldDict* d, std::int64_t entries, std::int32_t
 
 std::int32_t begin_with_keys(Task* task, WeldDict* d, const WeldDict* model, int op, std::int32_t loc) {
     if (!model->count) return kOk;
-    if (model->bits > d->bits) {
-        const std::int64_t slots = std::int64_t(1) << model->bits;
-        auto* index = allocate_array<std::uint64_t>(task, slots, loc);
-        if (!index) return kFailed;
-        set_index(d, index, model->bits);
-    }
+    d->first_index = model->index;
+    set_index(d, model->index, model->bits);
     if (model->count > d->capacity) {
         const std::int64_t capacity = model->count + model->count / 8;
         if (!(d->entries = static_cast<char*>(allocate_array(task, capacity, d->stride, loc))))
             return kFailed;
         d->capacity = capacity;
     }
-    const auto bytes = std::int64_t(sizeof(std::uint64_t)) << model->bits;
-    if (copy_bytes(task, d->index, model->index, bytes, loc) || copy_places(task, d, model, loc))
-        return kFailed;
+    if (copy_places(task, d, model, loc)) return kFailed;
     d->count = d->given = model->count;
     d->crowded = model->crowded;
     return in_strips(task, 0, d->count, loc, [&](std::int64_t lo, std::int64_t hi) {
@@ -238,9 +232,19 @@ std::int32_t begin_with_keys(Task* task, WeldDict* d, const WeldDict* model, int
     });
 }
 
+/// A table that begins with the keys of another one looks them up in the index of that until it has more.
+static std::int32_t own_index(Task* task, WeldDict* d, std::int32_t loc) {
+    const std::int64_t slots = std::int64_t(1) << d->bits;
+    auto* index = allocate_array<std::uint64_t>(task, slots, loc);
+    if (!index || copy_bytes(task, index, d->index, slots * std::int64_t(sizeof *index), loc)) return kFailed;
+    d->index = index;
+    return kOk;
+}
+
 std::int64_t add_entry(Task* task, WeldDict* d, const Sought& s, std::int32_t loc) {
     if (d->count == d->capacity || d->count == d->most)
         if (reserve(task, d, d->count + 1, loc)) return -1;
+    if (d->given && d->index == d->first_index && own_index(task, d, loc)) return -1;
     note_entry(d, s.tag, d->count);
     char* const entry = d->entry(d->count);
     std::memcpy(entry, s.key, std::size_t(d->key_size));

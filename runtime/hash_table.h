@@ -56,7 +56,8 @@ struct WeldDict : WeldTable {
     weld::runtime::ScalarField key_fields[kWeldMostKeyFields];
     std::int64_t next_places;  ///< so many entries are there when they are made anew
     std::int64_t given;  ///< so many of the first entries are those of another table, see begin_with_keys
-    /// Room for the first few, in the table's own block; null: there is none.
+    /// Room for the first few, in the table's own block; null: there is none. Or the index of the table whose entries are
+    /// `given`.
     std::uint64_t* first_index;
     char* first_entries;
 
@@ -79,7 +80,8 @@ WeldDict* new_range(Task* task, const WeldDict* model, int skip, std::int32_t lo
 /// Notes how values of type `value` are merged. Status.
 std::int32_t describe_values(Task* task, WeldDict* d, const WeldType* value, std::int32_t loc);
 /// Gives `d`, which is empty, the keys of `model`, with values that merging leaves as they were: keys that are known
-/// need not be added again, and tables with the same first entries become one by going through these. Status.
+/// need not be added again, and tables with the same first entries become one by going through these. `model` does not
+/// change as long as keys are looked for. Status.
 std::int32_t begin_with_keys(Task* task, WeldDict* d, const WeldDict* model, int op, std::int32_t loc);
 /// Makes room for `entries` in all. Status.
 std::int32_t reserve(Task* task, WeldDict* d, std::int64_t entries, std::int32_t loc);
