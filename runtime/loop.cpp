@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "runtime/builders/pieces.h"
@@ -222,7 +223,8 @@ void ChunkedLoop::plan() {
     for (LoopBuilder& b : builders_) {
         b.handed_on = serial_ && (b.cut != Cut::Chunk || b.pieces->seamless(b.type));
     }
-    in_one_ = is_busy && std::ranges::all_of(builders_, &LoopBuilder::handed_on);
+    in_one_ = (is_busy || (serial_ && task_->in_serial_loop)) &&
+              std::ranges::all_of(builders_, &LoopBuilder::handed_on);
     chunk_size_ = (n_ + question.chunks - 1) / question.chunks;
     std::int64_t multiple = loop_->multiple > 1 || makes_pieces ? loop_->multiple : kRounds;
     while (multiple > loop_->multiple && n_ / multiple < kEnoughChunks) multiple /= 2;
@@ -316,6 +318,7 @@ std::int32_t ChunkedLoop::run_serial(Watched& watched) {
     pieces_ = static_cast<char*>(allocate_array(task_, chunks_, stride_, loop_->loc));
     if (!pieces_) return kFailed;
     std::int32_t status = kOk;
+    const bool outer = std::exchange(task_->in_serial_loop, true);
     for (std::int64_t chunk = 0; chunk < chunks_ && !status; ++chunk) {
         char* const mine = piece(chunk);
         for (const LoopBuilder& b : builders_)
@@ -329,6 +332,7 @@ std::int32_t ChunkedLoop::run_serial(Watched& watched) {
         }
         if (looks_ && chunk == 0) look_at_first();
     }
+    task_->in_serial_loop = outer;
     release(task_, pieces_);
     return status;
 }

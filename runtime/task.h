@@ -43,6 +43,7 @@ constexpr std::int32_t kFailed = 1;
 struct Task : WeldTask {
     const Crew* crew = nullptr;       ///< it is a member of: runs as part of a parallel loop
     std::int64_t part = 0;            ///< that it works on there
+    bool in_serial_loop = false;      ///< in a chunk of a loop that goes through its chunks one by one
     std::int64_t scanned = 0;         ///< bytes that the last collection looked at
     std::int64_t owed = 0;            ///< bytes to be allocated before collections so far have paid
     int futile = 0;                   ///< collections in a row that freed next to nothing
