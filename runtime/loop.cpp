@@ -112,6 +112,13 @@ struct LoopBuilder {
     std::int64_t half_keys = 0, first_keys = 0;  // after half of the first chunk, and after all
     std::unique_ptr<Placing> placing = nullptr;  // on workers: of pieces of a vector
 
+    /// Chunks but the first begin with the keys of the loop's own state: few more than that one met. (Those from before
+    /// the loop cost as much, and may never be met.)
+    bool knows_keys(const char* state) const {
+        const std::int64_t all =
+            may_go_in_order() && first_keys ? pieces->num_keys(state + offset) : INT64_MAX;
+        return all < INT64_MAX && all / 2 <= first_keys;
+    }
     bool may_go_in_order() const { return cut == Cut::Chunk && pieces->goes_in_order; }
     bool is_piece_of_vector() const { return keeps_merges(type) && cut == Cut::Chunk && !handed_on; }
 };
@@ -241,8 +248,8 @@ std::int32_t ChunkedLoop::start_pieces(Task* t, int worker, char* state, std::in
         if (b.handed_on) continue;
         if (b.cut == Cut::Chunk) {
             char* const mine = state + b.offset;
-            const bool knows_keys = chunk > 0 && b.may_go_in_order();
-            const auto start = knows_keys ? b.pieces->start_with_keys : b.pieces->start;
+            const auto start =
+                chunk > 0 && b.knows_keys(state_) ? b.pieces->start_with_keys : b.pieces->start;
             if (b.in_order ? b.pieces->start_waiting(t, b.type, mine, loop_->loc)
                            : start(t, b.type, state_ + b.offset, mine, loop_->loc))
                 return kFailed;
@@ -341,7 +348,11 @@ std::int32_t ChunkedLoop::run_serial(Watched& watched) {
 void ChunkedLoop::look_at_first() {
     for (LoopBuilder& b : builders_) {
         if (!b.may_go_in_order()) continue;
-        const FirstLook look{b.half_keys, b.first_keys, chunk_size_, 2 * chunk_size_ / first_size_,
+        const FirstLook look{b.half_keys,
+                             b.first_keys,
+                             b.knows_keys(state_) ? b.first_keys : 0,
+                             chunk_size_,
+                             2 * chunk_size_ / first_size_,
                              loop_->cost};
         b.in_order = b.pieces->goes_in_order(state_ + b.offset, look);
         b.handed_on |= b.in_order;

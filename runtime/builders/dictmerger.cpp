@@ -37,8 +37,7 @@ static std::int32_t start_with_keys(Task* task, const WeldType* type, const void
                                     std::int32_t loc) {
     if (start(task, type, whole, piece, loc)) return kFailed;
     const WeldDict* known = *static_cast<WeldDict* const*>(whole);
-    return known->partitions ? kOk
-                             : begin_with_keys(task, *static_cast<WeldDict**>(piece), known, type->op, loc);
+    return begin_with_keys(task, *static_cast<WeldDict**>(piece), known, type->op, loc);
 }
 
 static std::int32_t combine(Task* task, const WeldType* type, void* state, std::span<void* const> pieces,
@@ -90,9 +89,9 @@ static bool goes_in_order(const void* state, const FirstLook& look) {
     double keys = 0, found = double(look.half);
     for (std::int64_t i = 0; i < look.halves; ++i, found *= factor) keys += found;
     const auto rounds = double(look.iterations);
-    // Of all that there are it has met so many parts.
-    const double known = 1 - factor * factor, added = keys * (1 - known);
-    const double copied = double(look.all) * kKnownKey;
+    // Of all that there are the first chunk has met so many parts.
+    const double met = look.known ? 1 - factor * factor : 0, added = keys * (1 - met);
+    const double copied = double(look.known) * kKnownKey;
     if (!can_partition(d))
         return copied + added * kLargeKeyOfPiece > rounds * (double(look.cost) / 2000 + kLargeMergeInOrder);
     // log(factor) / (factor - 1), nearly; and the same on every machine.

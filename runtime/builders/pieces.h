@@ -39,6 +39,7 @@ inline std::int64_t table_chunks(const CutQuestion& question, std::int64_t work_
 /// What the first iterations of a loop merged, and what there is left to do for each chunk.
 struct FirstLook {
     std::int64_t half, all;   ///< keys after half of these iterations, and after all
+    std::int64_t known;       ///< of them: all, or none, to the other chunks
     std::int64_t iterations;  ///< of each of the other chunks
     std::int64_t halves;      ///< so often these take the first half's
     std::int64_t cost;        ///< ps of an iteration

@@ -185,3 +185,50 @@ TEST_CASE("a table that begins with the keys of another finds them, and those th
         CHECK(ran.good);
     }
 }
+
+TEST_CASE("keys from before a loop are not given to its chunks when few of them are met") {
+    Types types;
+    constexpr std::int64_t before = 200'000, met = 50;
+    std::vector<std::string> names;
+    for (std::int64_t k = 0; k < before; ++k)
+        names.push_back("a name that is long enough " + std::to_string(k));
+    const WeldType *key = types.str(), *value = types.f64();
+    WeldLoop loop{};
+    loop.body = [](WeldTask* t, const void* captures, void* s, std::int64_t lo, std::int64_t hi) {
+        for (std::int64_t i = lo; i < hi; ++i) {
+            const WeldVec v =
+                view((*static_cast<const std::vector<std::string>*>(captures))[std::size_t(i % met)]);
+            const double one = 0.5;
+            if (weld_rt_dict_merge(t, *static_cast<WeldDict**>(s), &v, &one, kWeldAdd, 0)) return 1;
+        }
+        return 0;
+    };
+    loop.state = types.dictmerger(key, value, kWeldAdd);
+    loop.cost = 200'000;
+    loop.multiple = 1;
+    loop.parallel = 1;
+    const double sums = on_all_threads([&](int threads) {
+        double sum = 0;
+        std::int64_t used = 0;
+        const Ran ran = run(threads, [&](WeldTask* t) {
+            WeldDict* d = weld_rt_dict_new(t, key, value, 0);
+            for (const std::string& name : names) {
+                const WeldVec v = view(name);
+                const double one = 1;
+                MUST(!weld_rt_dict_merge(t, d, &v, &one, kWeldAdd, 0));
+            }
+            used = task_of(t)->account().peak();
+            if (weld_rt_loop(t, &loop, &names, &d, 100'000)) return 1;
+            CHECK(weld_rt_dict_len(d) == before);
+            for (std::int64_t k = 0; k < met; ++k) {
+                const WeldVec v = view(names[std::size_t(k)]);
+                sum += *static_cast<const double*>(weld_rt_dict_find(t, d, &v));
+            }
+            return 0;
+        });
+        CHECK(ran.good);
+        CHECK(ran.account->peak() < used + used / 4);
+        return sum;
+    });
+    CHECK(sums == met + 100'000 * 0.5);
+}
