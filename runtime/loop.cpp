@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -199,6 +200,7 @@ class ChunkedLoop {
     char* pieces_ = nullptr;
     char* worker_states_ = nullptr;
     std::vector<char> started_;    // workers
+    std::mutex of_task_;           // held by a worker that takes memory for `task_`
     std::atomic<int> holder_{-1};  // the worker that goes on with the loop's own state
 };
 
@@ -502,8 +504,8 @@ std::int32_t ChunkedLoop::run_on_workers(Watched& watched) {
     if (!worker_states_) return kFailed;
     for (LoopBuilder& b : builders_)
         if (!looks_ && b.is_piece_of_vector())
-            b.placing =
-                std::make_unique<Placing>(task_, b.type, state_ + b.offset, chunks_, workers, loop_->loc);
+            b.placing = std::make_unique<Placing>(task_, &of_task_, b.type, state_ + b.offset, chunks_,
+                                                  workers, loop_->loc);
     std::int32_t status = looks_ ? run_parts_from(0, 1, watched) : kOk;
     if (looks_ && !status) {
         for (const LoopBuilder& b : builders_)

@@ -25,7 +25,8 @@ static std::int32_t start_group(Task* task, const WeldType*, const void*, void* 
 
 static std::int32_t combine(Task* task, const WeldType* type, void* state, std::span<void* const> pieces,
                             std::int32_t loc) {
-    Placing placing(task, type, state, std::int64_t(pieces.size()), 1, loc);
+    std::mutex of_task;
+    Placing placing(task, &of_task, type, state, std::int64_t(pieces.size()), 1, loc);
     for (std::size_t i = 0; i < pieces.size(); ++i)
         placing.add(0, std::int64_t(i), kept_merges(type, pieces[i]));
     return placing.finish();

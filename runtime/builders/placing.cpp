@@ -15,9 +15,10 @@ namespace weld::runtime {
 constexpr std::int64_t kPastCache = 16 << 20;  // bytes of vectors that are written past the cache
 constexpr std::int64_t kStripBytes = 1 << 20;
 
-Placing::Placing(Task* task, const WeldType* type, void* whole, std::int64_t chunks, int workers,
-                 std::int32_t loc)
+Placing::Placing(Task* task, std::mutex* of_task, const WeldType* type, void* whole, std::int64_t chunks,
+                 int workers, std::int32_t loc)
     : task_(task),
+      of_task_(of_task),
       whole_(kept_merges(type, whole)),
       elem_size_(type->args[0]->size),
       loc_(loc),
@@ -63,6 +64,7 @@ Placing::Room Placing::make_room(Known known) {
     const std::int64_t wanted = fits(most) ? most : known.size;
     if (!fits(wanted)) return Room::NotNow;
     const std::int64_t size = std::exchange(whole_->size, now);
+    const std::lock_guard of_task(*of_task_);
     const std::int32_t status = weld_rt_appender_grow(task_, whole_, wanted - now, elem_size_, loc_);
     whole_->size = size;
     return status ? Room::Failed : Room::There;

@@ -20,9 +20,10 @@ namespace weld::runtime {
 
 class Placing {
   public:
-    /// The pieces of `chunks` chunks are to follow what is in `whole`, of the type `type`, which belongs to `task`.
-    Placing(Task* task, const WeldType* type, void* whole, std::int64_t chunks, int workers,
-            std::int32_t loc);
+    /// The pieces of `chunks` chunks are to follow what is in `whole`, of the type `type`, which belongs to `task`. A
+    /// worker holds `of_task` while it takes memory for that.
+    Placing(Task* task, std::mutex* of_task, const WeldType* type, void* whole, std::int64_t chunks,
+            int workers, std::int32_t loc);
 
     /// Gives an empty piece that a worker begins the memory of one that is in its place, if there is such.
     void reuse(int worker, WeldAppender* piece);
@@ -53,6 +54,7 @@ class Placing {
     std::int32_t copy(Task* t, const Piece& piece);
 
     Task* const task_;
+    std::mutex* const of_task_;
     WeldAppender* const whole_;
     const std::int64_t elem_size_;
     const std::int32_t loc_;

@@ -61,7 +61,8 @@ TEST_CASE("pieces go to their places in whatever order they are made") {
             const Ran ran = run(threads, [&](WeldTask* t) {
                 for (std::uint32_t i = 0; i < 5; ++i)
                     if (!elements.append(t, &whole, 1000 + i)) return 1;
-                Placing placing(task_of(t), type, &whole, g.chunks, threads, 0);
+                std::mutex of_task;
+                Placing placing(task_of(t), &of_task, type, &whole, g.chunks, threads, 0);
                 const auto make = [&](Task* mine, int worker, std::int64_t chunk) -> std::int32_t {
                     // The first chunk is done after some others, if there is a thread that makes them.
                     for (int k = 0; chunk == 0 && left > 0 && k < 1000; ++k)
@@ -98,7 +99,8 @@ TEST_CASE("where there is no room to spare, pieces wait to the end, or the loop 
         return run(
             2,
             [&](WeldTask* t) {
-                Placing placing(task_of(t), type, &whole, kChunks, 2, 0);
+                std::mutex of_task;
+                Placing placing(task_of(t), &of_task, type, &whole, kChunks, 2, 0);
                 const auto make = [&](Task* mine, int worker, std::int64_t chunk) -> std::int32_t {
                     WeldAppender& piece = pieces[std::size_t(chunk)];
                     placing.reuse(worker, &piece);
