@@ -22,6 +22,10 @@ static constexpr std::int64_t kFirstBytes = 256;  ///< of entries
 /// to 5/16 where it stays in the last level of the cache.
 static constexpr int kSmallBits = 15, kLargeBits = 23;
 
+/// Indices that are looked at when they are half full, and of how many keys one may lie behind its first slot then.
+static constexpr int kFewestLookedAt = 15, kMostLookedAt = 16;
+static constexpr std::int64_t kFewDisplaced = 8;
+
 /// How many entries an index of 1 << bits slots is long enough for. Of ranges many are in the cache at a
 /// time.
 static std::int64_t most_entries(int bits, bool is_range) {
@@ -41,7 +45,8 @@ static void set_index(WeldDict* d, std::uint64_t* slots, int bits) {
     d->bits = bits;
     d->mask = (std::uint64_t(1) << bits) - 1;
     d->shift = kWeldTagBits - bits;
-    d->most = most_entries(bits, d->skip > 0);
+    const std::int64_t most = most_entries(bits, d->skip > 0);
+    d->most = d->skip == 0 && bits >= kFewestLookedAt && bits <= kMostLookedAt ? most / 2 : most;
 }
 
 static std::uint64_t* new_index(Task* task, int bits, std::int32_t loc) {
@@ -187,6 +192,23 @@ static std::int32_t grow_index(Task* task, WeldDict* d, int bits, std::int32_t l
     return kOk;
 }
 
+/// Of how many keys the first slot is not where they are.
+static std::int64_t num_displaced(const WeldDict* d) {
+    std::int64_t all = 0;
+    for (std::uint64_t at = 0; at <= d->mask; ++at)
+        all += d->index[at] && first_slot(d, tag_in(d->index[at])) != at;
+    return all;
+}
+
+/// An index is looked at when it is half as full as it may be: keys in even steps can lie so that many want the same slots.
+/// Then it is not filled up: each such key costs a processor a wrong guess.
+static bool goes_on_with_index(WeldDict* d, std::int64_t entries) {
+    const std::int64_t most = most_entries(d->bits, d->skip > 0);
+    if (d->most == most || entries > most || num_displaced(d) > d->count / kFewDisplaced) return false;
+    d->most = most;
+    return true;
+}
+
 std::int32_t reserve(Task* task, WeldDict* d, std::int64_t entries, std::int32_t loc) {
     if (entries > kMostEntries) return task->fail(kWeldOutOfMemory, loc, "a dictionary has too many keys");
     if (entries > d->capacity) {
@@ -200,7 +222,7 @@ std::int32_t reserve(Task* task, WeldDict* d, std::int64_t entries, std::int32_t
         d->entries = grown;
         d->capacity = capacity;
     }
-    if (entries <= d->most) return kOk;
+    if (entries <= d->most || goes_on_with_index(d, entries)) return kOk;
     const int bits = d->bits + (d->bits < kGrowsTwiceBits ? 2 : 1);
     return grow_index(task, d, std::max(bits, index_bits(entries, d->skip > 0)), loc);
 }

@@ -609,3 +609,34 @@ TEST_CASE("a table that outgrows the limit is a failure") {
     CHECK(ran.failure.loc == 4);
     CHECK(ran.account->used() == 0);
 }
+
+TEST_CASE("an index that keys in even steps crowd is not filled up") {
+    Types types;
+    const auto bits_with = [&](std::int64_t step, std::int64_t count) {
+        int bits = 0;
+        const Ran ran = run(1, [&](WeldTask* t) {
+            WeldDict* d = weld_rt_dict_new(t, types.i64(), types.i64(), 0);
+            for (std::int64_t i = 0; i < count; ++i) {
+                const std::int64_t key = i * step;
+                MUST(!weld_rt_dict_merge(t, d, &key, &i, kWeldAdd, 0));
+            }
+            for (std::int64_t i = 0; i < count; ++i) {
+                const std::int64_t key = i * step, other = key + 1;
+                const auto* found = static_cast<const std::int64_t*>(weld_rt_dict_find(t, d, &key));
+                MUST(found);
+                MUST(*found == i);
+                MUST((step == 1 || !weld_rt_dict_find(t, d, &other)));
+            }
+            bits = d->bits;
+            return 0;
+        });
+        CHECK(ran.good);
+        return bits;
+    };
+    CHECK(bits_with(1, 10'000) == 15);
+    CHECK(bits_with(7, 5'000) == 15);
+    CHECK(bits_with(7, 10'000) == 16);  // 44 of 100 would lie behind their slots
+    CHECK(bits_with(1, 20'000) == 16);
+    CHECK(bits_with(11, 20'000) == 17);
+    CHECK(bits_with(11, 40'000) == 17);
+}
