@@ -141,7 +141,7 @@ Leaves Emitter::emit_merge(Merge g) {
     if (tail.mask) mask = ir.CreateAnd(mask, tail.mask);
     const auto masked = [&] { return merge_in_lanes(*this, g, s, emit(g.value()), n, mask); };
     if (!g.node->says(AttrKey::Branch, true)) return masked();
-    return emit_if(ir.CreateOrReduce(mask), masked, [&] { return s; });
+    return emit_if(is_needed(g.node, mask), masked, [&] { return s; });
 }
 
 /// The value is written in any case, and counts if the condition holds.

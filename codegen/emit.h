@@ -178,7 +178,9 @@ class Emitter {
     int loop_depth = 0;  ///< loops around the present place, in this function and those it was cut from
     std::unordered_map<const Symbol*, Leaves> names;
     std::unordered_map<const Expr*, llvm::Value*> tile_rows;  ///< of look-ups: what they give this round
-    std::unordered_map<const Expr*, EarlyTag> early_tags;     ///< of look-ups and merges
+    std::unordered_map<const Expr*, llvm::Value*>
+        needed_rounds;                                     ///< of what is computed where `often` says so
+    std::unordered_map<const Expr*, EarlyTag> early_tags;  ///< of look-ups and merges
 
     /// The value of `e`; frees what ends with it.
     Leaves emit(const Expr* e);
@@ -266,6 +268,8 @@ class Emitter {
     llvm::Value* address(llvm::Value* base, std::int64_t offset);
     /// The same scalar or pointer in a register of its own: no instruction makes it on the way, as part of an operand.
     llvm::Value* opaque(llvm::Value* x);
+    /// i1: `e`, before which a branch asks, is to be computed for `lanes`: any of them needs it, or rounds before this did.
+    llvm::Value* is_needed(const Expr* e, llvm::Value* lanes);
     llvm::Value* element(llvm::Value* data, const Type* elem, llvm::Value* index);
     llvm::Value* slot(std::int64_t bytes,
                       std::int64_t align);               ///< room in the frame, made in the entry block

@@ -240,7 +240,7 @@ Leaves Emitter::emit_for(For f) {
             ir.CreateICmpULE(ir.CreateExtractValue(all, 0), c64(most_in_place * plan.cost));
         is_short = ir.CreateAnd(is_little, ir.CreateNot(ir.CreateExtractValue(all, 1)));
     }
-    mark_for_quick(is_short);
+    if (!plan.one_by_one) mark_for_quick(is_short);  // which merges in another order
     return emit_if(is_short, in_place, outlined);
 }
 

@@ -358,6 +358,24 @@ static llvm::Value* lazily(Emitter& e, const Expr* x) {
     return is_and ? e.emit_if(left, right, known)[0] : e.emit_if(left, known, right)[0];
 }
 
+llvm::Value* Emitter::is_needed(const Expr* e, llvm::Value* lanes) {
+    llvm::Value* any = ir.CreateOrReduce(lanes);
+    const Annotation* often = e->annotation(AttrKey::Often);
+    if (!often) return any;
+    llvm::Value*& rounds = needed_rounds[e];  // a bit for each of the last ones
+    if (!rounds) {
+        rounds = slot(8, 8);
+        llvm::IRBuilder<> first(llvm::cast<llvm::Instruction>(rounds)->getNextNode());
+        first.CreateStore(c64(0), rounds);
+    }
+    llvm::Value* last = ir.CreateAlignedLoad(unit.i64, rounds, llvm::Align(8));
+    ir.CreateAlignedStore(ir.CreateOr(ir.CreateShl(last, 1), ir.CreateZExt(any, unit.i64)), rounds,
+                          llvm::Align(8));
+    llvm::Value* count = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, last);
+    llvm::Value* needed = ir.CreateOr(any, ir.CreateICmpUGE(count, c64(often->number)));
+    return ir.CreateIsNotNull(opaque(ir.CreateZExt(needed, unit.i32)));  // or it would be two branches
+}
+
 Leaves Emitter::emit_scalar_op(const Expr* e) {
     if (e->op == Op::And || e->op == Op::Or) return {lazily(*this, e)};
     const Type* t = e->arg(0)->type;
@@ -365,7 +383,7 @@ Leaves Emitter::emit_scalar_op(const Expr* e) {
     if (e->says(AttrKey::Branch, true) && (e->op == Op::Min || e->op == Op::Max))
         return {float_min_max_by_branch(*this, e->op == Op::Min, a[0], emit1(e->arg(1)))};
     if (e->says(AttrKey::Branch, true)) {
-        llvm::Value* open = ir.CreateOrReduce(e->op == Op::BitAnd ? a[0] : ir.CreateNot(a[0]));
+        llvm::Value* open = is_needed(e, e->op == Op::BitAnd ? a[0] : ir.CreateNot(a[0]));
         const auto both = [&]() -> Leaves {
             return {scalar_op(e->op, t->scalar, a[0], emit1(e->arg(1)), e->loc)};
         };

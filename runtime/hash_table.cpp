@@ -124,6 +124,7 @@ WeldDict* new_range(Task* task, const WeldDict* model, int skip, std::int32_t lo
     d->count = d->capacity = 0;
     d->num_key_fields = 0;
     d->places = nullptr;
+    d->given = 0;
     d->skip = skip;
     set_index(d, index, kFewestBits);
     return d;
@@ -254,8 +255,8 @@ std::int32_t begin_with_keys(Task* task, WeldDict* d, const WeldDict* model, int
     });
 }
 
-/// A table that begins with the keys of another one looks them up in the index of that until it has more.
-static std::int32_t own_index(Task* task, WeldDict* d, std::int32_t loc) {
+std::int32_t own_index(Task* task, WeldDict* d, std::int32_t loc) {
+    if (!d->given || d->index != d->first_index) return kOk;
     const std::int64_t slots = std::int64_t(1) << d->bits;
     auto* index = allocate_array<std::uint64_t>(task, slots, loc);
     if (!index || copy_bytes(task, index, d->index, slots * std::int64_t(sizeof *index), loc)) return kFailed;
@@ -266,7 +267,7 @@ static std::int32_t own_index(Task* task, WeldDict* d, std::int32_t loc) {
 std::int64_t add_entry(Task* task, WeldDict* d, const Sought& s, std::int32_t loc) {
     if (d->count == d->capacity || d->count == d->most)
         if (reserve(task, d, d->count + 1, loc)) return -1;
-    if (d->given && d->index == d->first_index && own_index(task, d, loc)) return -1;
+    if (own_index(task, d, loc)) return -1;
     note_entry(d, s.tag, d->count);
     char* const entry = d->entry(d->count);
     std::memcpy(entry, s.key, std::size_t(d->key_size));

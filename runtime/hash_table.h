@@ -80,9 +80,10 @@ WeldDict* new_range(Task* task, const WeldDict* model, int skip, std::int32_t lo
 /// Notes how values of type `value` are merged. Status.
 std::int32_t describe_values(Task* task, WeldDict* d, const WeldType* value, std::int32_t loc);
 /// Gives `d`, which is empty, the keys of `model`, with values that merging leaves as they were: keys that are known
-/// need not be added again, and tables with the same first entries become one by going through these. `model` does not
-/// change as long as keys are looked for. Status.
+/// need not be added again, and tables with the same first entries become one by going through these. Status.
 std::int32_t begin_with_keys(Task* task, WeldDict* d, const WeldDict* model, int op, std::int32_t loc);
+/// Such a table looks keys up in the index of `model` until it has more, or until this. Status.
+std::int32_t own_index(Task* task, WeldDict* d, std::int32_t loc);
 /// Makes room for `entries` in all. Status.
 std::int32_t reserve(Task* task, WeldDict* d, std::int64_t entries, std::int32_t loc);
 /// Frees what a table that nothing points to any more consists of.

@@ -47,6 +47,20 @@ static std::uint64_t* order_by_tag(Task* task, const WeldDict* d, std::int32_t l
     return order;
 }
 
+/// Puts the entries of a table that was cut, though it has few, in the order of one that was not.
+static std::int32_t order_by_key(Task* task, const WeldDict* d, const WeldType* key, WeldVec* entries,
+                                 std::int32_t loc) {
+    char* const data = static_cast<char*>(entries->data);
+    std::uint64_t* order = stable_order(task, key, data, d->stride, entries->len, loc);
+    char* ordered = order ? static_cast<char*>(allocate_array(task, entries->len, d->stride, loc)) : nullptr;
+    if (!ordered || gather(task, ordered, data, order, entries->len, d->stride, d->stride, loc))
+        return kFailed;
+    release(task, order);
+    release(task, data);
+    entries->data = ordered;
+    return kOk;
+}
+
 std::uint64_t* order_of_entries(Task* task, const WeldDict* d, const WeldType* key, std::int32_t loc) {
     return d->count > kMostInKeyOrder && d->kind != KeyKind::Any
                ? order_by_tag(task, d, loc)
@@ -61,11 +75,14 @@ extern "C" std::int32_t weld_rt_dict_entries(WeldTask* t, const WeldDict* d, con
                                              WeldVec* out, std::int32_t loc) {
     Task* task = task_of(t);
     *out = {nullptr, 0};
-    if (d && d->partitions) return list_partitions(task, d, out, loc);
+    const WeldType* key = pair->args[0];
+    if (d && d->partitions) {
+        if (list_partitions(task, d, out, loc)) return kFailed;
+        return out->len <= kMostInKeyOrder ? order_by_key(task, d, key, out, loc) : kOk;
+    }
     if (!d || !d->count) return kOk;
     char* data = static_cast<char*>(allocate_array(task, d->count, d->pair_size, loc));
     if (!data) return kFailed;
-    const WeldType* key = pair->args[0];
     if (d->count <= kFewKeys && is_scalar(key)) {
         copy_few_in_order(key, d->entries, d->stride, d->count, data, d->entries, d->pair_size, d->stride);
         *out = {data, d->count};

@@ -13,7 +13,7 @@
 
 namespace weld::runtime {
 
-/// More entries than these come in the order of tags; tables that are cut into partitions have more.
+/// More entries than these come in the order of tags.
 constexpr std::int64_t kMostInKeyOrder = 1 << 14;
 
 /// An entry, or what stands for it, by its tag.

@@ -21,7 +21,8 @@ namespace weld::runtime {
 
 namespace {
 
-constexpr std::int64_t kSerialWork = 30'000'000;  // ps; less is not worth waking a thread for
+constexpr std::int64_t kSerialWork =
+    50'000'001;  // ps; less is not worth waking a thread for (nor cut where it is done in place: weigh.cpp)
 constexpr std::int64_t kChunkWork = 50'000'000;
 constexpr std::int64_t kMostChunks = 1024;
 // Of chunks that make pieces of vectors alone: these stay in a cache until they are in their places.
@@ -111,15 +112,9 @@ struct LoopBuilder {
     std::int64_t combined = 0;  // chunks, in a serial loop
     std::int64_t filled = 0;    // elements that the last chunk appended: so many the next one may, too
     std::int64_t half_keys = 0, first_keys = 0;  // after half of the first chunk, and after all
+    std::vector<char> known;  // a state with the keys that the other chunks begin with, if they do
     std::unique_ptr<Placing> placing = nullptr;  // on workers: of pieces of a vector
 
-    /// Chunks but the first begin with the keys of the loop's own state: few more than that one met. (Those from before
-    /// the loop cost as much, and may never be met.)
-    bool knows_keys(const char* state) const {
-        const std::int64_t all =
-            may_go_in_order() && first_keys ? pieces->num_keys(state + offset) : INT64_MAX;
-        return all < INT64_MAX && all / 2 <= first_keys;
-    }
     bool may_go_in_order() const { return cut == Cut::Chunk && pieces->goes_in_order; }
     bool is_piece_of_vector() const { return keeps_merges(type) && cut == Cut::Chunk && !handed_on; }
 };
@@ -165,7 +160,8 @@ class ChunkedLoop {
     std::int32_t run_parts_from(std::int64_t begin, std::int64_t end, Watched& watched);
     std::int32_t run_in_order(std::int64_t begin, Watched& watched);
     std::int32_t run_first(Task* t, char* state);
-    void look_at_first();
+    std::int32_t look_at_first();
+    void forget_keys();
     std::int32_t run_part(Task* t, int worker, std::int64_t chunk);
     std::int32_t start_worker(Task* t, int worker);
     std::int32_t run_chunk(Task* t, int worker, char* state, std::int64_t chunk);
@@ -250,10 +246,9 @@ std::int32_t ChunkedLoop::start_pieces(Task* t, int worker, char* state, std::in
         if (b.handed_on) continue;
         if (b.cut == Cut::Chunk) {
             char* const mine = state + b.offset;
-            const auto start =
-                chunk > 0 && b.knows_keys(state_) ? b.pieces->start_with_keys : b.pieces->start;
-            if (b.in_order ? b.pieces->start_waiting(t, b.type, mine, loop_->loc)
-                           : start(t, b.type, state_ + b.offset, mine, loop_->loc))
+            if (b.in_order        ? b.pieces->start_waiting(t, b.type, mine, loop_->loc)
+                : b.known.empty() ? b.pieces->start(t, b.type, state_ + b.offset, mine, loop_->loc)
+                                  : b.pieces->start_with_keys(t, b.type, b.known.data(), mine, loop_->loc))
                 return kFailed;
             if (b.placing) b.placing->reuse(worker, kept_merges(b.type, mine));
             if (b.is_piece_of_vector() && make_room(t, b, kept_merges(b.type, state + b.offset)))
@@ -339,26 +334,42 @@ std::int32_t ChunkedLoop::run_serial(Watched& watched) {
             if (b.handed_on) copy(b, state_, mine);
             else if (!status) status = combine_up_to(b, chunk + 1);
         }
-        if (looks_ && chunk == 0) look_at_first();
+        if (looks_ && chunk == 0 && !status) status = look_at_first();
     }
     task_->in_serial_loop = outer;
+    forget_keys();
     release(task_, pieces_);
     return status;
 }
 
-/// How the other chunks go on: what the first one merged is in the loop's state.
-void ChunkedLoop::look_at_first() {
+/// How the other chunks go on: what the first one merged is in the loop's state. Status.
+std::int32_t ChunkedLoop::look_at_first() {
     for (LoopBuilder& b : builders_) {
         if (!b.may_go_in_order()) continue;
+        const char* state = state_ + b.offset;
+        // Keys from before this loop cost as much, and may never be met.
+        const std::int64_t all = b.pieces->num_keys(state);
+        const bool knows_keys = all < INT64_MAX && all / 2 <= b.first_keys;
         const FirstLook look{b.half_keys,
                              b.first_keys,
-                             b.knows_keys(state_) ? b.first_keys : 0,
+                             knows_keys ? b.first_keys : 0,
                              chunk_size_,
                              2 * chunk_size_ / first_size_,
                              loop_->cost};
-        b.in_order = b.pieces->goes_in_order(state_ + b.offset, look);
+        b.in_order = b.pieces->goes_in_order(state, look);
         b.handed_on |= b.in_order;
+        if (b.in_order || !knows_keys) continue;
+        // The same for all chunks, whatever is in the state by then: when a table is cut decides about bits.
+        std::vector<char> known(static_cast<std::size_t>(b.type->size));
+        if (b.pieces->note_keys(task_, b.type, state, known.data(), loop_->loc)) return kFailed;
+        b.known = std::move(known);
     }
+    return kOk;
+}
+
+void ChunkedLoop::forget_keys() {
+    for (LoopBuilder& b : builders_)
+        if (!b.known.empty()) b.pieces->forget_keys(task_, b.known.data());
 }
 
 // ---- on workers -------------------------------------------------------------------------------------------
@@ -510,11 +521,12 @@ std::int32_t ChunkedLoop::run_on_workers(Watched& watched) {
     if (looks_ && !status) {
         for (const LoopBuilder& b : builders_)
             if (b.may_go_in_order() && !status) status = combine_pieces(b, 0, 1);
-        look_at_first();
+        if (!status) status = look_at_first();
     }
     const bool any_in_order = std::ranges::any_of(builders_, &LoopBuilder::in_order);
     if (!status) status = any_in_order ? run_in_order(1, watched) : run_parts_from(looks_, chunks_, watched);
     if (!status) status = combine();
+    forget_keys();
     release(task_, pieces_);
     release(task_, worker_states_);
     return status;

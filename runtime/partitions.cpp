@@ -240,6 +240,12 @@ std::int32_t let_wait(Task* task, WeldDict* d, std::int32_t op, std::int32_t loc
     return kOk;
 }
 
+/// What a chunk of a loop merged, which merges into the table of the loop in the end, row by row: what loops in its rounds
+/// merge joins these rows.
+static bool only_waits(const WeldDict* d) {
+    return d->partitions && partitions_of(d)->most_slabs == INT64_MAX && !partitions_of(d)->exact;
+}
+
 std::int32_t add_row(Task* task, WeldDict* d, const void* key, const void* value, std::uint32_t tag,
                      std::int32_t loc) {
     const std::int64_t partition = tag >> (kWeldTagBits - kPartitionBits);
@@ -250,8 +256,33 @@ std::int32_t add_row(Task* task, WeldDict* d, const void* key, const void* value
     return buffer.next == buffer.end ? empty_buffer(task, d, partition, loc) : kOk;
 }
 
+/// All rows of `from` come to wait in `d`, as if each came by itself. Status.
+static std::int32_t wait_too(Task* task, WeldDict* d, const WeldDict* from, std::int32_t loc) {
+    if (!from->partitions) return add_rows(task, d, from->entries, from->count, loc);
+    for (std::int64_t i = 0; i < kPartitions; ++i) {
+        std::int32_t status = with_rows(from, i, [&](const auto& rows) -> std::int32_t {
+            std::int32_t failed = kOk;
+            rows.each([&](const char* row) { failed = failed ? failed : add_rows(task, d, row, 1, loc); });
+            return failed;
+        });
+        if (!status)
+            status = each_waiting(from, i, [&](const char* rows, std::int64_t count) {
+                return add_rows(task, d, rows, count, loc);
+            });
+        if (status) return status;
+    }
+    return kOk;
+}
+
 std::int32_t merge_partitions(Task* task, std::span<WeldDict* const> tables, std::int32_t op,
                               std::int32_t loc) {
+    if (only_waits(tables[0])) {
+        for (WeldDict* d : tables.subspan(1)) {
+            if (wait_too(task, tables[0], d, loc)) return kFailed;
+            release_table(task, d);
+        }
+        return kOk;
+    }
     for (WeldDict* d : tables)
         if (!d->partitions && partition(task, d, op, loc)) return kFailed;
     WeldDict* whole = tables[0];

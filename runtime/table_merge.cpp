@@ -4,6 +4,7 @@
 // key are merged in that order and the first key stays.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <vector>
 
 #include "runtime/hash_table.h"
@@ -108,26 +109,38 @@ WeldDict* Merger::run() {
     if (!whole) return nullptr;
     *whole = *merge_.parts[0];
     whole->places = nullptr;
+    whole->given = 0;
     whole->first_index = nullptr;
     whole->first_entries = nullptr;
     if (join_tables(task_, whole, ranges_, bits_, loc_)) return nullptr;
     return whole;
 }
 
-/// Merges the values of the first entries of `part`, whose keys are those of the first ones of `whole`.
-std::int32_t merge_given(Task* task, WeldDict* whole, const WeldDict* part, int op, std::int32_t loc) {
+/// How many of the first entries of `part`, which it was given, are at the same places in `whole`: all, but where merging
+/// has put those in another order since.
+std::int64_t num_in_place(const WeldDict* whole, const WeldDict* part) {
+    if (part->given > whole->count) return 0;
+    const auto bytes = std::size_t(part->key_size);
+    for (std::int64_t i = 0; i < part->given; ++i)
+        if (std::memcmp(whole->entry(i), part->entry(i), bytes) != 0) return 0;
+    return part->given;
+}
+
+/// Merges the values of the first `count` entries of `part`, whose keys are those of the first ones of `whole`.
+std::int32_t merge_in_place(Task* task, WeldDict* whole, const WeldDict* part, std::int64_t count, int op,
+                            std::int32_t loc) {
     constexpr std::int64_t kAtOnce = 64;
     constexpr std::int64_t kWorthWorker = 1 << 14;
-    return for_pieces(task, part->given, kWorthWorker, loc, [&](std::int64_t lo, std::int64_t hi) {
+    return for_pieces(task, count, kWorthWorker, loc, [&](std::int64_t lo, std::int64_t hi) {
         std::array<char*, kAtOnce> into;
         std::array<const char*, kAtOnce> from;
         for (; lo < hi; lo += kAtOnce) {
-            const std::int64_t count = std::min(kAtOnce, hi - lo);
-            for (std::int64_t k = 0; k < count; ++k) {
+            const std::int64_t some = std::min(kAtOnce, hi - lo);
+            for (std::int64_t k = 0; k < some; ++k) {
                 into[std::size_t(k)] = whole->entry(lo + k) + whole->value_at;
                 from[std::size_t(k)] = part->entry(lo + k) + part->value_at;
             }
-            merge_fields(whole, op, into.data(), from.data(), count);
+            merge_fields(whole, op, into.data(), from.data(), some);
         }
     });
 }
@@ -152,8 +165,9 @@ WeldDict* merge_into_first(Task* task, const TableMerge& merge, std::int32_t loc
             }
             return kOk;
         };
-        if (merge_given(task, whole, d, merge.op, loc) ||
-            in_strips(task, d->given, d->count, loc, merge_strip))
+        const std::int64_t in_place = num_in_place(whole, d);
+        if (merge_in_place(task, whole, d, in_place, merge.op, loc) ||
+            in_strips(task, in_place, d->count, loc, merge_strip))
             return nullptr;
     }
     return whole;

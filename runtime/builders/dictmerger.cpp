@@ -33,12 +33,20 @@ static std::int32_t start(Task* task, const WeldType* type, const void*, void* p
     return d ? kOk : kFailed;
 }
 
-static std::int32_t start_with_keys(Task* task, const WeldType* type, const void* whole, void* piece,
+static std::int32_t start_with_keys(Task* task, const WeldType* type, const void* known, void* piece,
                                     std::int32_t loc) {
-    if (start(task, type, whole, piece, loc)) return kFailed;
-    const WeldDict* known = *static_cast<WeldDict* const*>(whole);
-    return begin_with_keys(task, *static_cast<WeldDict**>(piece), known, type->op, loc);
+    if (start(task, type, nullptr, piece, loc)) return kFailed;
+    const WeldDict* keys = *static_cast<WeldDict* const*>(known);
+    return begin_with_keys(task, *static_cast<WeldDict**>(piece), keys, type->op, loc);
 }
+
+static std::int32_t note_keys(Task* task, const WeldType* type, const void* whole, void* known,
+                              std::int32_t loc) {
+    if (start_with_keys(task, type, whole, known, loc)) return kFailed;
+    return own_index(task, *static_cast<WeldDict**>(known), loc);
+}
+
+static void forget_keys(Task* task, void* known) { release_table(task, *static_cast<WeldDict**>(known)); }
 
 static std::int32_t combine(Task* task, const WeldType* type, void* state, std::span<void* const> pieces,
                             std::int32_t loc) {
@@ -123,7 +131,9 @@ const BuilderPieces kDictMergerPieces{.cut = cut,
                                       .should_combine = should_combine,
                                       .num_keys = num_keys,
                                       .goes_in_order = goes_in_order,
+                                      .note_keys = note_keys,
                                       .start_with_keys = start_with_keys,
+                                      .forget_keys = forget_keys,
                                       .start_waiting = start_waiting,
                                       .waiting = waiting};
 

@@ -69,10 +69,13 @@ struct BuilderPieces {
     /// Whether what the other chunks merge is merged into the loop's own state instead, in order: combining
     /// pieces would take longer, to judge by `state`, which has what the first few iterations merged. Null: never.
     bool (*goes_in_order)(const void* state, const FirstLook& look) = nullptr;
-    /// A state like that of `start` for a chunk, which knows the keys of `whole` already. Status. Null where
-    /// `goes_in_order` is.
-    std::int32_t (*start_with_keys)(Task* task, const WeldType* type, const void* whole, void* piece,
+    /// Makes `known`, which has the keys of `whole`. Status. Null where `goes_in_order` is, and so are the next two.
+    std::int32_t (*note_keys)(Task* task, const WeldType* type, const void* whole, void* known,
+                              std::int32_t loc) = nullptr;
+    /// A state like that of `start` for a chunk, which begins with the keys of `known`. Status.
+    std::int32_t (*start_with_keys)(Task* task, const WeldType* type, const void* known, void* piece,
                                     std::int32_t loc) = nullptr;
+    void (*forget_keys)(Task* task, void* known) = nullptr;
     /// A state like that of `start` for such a chunk on a worker: it keeps what is merged for `combine`. Status.
     std::int32_t (*start_waiting)(Task* task, const WeldType* type, void* piece, std::int32_t loc) = nullptr;
     /// Whether workers fill such states. If not, one of them goes on with the loop's own, which is quicker where there

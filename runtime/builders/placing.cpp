@@ -48,6 +48,17 @@ Placing::Known Placing::known() {
     return known_;
 }
 
+/// Room for `size` elements; what has been copied stays, wherever it is. Status.
+std::int32_t Placing::grow(std::int64_t size) {
+    if (size <= whole_->capacity) return kOk;
+    const std::int64_t before = std::exchange(whole_->size, whole_->capacity);
+    const std::lock_guard of_task(*of_task_);
+    const std::int32_t status =
+        weld_rt_appender_grow(task_, whole_, size - whole_->capacity, elem_size_, loc_);
+    whole_->size = before;
+    return status;
+}
+
 /// Room for the pieces whose places are known, and for the others if they are like these. Not now: it would take too
 /// much of what memory there may be.
 Placing::Room Placing::make_room(Known known) {
@@ -56,18 +67,13 @@ Placing::Room Placing::make_room(Known known) {
         if (known.size <= whole_->capacity) return Room::There;
     }
     const std::unique_lock lock(memory_);
-    const std::int64_t now = whole_->capacity;  // nobody has copied anything behind it
-    if (known.size <= now) return Room::There;
+    if (known.size <= whole_->capacity) return Room::There;
     const auto fits = [&](std::int64_t elements) { return has_room(task_, elements * elem_size_); };
     const std::int64_t all = known.size / known.chunks * std::int64_t(pieces_.size());
     const std::int64_t most = std::max(known.size, all + all / 16);
     const std::int64_t wanted = fits(most) ? most : known.size;
     if (!fits(wanted)) return Room::NotNow;
-    const std::int64_t size = std::exchange(whole_->size, now);
-    const std::lock_guard of_task(*of_task_);
-    const std::int32_t status = weld_rt_appender_grow(task_, whole_, wanted - now, elem_size_, loc_);
-    whole_->size = size;
-    return status ? Room::Failed : Room::There;
+    return grow(wanted) ? Room::Failed : Room::There;
 }
 
 /// Copies bytes to memory that is not read soon.
@@ -115,9 +121,7 @@ std::int32_t Placing::copy_waiting(Task* t, int worker) {
 }
 
 std::int32_t Placing::finish() {
-    const std::int64_t more = known_.size - whole_->size;
-    if (const std::int32_t status = weld_rt_appender_grow(task_, whole_, more, elem_size_, loc_))
-        return status;
+    if (grow(known_.size)) return kFailed;
     std::vector<std::int64_t> left;
     std::int64_t elements = 0;
     for (const Worker& worker : workers_)

@@ -50,6 +50,7 @@ class Placing {
     enum class Room : std::uint8_t { There, NotNow, Failed };
 
     Known known();
+    std::int32_t grow(std::int64_t size);
     Room make_room(Known known);
     std::int32_t copy(Task* t, const Piece& piece);
 

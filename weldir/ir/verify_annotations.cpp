@@ -98,6 +98,11 @@ void annotations(Demands& d, const Expr* e) {
                 d.that(e->type->is_scalar() || is_movable(e->arg(1)),
                        "what a branch may leave out can be left out");
                 break;
+            case AttrKey::Often:
+                d.that(e->says(AttrKey::Branch, true) && !e->type->is_scalar() && a.number >= 1 &&
+                           a.number <= 64,
+                       "how often lanes are needed is counted where a branch asks for them, in 64 rounds");
+                break;
             case AttrKey::Always: {
                 const Merge append = e->op == Op::If ? conditional_append(e->as<If>()) : Merge();
                 d.that(append && is_movable(append.value()),

@@ -5,8 +5,8 @@
 //     x > 0.0 & exp(x) < y                                   # of lanes
 // becomes
 //     @(always:true) if(x > 0.0, merge(b, x * 2.0), b)
-//     @(branch:true) merge(b, exp(x), x > 0.0)
-//     @(branch:true) (x > 0.0 & exp(x) < y)
+//     @(branch:true, often:12) merge(b, exp(x), x > 0.0)
+//     @(branch:true, often:12) (x > 0.0 & exp(x) < y)
 //
 //
 //     iterate({0L, 0.0}, |s| {{s.$0 + 1L, max(s.$1, lookup(v, s.$0))}, s.$0 < n})
@@ -15,7 +15,8 @@
 //
 // `always`: a few operations on scalars take less time than a mispredicted branch; the value is written
 // behind the others, and counts if the condition holds. `branch`: lanes that are not needed cost nothing more
-// where another lane is needed, but where none is, something costly can be left out. Of the least and the
+// where another lane is needed, but where none is, something costly can be left out. `often`: not where that
+// cannot be guessed, in so many of the last 64 rounds or more. Of the least and the
 // largest float, rounds that wait for that of the round before ask whether one is NaN or -0.0, since one
 // comparison tells of all others. After vectorize.
 #include "weldir/ir/builder.h"
@@ -32,7 +33,9 @@ namespace weld {
 namespace {
 
 constexpr std::int64_t kWorthABranch = 4'000;  // picoseconds
-constexpr std::uint32_t kMostNodes = 16;       // of what is written in any case
+constexpr std::int64_t kWrongGuess = 12'000;   // of a branch behind which lanes wait: much is thrown away
+constexpr std::int64_t kRoundsCounted = 64;
+constexpr std::uint32_t kMostNodes = 16;  // of what is written in any case
 constexpr std::int64_t kMostBytes = 64;
 
 bool appends_always(Facts& facts, If choice) {
@@ -43,6 +46,16 @@ bool appends_always(Facts& facts, If choice) {
 }
 
 bool is_worth_a_branch(const Expr* e) { return picoseconds(e) >= kWorthABranch && is_movable(e); }
+
+/// A branch before `value`, lanes. Where they are needed in some rounds and not in others, computing them in all takes less
+/// than what wrong guesses cost, unless they are that costly themselves.
+const Expr* with_branch(Module& m, const Expr* e, const Expr* value) {
+    const Expr* now = annotate(m, e, AttrKey::Branch, "true");
+    const std::int64_t cost = picoseconds(value);
+    if (cost >= kWrongGuess) return now;
+    const std::int64_t often = (kRoundsCounted * cost + cost + kWrongGuess - 1) / (cost + kWrongGuess);
+    return annotate(m, now, AttrKey::Often, std::to_string(often));
+}
 
 bool asks_first(const Expr* e) {
     switch (e->op) {
@@ -79,7 +92,7 @@ const Expr* choose_branches(Module& m, const Expr* lambda) {
             choice && !e->annotation(AttrKey::Always) && appends_always(facts, choice))
             return annotate(m, e, AttrKey::Always, "true");
         if (const Iterate it = e->as<Iterate>(); it && !it.lanes()) return with_numbers_first(m, it);
-        if (!e->annotation(AttrKey::Branch) && asks_first(e)) return annotate(m, e, AttrKey::Branch, "true");
+        if (!e->annotation(AttrKey::Branch) && asks_first(e)) return with_branch(m, e, e->arg(1));
         return nullptr;
     });
 }
