@@ -330,11 +330,12 @@ std::int32_t ChunkedLoop::run_serial(Watched& watched) {
         status = task_->check_stop(loop_->loc);
         if (!status) status = run_chunk(task_, 0, mine, chunk);
         watched.chunk_done();
+        if (looks_ && chunk == 0 && !status) status = look_at_first();
         for (LoopBuilder& b : builders_) {
             if (b.handed_on) copy(b, state_, mine);
             else if (!status) status = combine_up_to(b, chunk + 1);
+            b.handed_on |= b.in_order;
         }
-        if (looks_ && chunk == 0 && !status) status = look_at_first();
     }
     task_->in_serial_loop = outer;
     forget_keys();
@@ -342,26 +343,18 @@ std::int32_t ChunkedLoop::run_serial(Watched& watched) {
     return status;
 }
 
-/// How the other chunks go on: what the first one merged is in the loop's state. Status.
+/// How the other chunks go on, to judge by what the first one merged: not by what was there before, which may be in another
+/// form on several threads. Status.
 std::int32_t ChunkedLoop::look_at_first() {
     for (LoopBuilder& b : builders_) {
         if (!b.may_go_in_order()) continue;
-        const char* state = state_ + b.offset;
-        // Keys from before this loop cost as much, and may never be met.
-        const std::int64_t all = b.pieces->num_keys(state);
-        const bool knows_keys = all < INT64_MAX && all / 2 <= b.first_keys;
-        const FirstLook look{b.half_keys,
-                             b.first_keys,
-                             knows_keys ? b.first_keys : 0,
-                             chunk_size_,
-                             2 * chunk_size_ / first_size_,
+        const char* first = piece(0) + b.offset;
+        const FirstLook look{b.half_keys, b.first_keys, chunk_size_, 2 * chunk_size_ / first_size_,
                              loop_->cost};
-        b.in_order = b.pieces->goes_in_order(state, look);
-        b.handed_on |= b.in_order;
-        if (b.in_order || !knows_keys) continue;
-        // The same for all chunks, whatever is in the state by then: when a table is cut decides about bits.
+        b.in_order = b.pieces->goes_in_order(first, look);
+        if (b.in_order) continue;
         std::vector<char> known(static_cast<std::size_t>(b.type->size));
-        if (b.pieces->note_keys(task_, b.type, state, known.data(), loop_->loc)) return kFailed;
+        if (b.pieces->note_keys(task_, b.type, first, known.data(), loop_->loc)) return kFailed;
         b.known = std::move(known);
     }
     return kOk;
@@ -518,10 +511,10 @@ std::int32_t ChunkedLoop::run_on_workers(Watched& watched) {
             b.placing = std::make_unique<Placing>(task_, &of_task_, b.type, state_ + b.offset, chunks_,
                                                   workers, loop_->loc);
     std::int32_t status = looks_ ? run_parts_from(0, 1, watched) : kOk;
-    if (looks_ && !status) {
-        for (const LoopBuilder& b : builders_)
-            if (b.may_go_in_order() && !status) status = combine_pieces(b, 0, 1);
-        if (!status) status = look_at_first();
+    if (looks_ && !status) status = look_at_first();
+    for (LoopBuilder& b : builders_) {
+        if (looks_ && b.may_go_in_order() && !status) status = combine_pieces(b, 0, 1);
+        b.handed_on |= b.in_order;
     }
     const bool any_in_order = std::ranges::any_of(builders_, &LoopBuilder::in_order);
     if (!status) status = any_in_order ? run_in_order(1, watched) : run_parts_from(looks_, chunks_, watched);

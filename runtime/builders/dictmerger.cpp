@@ -40,9 +40,9 @@ static std::int32_t start_with_keys(Task* task, const WeldType* type, const void
     return begin_with_keys(task, *static_cast<WeldDict**>(piece), keys, type->op, loc);
 }
 
-static std::int32_t note_keys(Task* task, const WeldType* type, const void* whole, void* known,
+static std::int32_t note_keys(Task* task, const WeldType* type, const void* piece, void* known,
                               std::int32_t loc) {
-    if (start_with_keys(task, type, whole, known, loc)) return kFailed;
+    if (start_with_keys(task, type, piece, known, loc)) return kFailed;
     return own_index(task, *static_cast<WeldDict**>(known), loc);
 }
 
@@ -98,8 +98,8 @@ static bool goes_in_order(const void* state, const FirstLook& look) {
     for (std::int64_t i = 0; i < look.halves; ++i, found *= factor) keys += found;
     const auto rounds = double(look.iterations);
     // Of all that there are the first chunk has met so many parts.
-    const double met = look.known ? 1 - factor * factor : 0, added = keys * (1 - met);
-    const double copied = double(look.known) * kKnownKey;
+    const double met = 1 - factor * factor, added = keys * (1 - met);
+    const double copied = double(look.all) * kKnownKey;
     if (!can_partition(d))
         return copied + added * kLargeKeyOfPiece > rounds * (double(look.cost) / 2000 + kLargeMergeInOrder);
     // log(factor) / (factor - 1), nearly; and the same on every machine.

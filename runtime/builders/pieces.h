@@ -39,7 +39,6 @@ inline std::int64_t table_chunks(const CutQuestion& question, std::int64_t work_
 /// What the first iterations of a loop merged, and what there is left to do for each chunk.
 struct FirstLook {
     std::int64_t half, all;   ///< keys after half of these iterations, and after all
-    std::int64_t known;       ///< of them: all, or none, to the other chunks
     std::int64_t iterations;  ///< of each of the other chunks
     std::int64_t halves;      ///< so often these take the first half's
     std::int64_t cost;        ///< ps of an iteration
@@ -69,8 +68,8 @@ struct BuilderPieces {
     /// Whether what the other chunks merge is merged into the loop's own state instead, in order: combining
     /// pieces would take longer, to judge by `state`, which has what the first few iterations merged. Null: never.
     bool (*goes_in_order)(const void* state, const FirstLook& look) = nullptr;
-    /// Makes `known`, which has the keys of `whole`. Status. Null where `goes_in_order` is, and so are the next two.
-    std::int32_t (*note_keys)(Task* task, const WeldType* type, const void* whole, void* known,
+    /// Makes `known`, which has the keys of `piece`, that of the first chunk. Status. Null where `goes_in_order` is, and so are the next two.
+    std::int32_t (*note_keys)(Task* task, const WeldType* type, const void* piece, void* known,
                               std::int32_t loc) = nullptr;
     /// A state like that of `start` for a chunk, which begins with the keys of `known`. Status.
     std::int32_t (*start_with_keys)(Task* task, const WeldType* type, const void* known, void* piece,
