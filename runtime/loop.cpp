@@ -21,8 +21,9 @@ namespace weld::runtime {
 
 namespace {
 
-constexpr std::int64_t kSerialWork =
-    50'000'001;  // ps; less is not worth waking a thread for (nor cut where it is done in place: weigh.cpp)
+// ps; less is not worth waking a thread for. Loops that are done in place have less (kShortWork in weigh.cpp): quick code,
+// which calls all of them, gives the same bits.
+constexpr std::int64_t kSerialWork = 50'000'001;
 constexpr std::int64_t kChunkWork = 50'000'000;
 constexpr std::int64_t kMostChunks = 1024;
 // Of chunks that make pieces of vectors alone: these stay in a cache until they are in their places.
