@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "runtime/hash_table.h"
@@ -120,9 +121,14 @@ WeldDict* Merger::run() {
 /// has put those in another order since.
 std::int64_t num_in_place(const WeldDict* whole, const WeldDict* part) {
     if (part->given > whole->count) return 0;
+    const auto all_same = [&](auto bytes) {
+        for (std::int64_t i = 0; i < part->given; ++i)
+            if (std::memcmp(whole->entry(i), part->entry(i), bytes) != 0) return false;
+        return true;
+    };
     const auto bytes = std::size_t(part->key_size);
-    for (std::int64_t i = 0; i < part->given; ++i)
-        if (std::memcmp(whole->entry(i), part->entry(i), bytes) != 0) return 0;
+    const bool same = bytes == 8 ? all_same(std::integral_constant<std::size_t, 8>()) : all_same(bytes);
+    if (!same) return 0;
     return part->given;
 }
 

@@ -82,7 +82,7 @@ constexpr std::int64_t kCrowdedChunks = 16;
 constexpr double kKeyOfPiece =
     70;  // for each key that the first one did not meet: it is added, and merged in the end
 constexpr double kLargeKeyOfPiece = 200;  // that is no word or two
-constexpr double kKnownKey = 8;           // for each that it did: it is copied, and merged
+constexpr double kKnownKey = 14;          // for each that it did: it is copied, and merged
 constexpr double kRoundInOrder = 0.5;     // workers wait for one another,
 constexpr double kMergeInOrder = 1.25;    // or rows for the chunks before theirs
 constexpr double kLargeMergeInOrder = 5;
