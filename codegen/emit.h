@@ -177,10 +177,9 @@ class Emitter {
     bool side_by_side = false;      ///< the same code is made for several iterations, one after the other
     int loop_depth = 0;  ///< loops around the present place, in this function and those it was cut from
     std::unordered_map<const Symbol*, Leaves> names;
-    std::unordered_map<const Expr*, llvm::Value*> tile_rows;  ///< of look-ups: what they give this round
-    std::unordered_map<const Expr*, llvm::Value*>
-        needed_rounds;                                     ///< of what is computed where `often` says so
-    std::unordered_map<const Expr*, EarlyTag> early_tags;  ///< of look-ups and merges
+    std::unordered_map<const Expr*, llvm::Value*> tile_rows;      ///< of look-ups: what they give this round
+    std::unordered_map<const Expr*, llvm::Value*> needed_rounds;  ///< of what says `often`: the last ones
+    std::unordered_map<const Expr*, EarlyTag> early_tags;         ///< of look-ups and merges
 
     /// The value of `e`; frees what ends with it.
     Leaves emit(const Expr* e);

@@ -128,8 +128,7 @@ std::int64_t num_in_place(const WeldDict* whole, const WeldDict* part) {
     };
     const auto bytes = std::size_t(part->key_size);
     const bool same = bytes == 8 ? all_same(std::integral_constant<std::size_t, 8>()) : all_same(bytes);
-    if (!same) return 0;
-    return part->given;
+    return same ? part->given : 0;
 }
 
 /// Merges the values of the first `count` entries of `part`, whose keys are those of the first ones of `whole`.

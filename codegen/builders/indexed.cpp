@@ -2,9 +2,9 @@
 // lanes one by one.
 #include "codegen/builders/indexed.h"
 
-#include "codegen/lanes.h"
-
 #include <utility>
+
+#include "codegen/lanes.h"
 
 namespace weld::codegen {
 

@@ -79,8 +79,7 @@ static std::int64_t num_keys(const void* state) {
 constexpr std::int64_t kCrowdedChunks = 16;
 
 // What it costs that chunks fill tables of their own, and what it costs that they don't (ns).
-constexpr double kKeyOfPiece =
-    70;  // for each key that the first one did not meet: it is added, and merged in the end
+constexpr double kKeyOfPiece = 70;  // for each key that the first did not meet: added, and merged in the end
 constexpr double kLargeKeyOfPiece = 200;  // that is no word or two
 constexpr double kKnownKey = 14;          // for each that it did: it is copied, and merged
 constexpr double kRoundInOrder = 0.5;     // workers wait for one another,

@@ -11,7 +11,6 @@
 
 #include <mutex>
 #include <shared_mutex>
-#include <span>
 #include <vector>
 
 #include "runtime/task.h"
