@@ -202,7 +202,7 @@ class Struct {
         return *std::launder(reinterpret_cast<T*>(bytes_ + Layout::kOffsets[I]));
     }
     std::tuple<Ts...> tuple() const {
-        return [this]<std::size_t... I>(std::index_sequence<I...>) {
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
             return std::tuple<Ts...>(get<I>()...);
         }(std::index_sequence_for<Ts...>{});
     }

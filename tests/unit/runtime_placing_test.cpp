@@ -75,15 +75,16 @@ TEST_CASE("pieces go to their places in whatever order they are made") {
                     if (chunk > 2) --left;
                     return placing.copy_waiting(mine, worker);
                 };
-                return run_parts(task_of(t), g.chunks, true, 0, make) || placing.finish() ? 1 : 0;
+                if (run_parts(task_of(t), g.chunks, true, 0, make) || placing.finish()) return 1;
+                std::int64_t at = 0;
+                for (; at < 5; ++at) MUST(elements.is(whole, at, std::uint32_t(1000 + at)));
+                for (std::int64_t chunk = 0; chunk < g.chunks; ++chunk)
+                    for (std::int64_t i = 0; i < count_of(chunk, g.most); ++i)
+                        MUST(elements.is(whole, at++, std::uint32_t(chunk << 24 | i)));
+                CHECK(whole.size == at);
+                return 0;
             });
             REQUIRE(ran.good);
-            std::int64_t at = 0;
-            for (; at < 5; ++at) MUST(elements.is(whole, at, std::uint32_t(1000 + at)));
-            for (std::int64_t chunk = 0; chunk < g.chunks; ++chunk)
-                for (std::int64_t i = 0; i < count_of(chunk, g.most); ++i)
-                    MUST(elements.is(whole, at++, std::uint32_t(chunk << 24 | i)));
-            CHECK(whole.size == at);
             CHECK(ran.account->used() == ran.blocks.bytes());
         }
 }

@@ -102,14 +102,15 @@ class Collector {
         for (const Symbol* freed : deep_frees_[i]) note_dangling(freed);
     }
 
-    /// What is read later and was made after `freed` may hold memory of it, though nobody will look there but
-    /// the runtime.
+    /// What is read later may hold memory of `freed`, though nobody will look there but the runtime: what was
+    /// made after it, and builders side by side, as it may be what one of them has built.
     void note_dangling(const Symbol* freed) {
         const auto there = bound_.find(freed);
         if (there == bound_.end()) return;
-        for (auto made = kept_.upper_bound(there->second); made != kept_.end(); ++made)
-            for (const Symbol* s : made->second)
-                if (!is_flat(s->type)) dangling_.insert(s);
+        for (const auto& [from, symbols] : kept_)
+            for (const Symbol* s : symbols)
+                if (from > there->second ? !is_flat(s->type) : s->type->is_struct() && is_builders(s->type))
+                    dangling_.insert(s);
     }
 
     /// `s` was read at `end` for the last time.
