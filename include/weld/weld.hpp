@@ -471,7 +471,8 @@ class Any {
 
   protected:
     friend class Module;
-    Any(weld_value_t value, std::size_t size) : value_(value), size_(size) {}
+    Any(weld_value_t value, std::size_t size) : size_(size), value_(value) {}
+    std::size_t size_;  // bytes
 
   private:
     std::string text_by(char* (*write)(weld_value_t, weld_error_t)) const {
@@ -481,7 +482,6 @@ class Any {
         return text.get();
     }
     detail::Owned<WeldValue, weld_value_free> value_;
-    std::size_t size_;
 };
 
 /// The result of a run as an R. What it gives views of lives as long as this.
