@@ -311,6 +311,28 @@ Reach Origins::of_iterate(Iterate it) {
     return after(it, it.node->type, init, next, path);
 }
 
+/// The builders in `r`, of type `t`.
+static void add_builders(Objects& to, const Type* t, const Reach& r) {
+    if (!t->holds_pointer) return;
+    if (t->is_struct() && r.fields.size() == t->args.size()) {
+        for (std::size_t i = 0; i < t->args.size(); ++i) add_builders(to, t->args[i], r.fields[i]);
+    } else if (t->is_struct() || t->is_builder()) {
+        add_all(to, r);
+    }
+}
+
+/// It has memory of its own, where nothing points at others.
+static bool is_plain_builder(const Type* t) {
+    return t->is_builder() && !info(t).indexed && !holds_pointers(t);
+}
+
+/// Any of the builders in `r`, of type `t`, between which rounds may have chosen.
+static Reach one_of_the_builders(const Type* t, const Reach& r) {
+    Reach one = {{kOutside}, {}, {}};
+    add_builders(one.inner, t, r);
+    return one;
+}
+
 Reach Origins::state_of(Iterate it, const Type* t, const Reach& r, Path& path) {
     if (!t->holds_pointer) return {};
     if (t->is_struct()) {
@@ -322,6 +344,7 @@ Reach Origins::state_of(Iterate it, const Type* t, const Reach& r, Path& path) {
         }
         return state;
     }
+    if (is_plain_builder(t)) return one_of_the_builders(it.init()->type, r);
     if (!is_plain_vector(t) || !can_copy(it.init(), path)) return part_of(r);
     const Object in = make();
     auto& all = states[it.node];
@@ -350,21 +373,6 @@ void Origins::judge(StateVector& s, const Reach& next) {
     for (Object o : here.tops) s.owned &= o != kOutside && objects[o].level == level_ + 1;
 }
 
-/// The builders in `r`, of type `t`.
-static void add_builders(Objects& to, const Type* t, const Reach& r) {
-    if (!t->holds_pointer) return;
-    if (t->is_struct() && r.fields.size() == t->args.size()) {
-        for (std::size_t i = 0; i < t->args.size(); ++i) add_builders(to, t->args[i], r.fields[i]);
-    } else if (t->is_struct() || t->is_builder()) {
-        add_all(to, r);
-    }
-}
-
-/// It has memory of its own, where nothing points at others.
-static bool is_plain_builder(const Type* t) {
-    return t->is_builder() && !info(t).indexed && !holds_pointers(t);
-}
-
 Reach Origins::after(Iterate it, const Type* t, const Reach& init, const Reach& next, Path& path) {
     if (!t->holds_pointer) return {};
     Reach r;
@@ -382,9 +390,13 @@ Reach Origins::after(Iterate it, const Type* t, const Reach& init, const Reach& 
         if (passes_on(*s)) add_all(r.inner, init);
         return r;
     }
+    if (is_plain_builder(t)) {
+        r = one_of_the_builders(it.init()->type, init);
+        add_builders(r.inner, it.node->type, next);
+        return r;
+    }
     r = part_of(init);
-    if (is_plain_builder(t)) add_builders(r.inner, it.node->type, next);
-    else add_all(r.inner, next);
+    add_all(r.inner, next);
     return r;
 }
 

@@ -64,6 +64,7 @@ static constexpr Name kChooseMeans[] = {
     "fuse-zip",           // ranges that only lookups read
     "jam",                // after lookups-to-iters: rows are walked; before vectorize
     "jam-sums",           // for the same reason
+    "parts-first",        // after fusion, which reads behind changes; before sizes, for the copies
     "sizes",              // before vectorize, which hides the counts
     "narrow-counters",    // before vectorize, which takes the loops that begin and end it
     "independent",        // after all that joins loops; before vectorize, which hides the counts
