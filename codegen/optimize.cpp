@@ -1,6 +1,9 @@
 // Which LLVM passes run, and why these.
 #include "codegen/optimize.h"
 
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Instructions.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
@@ -74,6 +77,33 @@ std::unique_ptr<llvm::TargetMachine> machine_for(Cpu cpu, int level, std::string
     return machine;
 }
 
+/// Chooses between floats by their bits where a comparison of floats does not decide: without registers of masks, LLVM makes
+/// branches of such choices, which the passes have decided against. Last, since LLVM would turn them back.
+static void choose_by_bits(llvm::Module& module) {
+    std::vector<llvm::SelectInst*> found;
+    for (llvm::Function& f : module)
+        for (llvm::Instruction& i : llvm::instructions(f))
+            if (auto* select = llvm::dyn_cast<llvm::SelectInst>(&i);
+                select && (i.getType()->isFloatTy() || i.getType()->isDoubleTy()) &&
+                i.hasMetadata(llvm::LLVMContext::MD_unpredictable) &&
+                !llvm::isa<llvm::FCmpInst>(select->getCondition()))
+                found.push_back(select);
+    for (llvm::SelectInst* select : found) {
+        llvm::IRBuilder<> ir(select);
+        llvm::Type* bits = ir.getIntNTy(select->getType()->getScalarSizeInBits());
+        llvm::Value* chosen =
+            ir.CreateSelect(select->getCondition(), ir.CreateBitCast(select->getTrueValue(), bits),
+                            ir.CreateBitCast(select->getFalseValue(), bits));
+        if (auto* inst = llvm::dyn_cast<llvm::Instruction>(chosen)) inst->copyMetadata(*select);
+        select->replaceAllUsesWith(ir.CreateBitCast(chosen, select->getType()));
+        select->eraseFromParent();
+    }
+}
+
+static bool has_masks(const llvm::TargetMachine& machine) {
+    return !machine.getTargetTriple().isX86() || machine.getMCSubtargetInfo()->checkFeatures("+avx512f");
+}
+
 void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level) {
     if (level == 0) return prepare_quick(module, machine);
     llvm::LoopAnalysisManager loops;
@@ -99,6 +129,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level) {
     llvm::ModulePassManager all;
     all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
     all.run(module, modules);
+    if (!has_masks(machine)) choose_by_bits(module);
 }
 
 }  // namespace weld::codegen
