@@ -754,6 +754,11 @@ class CliTest(Case):
         registers = Run("--set", "weld.compile.cpu=sse2", "--explain=asm", "-e", "|v: vec[f64]| sum(v)", "[1]").err
         self.assertIn("%xmm", registers)
         self.assertNotIn("%ymm", registers)
+        choice = "|k: vec[i64], x: vec[f64]| iterate({0.0, 0L}, |s| {{s.$0 * 0.5 + select(lookup(k, s.$1) == 1L, lookup(x, s.$1), 0.0), " \
+                 "s.$1 + 1L}, s.$1 + 1L < len(k)}).$0"
+        without_branch = Run("--set", "weld.compile.cpu=sse2", "--explain=asm", "-e", choice, "[1, 2]", "[3.0, 4.0]")
+        self.assertIn("cmov", without_branch.err)
+        self.assertEqual(without_branch.out, "1.5\n")
         self.fails(2, "weld.compile.cpu", "--set", "weld.compile.cpu=z80", "-e", "1")
 
     # ---- libraries
