@@ -13,9 +13,20 @@
 //       for(ks, appender[f64], ... as before))
 //
 // Numbers that a table counts from 0 or 1 are such keys, and groups of them: nothing is hashed then, and the loop runs on
-// lanes. A `lookup` that finds nothing asks the dictionary, which fails where the program said. A dictionary that some
-// rounds of a loop have filled is likely to have gaps: there a bit is looked up, too, which says whether a key is there
-// (kernel weld_dense_keys).
+// lanes. Where each round has a `lookup`, a loop finds out before whether all their keys are there:
+//
+//     map(ks, |k| lookup(d, k) * 2.0)
+// becomes
+//     let by_key = ...;
+//     let all_found = if(len(by_key.$1) > 0L,
+//       result(for(ks, merger[i64,+], |b, i, k|
+//         merge(b, select(u64(k - by_key.$0) < u64(len(by_key.$1)), 0L, 1L)))) == 0L,
+//       false);
+//     if(all_found, map(ks, |k| lookup(by_key.$1, k - by_key.$0) * 2.0), map(ks, ... as before))
+//
+// so that lanes need not ask the dictionary, which fails where the program said. Another `lookup` that finds nothing asks it
+// itself. A dictionary that some rounds of a loop have filled is likely to have gaps: there a bit is looked up, too, which says
+// whether a key is there (kernel weld_dense_keys).
 //
 // For values that are numbers, bools, or structs of a few, each field of which is a vector of its own; in loops that
 // are in no other one. The kernel gives no values where making the vector would not pay.
@@ -34,6 +45,7 @@ namespace weld {
 namespace {
 
 constexpr std::size_t kMostFields = 4;
+constexpr int kMostNames = 8;                // that a key follows from, one after the other
 constexpr std::uint32_t kLargestLoop = 300;  // nodes, which are there twice
 
 bool is_few_scalars(const Type* t) {
@@ -72,7 +84,11 @@ class DenseKeys {
         const Expr* datum = f.data()[0];
         if (!(datum->op == Op::Iter || is_path(datum))) return e;
         tables_.clear();
+        certain_.clear();
+        missing_ = nullptr;
+        loop_ = f;
         inside_ = BoundNames(e);
+        find_certain(f.body().body());
         const Expr* now =
             rewrite(m_, f.body().body(), [&](const Expr* part) { return found_by_place(part); });
         if (tables_.empty()) return e;
@@ -105,18 +121,92 @@ class DenseKeys {
             }
             if (table.keys) ask(table.keys, "weld_dense_keys", {});
         }
+        if (missing_) {
+            const Symbol* all = m_.symbol("all_found", dense->type);
+            lets.emplace_back(all, if_(m_, dense, none_missing(f), bool_literal(m_, false), f.node->loc));
+            dense = var(m_, all);
+        }
         const Expr* quick = with_body(m_, f.node, body);
         return block(m_, lets, if_(m_, dense, quick, fresh(m_, f.node), f.node->loc), f.node->loc);
+    }
+
+    /// Notes the look-ups that each round of the loop has, with their keys as they follow from its data.
+    void find_certain(const Expr* e) {
+        if (const Lookup l = e->as<Lookup>();
+            l && Search::of(e)->may_be_dense() && !inside_.are_read_by(l.of()))
+            if (const Expr* key = of_data(l.key(), kMostNames)) certain_.emplace(e, key);
+        for (std::size_t i = 0; i < e->num_args; ++i)
+            if (!is_lazy_arg(e, i)) find_certain(e->arg(i));
+    }
+
+    /// `e` without names that the body binds; null if it may fail, or follows from more than `most` of them.
+    const Expr* of_data(const Expr* e, int most) {
+        const Traits& traits = facts_.traits(e);
+        if (traits.fails || traits.calls || traits.heavy || traits.builds || most == 0) return nullptr;
+        const Symbol* const bound[] = {loop_.elem_param(), loop_.index_param()};
+        if (e->op == Op::Var && inside_.hold(e->attr.symbol) &&
+            std::ranges::count(bound, e->attr.symbol) == 0) {
+            const Expr* value = facts_.definition(e->attr.symbol);
+            return value ? of_data(value, most - 1) : nullptr;
+        }
+        bool known = true;
+        const Expr* now = map_args(m_, e, [&](const Expr* a, std::size_t) {
+            const Expr* part = known ? of_data(a, most) : nullptr;
+            known &= part != nullptr;
+            return part ? part : a;
+        });
+        return known ? now : nullptr;
+    }
+
+    /// That `missing_` is 0 in all rounds of the loop.
+    const Expr* none_missing(For f) {
+        const Type *number = m_.types.i64(),
+                   *counter = m_.types.builder(BuilderKind::Merger, {&number, 1}, MergeOp::Add);
+        const Symbol *b = m_.symbol("b", counter), *i = m_.symbol("i", number),
+                     *x = m_.symbol("x", f.elem_param()->type);
+        const Expr* missing =
+            substitute(m_, missing_, {{f.index_param(), var(m_, i)}, {f.elem_param(), var(m_, x)}});
+        const Expr* body = lambda(m_, {b, i, x}, merge(m_, var(m_, b), missing, nullptr, f.node->loc));
+        const Expr* all =
+            loop(m_, f.data(), new_builder(m_, counter, nullptr, f.node->loc), body, f.node->loc);
+        return scalar_op(m_, Op::Eq, {result(m_, all), i64_literal(m_, 0)});
+    }
+
+    /// Key `at` of the table is there.
+    const Expr* is_there(const Table& table, const Expr* at) {
+        const Expr* count = as(Scalar::U64, len(m_, values_of(table, 0)));
+        const Expr* inside = scalar_op(m_, Op::Lt, {as(Scalar::U64, at), count}, at->loc);
+        if (!table.keys) return inside;
+        return scalar_op(m_, Op::BitAnd, {inside, bit(table.keys, at, inside)});
+    }
+
+    const Expr* place_of(const Table& table, const Expr* key, Loc loc) {
+        return scalar_op(m_, Op::Sub, {as(Scalar::I64, key), get_field(m_, var(m_, table.fields[0]), 0)},
+                         loc);
+    }
+
+    /// The look-up `e`, of which it is known that it finds something.
+    const Expr* found_for_sure(const Expr* e, const Table& table, const Expr* key) {
+        const Expr* there = is_there(table, place_of(table, key, e->loc));
+        const Expr* missing = select(m_, there, i64_literal(m_, 0), i64_literal(m_, 1));
+        missing_ = missing_ ? scalar_op(m_, Op::Add, {missing_, missing}) : missing;
+        const Symbol* at = m_.symbol("at", m_.types.i64());
+        const auto field = [&](std::size_t k) {
+            return lookup(m_, values_of(table, k), var(m_, at), e->loc);
+        };
+        const Expr* values = whole(table.dict->type->value(), field);
+        return let(m_, at, place_of(table, e->arg(1), e->loc), values, e->loc);
     }
 
     const Expr* found_by_place(const Expr* e) {
         const std::optional<Search> search = Search::of(e);
         if (!search || !search->may_be_dense() || inside_.are_read_by(search->dict)) return nullptr;
         const Table& table = table_of(search->dict->as<Var>().symbol());
+        if (const auto known = certain_.find(e); known != certain_.end())
+            return found_for_sure(e, table, known->second);
         const Symbol* at = m_.symbol("at", m_.types.i64());
         const Symbol* found = m_.symbol("found", m_.types.scalar(Scalar::Bool));
-        const Expr* first = get_field(m_, var(m_, table.fields[0]), 0);
-        Lets lets = {{at, scalar_op(m_, Op::Sub, {as(Scalar::I64, search->key), first}, e->loc)}};
+        Lets lets = {{at, place_of(table, search->key, e->loc)}};
         const Expr* count = as(Scalar::U64, len(m_, values_of(table, 0)));
         const Expr* holds = scalar_op(m_, Op::Lt, {as(Scalar::U64, var(m_, at)), count}, e->loc);
         if (table.keys) {
@@ -195,8 +285,11 @@ class DenseKeys {
 
     Module& m_;
     Facts facts_;
-    BoundNames inside_;          ///< names of the loop
-    std::vector<Table> tables_;  ///< of the dictionaries that it looks into
+    For loop_;
+    BoundNames inside_;                                     ///< names of the loop
+    std::unordered_map<const Expr*, const Expr*> certain_;  ///< look-ups of each round, and their keys
+    const Expr* missing_ = nullptr;  ///< how many of these find nothing, in a round; null if there are none
+    std::vector<Table> tables_;      ///< of the dictionaries that it looks into
 };
 
 }  // namespace
