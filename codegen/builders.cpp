@@ -4,8 +4,10 @@
 
 #include "codegen/builders/arrays.h"
 #include "codegen/builders/code.h"
+#include "codegen/builders/indexed.h"
 #include "codegen/emit.h"
 #include "codegen/lanes.h"
+#include "weldir/ir/builder.h"
 #include "weldir/ir/scalar.h"
 
 namespace weld::codegen {
@@ -145,11 +147,12 @@ Leaves Emitter::emit_merge(Merge g) {
 }
 
 /// The value is written in any case, and counts if the condition holds.
-Leaves Emitter::emit_conditional_append(If choice, Merge append) {
+Leaves Emitter::emit_conditional_merge(If choice, Merge one) {
     llvm::Value* counts = emit1(choice.cond());
-    if (choice.then() != append.node) counts = ir.CreateNot(counts);
-    const Leaves s = emit(append.builder());
-    return append_if(*this, append, counts, s, emit(append.value()));
+    if (choice.then() != one.node) counts = ir.CreateNot(counts);
+    const Leaves s = emit(one.builder()), v = emit(one.value());
+    return info(one.node->type).indexed ? add_if(*this, one, counts, s, v)
+                                        : append_if(*this, one, counts, s, v);
 }
 
 }  // namespace weld::codegen

@@ -58,7 +58,8 @@ Leaves Emitter::emit_node(const Expr* e) {
         case Op::Broadcast: return {ir.CreateVectorSplat(e->type->lanes, emit1(e->arg(0)))};
         case Op::If: {
             If c = e->as<If>();
-            if (e->says(AttrKey::Always, true)) return emit_conditional_append(c, conditional_append(c));
+            if (e->says(AttrKey::Always, true) && (!e->annotation(AttrKey::Often) || in_any_case))
+                return emit_conditional_merge(c, conditional_merge(c));
             return emit_if(
                 emit1(c.cond()), [&] { return emit(c.then()); }, [&] { return emit(c.otherwise()); });
         }

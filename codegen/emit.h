@@ -174,6 +174,7 @@ class Emitter {
     Lanes lanes;                    ///< of the simd loop that is being emitted
     std::uint32_t accumulator = 0;  ///< which accumulator merges go to
     TailRound tail;                 ///< merges and reads leave the other lanes alone
+    bool in_any_case = false;       ///< conditions change so often that what depends on them is done always
     bool side_by_side = false;      ///< the same code is made for several iterations, one after the other
     int loop_depth = 0;  ///< loops around the present place, in this function and those it was cut from
     std::unordered_map<const Symbol*, Leaves> names;
@@ -235,7 +236,7 @@ class Emitter {
 
     Leaves emit_new_builder(NewBuilder b);  // builders.cpp
     Leaves emit_merge(Merge g);
-    Leaves emit_conditional_append(If choice, Merge append);
+    Leaves emit_conditional_merge(If choice, Merge one);
     Leaves emit_result(Result r);
     /// Makes room for `extra` elements more in an appender or an open groupmerger.
     Leaves grow_array(const Type* t, Leaves array, llvm::Value* extra, Loc loc);

@@ -144,9 +144,48 @@ class RangeEmitter {
         return changes ? into(outer, state) : state;
     }
 
-    /// The rounds [lo, hi) of `all`.
-    Leaves part(llvm::Value* lo, llvm::Value* hi, Leaves state, Lanes widest, Prefetches& prefetches,
+    /// The rounds [lo, hi) of `all`, in two versions where one does what is under a condition in any case.
+    Leaves part(llvm::Value* lo, llvm::Value* hi, const Leaves& state, Lanes widest, Prefetches& prefetches,
                 bool collect) {
+        constexpr std::int64_t worth_it = 1024;  // rounds
+        const Expr* body = plan_.f.body().body();
+        const Expr* choice = body->op == Op::Block ? body->as<Block>().result() : body;
+        const Annotation* often = choice->op == Op::If ? choice->annotation(AttrKey::Often) : nullptr;
+        if (!often) return one_part(lo, hi, state, widest, prefetches, collect);
+        auto& ir = e_.ir;
+        llvm::Value* many = ir.CreateICmpSGE(ir.CreateSub(hi, lo), e_.c64(worth_it));
+        llvm::Value* changes = e_.emit_if(
+            many, [&]() -> Leaves { return {ir.CreateICmpSGE(changes_of_64(lo), e_.c64(often->number))}; },
+            [&]() -> Leaves { return {ir.getFalse()}; })[0];
+        const auto version = [&](bool in_any_case) {
+            const bool outer = std::exchange(e_.in_any_case, in_any_case);
+            Leaves after = one_part(lo, hi, state, widest, prefetches, collect);
+            e_.in_any_case = outer;
+            return after;
+        };
+        return e_.emit_if(changes, [&] { return version(true); }, [&] { return version(false); });
+    }
+
+    /// In how many of 64 rounds from `lo` on the condition is another than in the round before.
+    llvm::Value* changes_of_64(llvm::Value* lo) {
+        auto& ir = e_.ir;
+        const Filter filter = *filter_of(plan_.f);
+        const auto holds = [&](llvm::Value* k) {
+            begin(ir.CreateAdd(lo, k, "", true, true));
+            emit_lets_for(filter.cond, filter.lets);
+            return e_.emit1(filter.cond);
+        };
+        const auto count = [&](llvm::Value* k, const Leaves& now) {
+            llvm::Value* here = holds(k);
+            llvm::Value* other = ir.CreateZExt(ir.CreateXor(here, now[1]), ir.getInt64Ty());
+            return Leaves{ir.CreateAdd(now[0], other), here};
+        };
+        const Leaves first = {e_.c64(0), holds(e_.c64(0))};
+        return e_.counted_loop(e_.c64(1), e_.c64(64), 1, first, {false, false}, count)[0];
+    }
+
+    Leaves one_part(llvm::Value* lo, llvm::Value* hi, Leaves state, Lanes widest, Prefetches& prefetches,
+                    bool collect) {
         const bool on_lanes = plan_.step != 1;
         const std::int64_t every = on_lanes ? 1 : chosen(plan_.f.node, AttrKey::Every, 1);
         if (on_lanes && widest.accumulators > 1) state = unrolled(widest, &lo, hi, state);

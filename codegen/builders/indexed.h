@@ -15,6 +15,9 @@ void check_index(Emitter& e, Merge g, const Leaves& state, const Leaves& v);
 /// Lanes for the elements from index v[0] on, as many as the tail leaves of `n`: fails if one lies outside.
 void check_row(Emitter& e, Merge g, const Leaves& state, const Leaves& v, std::uint32_t n);
 
+/// Adds to an element of a vecmerger if it `counts`, and otherwise to a spare one, without a branch.
+Leaves add_if(Emitter& e, Merge g, llvm::Value* counts, const Leaves& state, const Leaves& v);
+
 /// The lanes at one index of `g`, one after the other, under `mask`; nothing if they have indexes of their
 /// own.
 using MergeOne = Leaves (*)(Emitter& e, Merge g, const Leaves& state, const Leaves& value);

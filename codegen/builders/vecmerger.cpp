@@ -24,6 +24,22 @@ static Leaves merge(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {
     return s;
 }
 
+Leaves add_if(Emitter& e, Merge g, llvm::Value* counts, const Leaves& s, const Leaves& v) {
+    constexpr std::int64_t spare = 8;  // elements, by turns: additions to one would wait for each other
+    const Type* elem = g.node->type->elem();
+    auto* evaluated = e.ir.GetInsertBlock();
+    llvm::Value* outside = e.ir.CreateICmpUGE(v[0], s[1]);
+    e.fail_if(e.ir.CreateAnd(counts, outside), kWeldArrayOutOfBounds, g.node->loc, v[0], s[1]);
+    // One branch that is never taken: LLVM would make two of it, of which the first could not be predicted.
+    e.ir.GetInsertBlock()->getSinglePredecessor()->getTerminator()->setMetadata(
+        llvm::LLVMContext::MD_unpredictable, llvm::MDNode::get(e.unit.ctx, {}));
+    llvm::Value* none = e.slot(spare * size_of(elem), 64);
+    none = e.element(none, elem, e.ir.CreateAnd(v[0], e.c64(spare - 1)));
+    llvm::Value* at = e.ir.CreateSelect(counts, e.element(s[0], elem, v[0]), none);
+    merge_in_memory(e, elem, g.node->type->op, at, llvm::ArrayRef<llvm::Value*>(v).drop_front(1), evaluated);
+    return s;
+}
+
 /// Lanes for the elements from index v[0] on.
 static Leaves merge_row(Emitter& e, Merge g, const Leaves& s, const Leaves& v, std::uint32_t n) {
     const Type* t = g.node->type;

@@ -143,17 +143,23 @@ std::int64_t most_appends_per_iteration(For f) {
     return *std::ranges::max_element(kept);
 }
 
-Merge conditional_append(If choice) {
-    if (!choice.node->type->is_builder() || !info(choice.node->type).keeps_merges) return {};
-    Merge append = choice.then()->as<Merge>();
+/// Sums that are numbers, in a vector.
+static bool adds_to_elements(const Type* b) {
+    return info(b).indexed && has_operator(b->builder) && b->op == MergeOp::Add && b->elem()->is_scalar();
+}
+
+Merge conditional_merge(If choice) {
+    const Type* b = choice.node->type;
+    if (!b->is_builder() || !(info(b).keeps_merges || adds_to_elements(b))) return {};
+    Merge one = choice.then()->as<Merge>();
     const Expr* none = choice.otherwise();
-    if (!append) {
-        append = none->as<Merge>();
+    if (!one) {
+        one = none->as<Merge>();
         none = choice.then();
     }
-    const bool fits = append && !append.mask() && !append.value()->type->holds_simd && is_path(none) &&
-                      same(append.builder(), none);
-    return fits ? append : Merge();
+    const bool fits =
+        one && !one.mask() && !one.value()->type->holds_simd && is_path(none) && same(one.builder(), none);
+    return fits ? one : Merge();
 }
 
 }  // namespace weld

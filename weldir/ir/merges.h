@@ -26,8 +26,8 @@ std::int64_t most_appends_per_iteration(For f);
 /// -1 where that is not known: what `@(most:…)` says.
 std::vector<std::int64_t> most_appends_per_round(Iterate it);
 
-/// `if(c, merge(b, v), b)` or the other way round, of one value into a builder that keeps what is merged: the
-/// merge, or nothing.
-Merge conditional_append(If choice);
+/// `if(c, merge(b, v), b)` or the other way round, of one value into a builder that keeps what is merged, or a number that is
+/// added to an element of a vector: the merge, or nothing.
+Merge conditional_merge(If choice);
 
 }  // namespace weld

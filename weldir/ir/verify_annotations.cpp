@@ -99,14 +99,14 @@ void annotations(Demands& d, const Expr* e) {
                        "what a branch may leave out can be left out");
                 break;
             case AttrKey::Often:
-                d.that(e->says(AttrKey::Branch, true) && !e->type->is_scalar() && a.number >= 1 &&
-                           a.number <= 64,
+                d.that((e->says(AttrKey::Branch, true) || e->says(AttrKey::Always, true)) &&
+                           !e->type->is_scalar() && a.number >= 1 && a.number <= 64,
                        "how often lanes are needed is counted where a branch asks for them, in 64 rounds");
                 break;
             case AttrKey::Always: {
-                const Merge append = e->op == Op::If ? conditional_append(e->as<If>()) : Merge();
-                d.that(append && is_movable(append.value()),
-                       "what is written in any case is appended on one side of an `if`, and cannot fail");
+                const Merge one = e->op == Op::If ? conditional_merge(e->as<If>()) : Merge();
+                d.that(one && is_movable(one.value()),
+                       "what is written in any case is merged on one side of an `if`, and cannot fail");
                 break;
             }
             case AttrKey::Listed:
