@@ -38,7 +38,7 @@ class Words {
   public:
     Words(Emitter& e, const Type* elem, const Leaves& v) : e_(e), bytes_(align_of(elem)) {
         const std::int64_t size = size_of(elem);
-        if (v.empty() || size > kMostWordsInLanes * bytes_) return;
+        if (v.empty() || !fits_lanes(size / bytes_)) return;
         all_.resize(std::size_t(size / bytes_));
         std::size_t leaf = 0;
         add(elem, 0, v, leaf);
@@ -129,6 +129,18 @@ Leaves side_by_side(Emitter& e, const Leaves& words, bool crossed) {
             const auto [first, second] = zipped(e, ab, cd, 1, 2);
             const auto [third, fourth] = zipped(e, ab2, cd2, 1, 2);
             return {first, second, third, fourth};
+        }
+        case 8: {
+            const Leaves low = side_by_side(e, Leaves(words.begin(), words.begin() + 4), false);
+            const Leaves high = side_by_side(e, Leaves(words.begin() + 4, words.end()), false);
+            if (count_of(words[0]) == 2)  // half of an element fills two of them
+                return {low[0], low[1], high[0], high[1], low[2], low[3], high[2], high[3]};
+            Leaves all;
+            for (std::size_t k = 0; k < 4; ++k) {
+                const auto [first, second] = zipped(e, low[k], high[k], 1, 4);
+                all.append({first, second});
+            }
+            return all;
         }
         default: return words;
     }

@@ -16,3 +16,4 @@ using namespace weld::runtime;
 WELD_KERNEL_BODY(weld_kernel_fields_of_two) { return fields(call, 2, result); }
 WELD_KERNEL_BODY(weld_kernel_fields_of_three) { return fields(call, 3, result); }
 WELD_KERNEL_BODY(weld_kernel_fields_of_four) { return fields(call, 4, result); }
+WELD_KERNEL_BODY(weld_kernel_fields_of_eight) { return fields(call, 8, result); }
