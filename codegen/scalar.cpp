@@ -1,4 +1,5 @@
 // Scalar operations, on one value or on lanes. What they compute is defined by weldir/ir/scalar.h.
+#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -261,10 +262,9 @@ static llvm::Value* cut_and_converted(Emitter& e, llvm::Value* v, Scalar to, llv
 
 /// Floats to integers: out of range saturates, NaN gives 0. LLVM has an intrinsic for it, which takes lanes
 /// one by one, so of lanes those are converted that are in range, and the others chosen afterwards.
-static llvm::Value* saturated(Emitter& e, llvm::Value* v, Scalar to, llvm::Type* type) {
+static llvm::Value* saturated_lanes(Emitter& e, llvm::Value* v, Scalar to, llvm::Type* type) {
     auto& ir = e.ir;
     const bool with_sign = is_signed(to);
-    if (!v->getType()->isVectorTy()) return saturated_scalar(e, v, to, type);
     const unsigned bits = type->getScalarSizeInBits(), magnitude = with_sign ? bits - 1 : bits;
     if (magnitude <= unsigned(v->getType()->getScalarType()->getFPMantissaWidth()) && bits <= 32)
         return cut_and_converted(e, v, to, type);
@@ -281,6 +281,36 @@ static llvm::Value* saturated(Emitter& e, llvm::Value* v, Scalar to, llvm::Type*
     there = ir.CreateSelect(too_large, llvm::ConstantInt::get(type, most), there);
     if (!with_sign) return there;
     return ir.CreateSelect(ir.CreateFCmpOLT(v, from), llvm::ConstantInt::get(type, least), there);
+}
+
+/// Lanes of f64, none so large that 2^52 + 2^51 more would have other bits behind the point, as i64: those bits.
+static llvm::Value* by_last_bits(Emitter& e, llvm::Value* v) {
+    auto& ir = e.ir;
+    llvm::Value* whole = ir.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, v);
+    llvm::Value* moved = ir.CreateFAdd(whole, llvm::ConstantFP::get(v->getType(), 0x1.8p52));
+    llvm::Type* bits = laned(e.unit.i64, v);
+    return ir.CreateSub(ir.CreateBitCast(moved, bits),
+                        llvm::ConstantInt::get(bits, std::bit_cast<std::uint64_t>(0x1.8p52)));
+}
+
+/// Lanes of f64 as i64 with AVX2, which has no instruction for it, so that LLVM takes them one by one; nearly all are small.
+static llvm::Value* mostly_small(Emitter& e, llvm::Value* v, llvm::Type* type) {
+    auto& ir = e.ir;
+    llvm::Value* size = ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v);
+    llvm::Value* small = ir.CreateFCmpOLT(size, llvm::ConstantFP::get(v->getType(), 0x1p51));
+    return e.emit_if(
+        ir.CreateAndReduce(small), [&]() -> Leaves { return {by_last_bits(e, v)}; },
+        [&]() -> Leaves { return {saturated_lanes(e, v, Scalar::I64, type)}; },
+        llvm::MDBuilder(e.unit.ctx).createBranchWeights(1 << 20, 1))[0];
+}
+
+static llvm::Value* saturated(Emitter& e, llvm::Value* v, Scalar to, llvm::Type* type) {
+    if (!v->getType()->isVectorTy()) return saturated_scalar(e, v, to, type);
+    if (to == Scalar::I64 && e.unit.target.permutes && !e.unit.target.packs) {
+        llvm::Type* wide = laned(e.unit.lower(Scalar::F64), v);
+        return mostly_small(e, v->getType() == wide ? v : e.ir.CreateFPExt(v, wide), type);
+    }
+    return saturated_lanes(e, v, to, type);
 }
 
 llvm::Value* Emitter::emit_cast(llvm::Value* v, Scalar from, Scalar to) {
