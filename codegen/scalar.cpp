@@ -55,24 +55,100 @@ static llvm::Value* in_register(Emitter& e, llvm::Value* v) {
     return all;
 }
 
+/// What lanes of floats, whose numbers of i64 lie below 2^51, are as i64 and the other way round: with AVX2, which has no
+/// instruction for it, their last bits behind 2^52 + 2^51 more.
+static llvm::Value* by_last_bits(Emitter& e, llvm::Value* v) {
+    auto& ir = e.ir;
+    constexpr double more = 0x1.8p52;
+    auto* of = llvm::cast<llvm::FixedVectorType>(v->getType());
+    llvm::Type* bits = llvm::FixedVectorType::get(e.unit.i64, of->getNumElements());
+    llvm::Type* floats = llvm::FixedVectorType::get(ir.getDoubleTy(), of->getNumElements());
+    llvm::Constant* moved = llvm::ConstantFP::get(floats, more);
+    llvm::Constant* as_bits = llvm::ConstantInt::get(bits, std::bit_cast<std::uint64_t>(more));
+    if (of->getElementType()->isIntegerTy())
+        return ir.CreateFSub(ir.CreateBitCast(ir.CreateAdd(v, as_bits), floats), moved);
+    llvm::Value* whole = ir.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, v);
+    return ir.CreateSub(ir.CreateBitCast(ir.CreateFAdd(whole, moved), bits), as_bits);
+}
+
+static llvm::Value* truncating(Emitter& e, bool division, bool with_sign, llvm::Value* a, llvm::Value* b) {
+    if (with_sign) return division ? e.ir.CreateSDiv(a, b) : e.ir.CreateSRem(a, b);
+    return division ? e.ir.CreateUDiv(a, b) : e.ir.CreateURem(a, b);
+}
+
+/// Lanes of 32 bits or fewer, divided as floats that are so much longer that rounding reaches no other integer. Machines have
+/// no division of lanes of integers.
+static llvm::Value* divided_as_floats(Emitter& e, bool division, Scalar s, llvm::Value* a, llvm::Value* b) {
+    auto& ir = e.ir;
+    const bool is_wide = size_of(s) == 4;
+    llvm::Type* floats = laned(is_wide ? ir.getDoubleTy() : ir.getFloatTy(), a);
+    const auto as_float = [&](llvm::Value* x) {
+        return is_signed(s) ? ir.CreateSIToFP(x, floats) : ir.CreateUIToFP(x, floats);
+    };
+    llvm::Value* quotient = ir.CreateFDiv(as_float(a), as_float(b));
+    if (is_wide && !is_signed(s)) quotient = ir.CreateFPToUI(quotient, a->getType());
+    else quotient = ir.CreateTrunc(ir.CreateFPToSI(quotient, laned(e.unit.i32, a)), a->getType());
+    return division ? quotient : ir.CreateSub(a, ir.CreateMul(quotient, b));
+}
+
+/// Lanes of 64 bits, of which nearly all are small: those as floats.
+static llvm::Value* divided_if_small(Emitter& e, bool division, bool with_sign, llvm::Value* a,
+                                     llvm::Value* b) {
+    auto& ir = e.ir;
+    constexpr std::uint64_t most = 1ull << 51;
+    const auto number = [&](std::uint64_t x) { return llvm::ConstantInt::get(a->getType(), x); };
+    const auto is_small = [&](llvm::Value* x) {
+        return with_sign ? ir.CreateICmpULT(ir.CreateAdd(x, number(most)), number(2 * most))
+                         : ir.CreateICmpULT(x, number(most));
+    };
+    llvm::Type* floats = laned(ir.getDoubleTy(), a);
+    const auto as_float = [&](llvm::Value* x) {
+        return e.unit.target.packs ? ir.CreateSIToFP(x, floats) : by_last_bits(e, x);
+    };
+    const auto by_floats = [&]() -> Leaves {
+        llvm::Value *x = as_float(a), *y = as_float(b), *z = ir.CreateFDiv(x, y);
+        if (!division)  // exact: no product is larger than `a`
+            z = ir.CreateFSub(x, ir.CreateFMul(ir.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, z), y));
+        return {e.unit.target.packs ? ir.CreateFPToSI(z, a->getType()) : by_last_bits(e, z)};
+    };
+    return e.emit_if(
+        ir.CreateAndReduce(ir.CreateAnd(is_small(a), is_small(b))), by_floats,
+        [&]() -> Leaves { return {truncating(e, division, with_sign, in_register(e, a), b)}; },
+        llvm::MDBuilder(e.unit.ctx).createBranchWeights(1 << 20, 1))[0];
+}
+
+/// `a / b` or `a % b`, where no divisor is 0, nor -1 unless that is known.
+static llvm::Value* divided(Emitter& e, bool division, Scalar s, llvm::Value* a, llvm::Value* b,
+                            const Literal& known) {
+    const Target& target = e.unit.target;
+    const auto bits = known ? std::uint64_t(known.as_int()) : 0;
+    const bool is_power = std::has_single_bit(is_signed(s) && known && known.as_int() < 0 ? 0 - bits : bits);
+    if (is_power || (known && size_of(s) < 8)) return truncating(e, division, is_signed(s), a, b);
+    if (a->getType()->isVectorTy()) {
+        if (size_of(s) < 8) return divided_as_floats(e, division, s, a, b);
+        if (target.packs || target.permutes) return divided_if_small(e, division, is_signed(s), a, b);
+    }
+    return truncating(e, division, is_signed(s), known ? in_register(e, a) : a, b);
+}
+
 /// Truncating division or remainder; MIN / -1 is MIN, MIN % -1 is 0; zero divisors fail.
 static llvm::Value* int_division(Emitter& e, bool division, Scalar s, llvm::Value* a, llvm::Value* b, Loc loc,
                                  const Expr* divisor) {
     auto& ir = e.ir;
     if (divisor && divisor->op == Op::Broadcast) divisor = divisor->arg(0);
-    const bool known = divisor && divisor->op == Op::Literal && divisor->attr.bits != 0;
+    const bool is_known = divisor && divisor->op == Op::Literal && divisor->attr.bits != 0;
+    const Literal known = is_known ? divisor->as<Literal>() : Literal{};
     if (!known) {
         llvm::Value* zero = ir.CreateICmpEQ(b, llvm::Constant::getNullValue(b->getType()));
-        e.fail_if(any_lane(ir, zero), kWeldDivisionByZero, loc);
+        const bool in_tail = e.tail.mask && e.tail.mask->getType() == zero->getType();
+        e.fail_if(any_lane(ir, in_tail ? ir.CreateAnd(zero, e.tail.mask) : zero), kWeldDivisionByZero, loc);
+        if (in_tail) b = ir.CreateSelect(zero, llvm::ConstantInt::get(b->getType(), 1), b);
     }
-    if (known) a = in_register(e, a);
-    if (!is_signed(s)) return division ? ir.CreateUDiv(a, b) : ir.CreateURem(a, b);
-    if (known && divisor->as<Literal>().as_int() != -1)
-        return division ? ir.CreateSDiv(a, b) : ir.CreateSRem(a, b);
+    if (!is_signed(s) || (known && known.as_int() != -1)) return divided(e, division, s, a, b, known);
     llvm::Value* minus = ir.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(b->getType()));
     llvm::Value* by = ir.CreateSelect(minus, llvm::ConstantInt::get(b->getType(), 1), b);
-    if (division) return ir.CreateSelect(minus, ir.CreateNeg(a), ir.CreateSDiv(a, by));
-    return ir.CreateSRem(a, by);  // x % 1 == 0 == x % -1
+    llvm::Value* quotient = divided(e, division, s, a, by, {});
+    return division ? ir.CreateSelect(minus, ir.CreateNeg(a), quotient) : quotient;  // x % 1 == 0 == x % -1
 }
 
 /// C's fmod. LLVM turns frem into a call of it.
@@ -281,16 +357,6 @@ static llvm::Value* saturated_lanes(Emitter& e, llvm::Value* v, Scalar to, llvm:
     there = ir.CreateSelect(too_large, llvm::ConstantInt::get(type, most), there);
     if (!with_sign) return there;
     return ir.CreateSelect(ir.CreateFCmpOLT(v, from), llvm::ConstantInt::get(type, least), there);
-}
-
-/// Lanes of f64, none so large that 2^52 + 2^51 more would have other bits behind the point, as i64: those bits.
-static llvm::Value* by_last_bits(Emitter& e, llvm::Value* v) {
-    auto& ir = e.ir;
-    llvm::Value* whole = ir.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, v);
-    llvm::Value* moved = ir.CreateFAdd(whole, llvm::ConstantFP::get(v->getType(), 0x1.8p52));
-    llvm::Type* bits = laned(e.unit.i64, v);
-    return ir.CreateSub(ir.CreateBitCast(moved, bits),
-                        llvm::ConstantInt::get(bits, std::bit_cast<std::uint64_t>(0x1.8p52)));
 }
 
 /// Lanes of f64 as i64 with AVX2, which has no instruction for it, so that LLVM takes them one by one; nearly all are small.

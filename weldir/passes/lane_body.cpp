@@ -142,6 +142,11 @@ bool LaneBody::is_count(const Expr* merge) const {
            !is_float(t->elem()->scalar) && !varies(merge->arg(1));
 }
 
+/// It may fail, as lanes that need not divide must not.
+static bool divides_integers(const Expr* e) {
+    return (e->op == Op::Div || e->op == Op::Rem) && e->type->is_scalar() && is_integer(e->type->scalar);
+}
+
 /// Looks at every node: how wide it is, whether it can be done at all. `certain`: all lanes evaluate it.
 void LaneBody::scan(const Expr* e, bool certain) {
     if (!ok_) return;
@@ -156,7 +161,7 @@ void LaneBody::scan(const Expr* e, bool certain) {
     if (nests_ == Nests::Yes && is_row(e->type)) return scan_row(e, certain);
     if (nests_ == Nests::Yes && (e->op == Op::Result || e->op == Op::Iterate || e->op == Op::Lookup))
         return scan_nested(e, certain);
-    ok_ &= may_be_lanes(e);
+    ok_ &= may_be_lanes(e) || (certain && divides_integers(e));
     const bool place = is_place(e);
     if (!place) count_width(e->type);
     reads_index_ |= is_var(e, loop_.index_param());
@@ -322,7 +327,7 @@ const Expr* LaneBody::value(const Expr* e, Lets& lets) {
     if (!varies(e)) return uniform(e);
     if (const std::optional<Window> w = window(e)) return first_window(*w, e->loc);
     switch (e->op) {
-        case Op::GetField: return field(value(e->arg(0), lets), e->attr.index);
+        case Op::GetField: return only_field(value(e->arg(0), lets), e->attr.index, lets);
         case Op::If: return branch(e, lets);
         case Op::Lookup:
             if (is_gather(e)) return gathered(e, lets);
@@ -343,6 +348,13 @@ const Expr* LaneBody::value(const Expr* e, Lets& lets) {
         case Op::Or: return scalar_op(m_, Op::BitOr, args, e->loc);
         default: return with_args(m_, e, args);
     }
+}
+
+/// Field `i` of `e`. What fails in other fields, which nobody reads, still does.
+const Expr* LaneBody::only_field(const Expr* e, std::size_t i, Lets& lets) {
+    for (std::size_t k = 0; e->op == Op::MakeStruct && k < e->num_args; ++k)
+        if (k != i && facts_.traits(e->arg(k)).fails) named(e->arg(k), lets);
+    return field(e, i);
 }
 
 const Expr* LaneBody::block_value(Block b, Lets& lets) {

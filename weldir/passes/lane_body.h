@@ -17,7 +17,7 @@
 // Not possible:
 //   - if anything in the body that depends on the element, or on a condition that does, may fail: lanes that
 //     the scalar loop would not have evaluated must not fail. (Division of integers by a constant other than
-//     0 is fine.)
+//     0 is fine, and by others where all lanes divide.)
 //   - for builders that don't take lanes, and merges at other places than the index; where an `if` asks to
 //     stay a branch, or costs too much to evaluate always.
 //   - for loops, collections and calls in the body that depend on the element, but for look-ups in a vector that
@@ -169,6 +169,7 @@ class LaneBody {
     const Expr* value(const Expr* e, Lets& lets);
     const Expr* wide(const Expr* e, Lets& lets) { return in_every_lane(value(e, lets), lets); }
     const Expr* named(const Expr* e, Lets& lets);
+    const Expr* only_field(const Expr* e, std::size_t i, Lets& lets);
     const Expr* block_value(Block b, Lets& lets);
     void bind(Block b, std::size_t i, Lets& lets);
     const Expr* branch(const Expr* e, Lets& lets);
