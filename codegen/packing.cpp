@@ -39,6 +39,9 @@ class Words {
     Words(Emitter& e, const Type* elem, const Leaves& v) : e_(e), bytes_(align_of(elem)) {
         const std::int64_t size = size_of(elem);
         if (v.empty() || !fits_lanes(size / bytes_)) return;
+        // Several small ones make a larger one, where their lanes would leave registers empty.
+        const std::int64_t room = e.unit.target.register_bytes / count_of(v[0]);
+        while (2 * bytes_ <= std::min(room, kLargestWord) && size % (2 * bytes_) == 0) bytes_ *= 2;
         all_.resize(std::size_t(size / bytes_));
         std::size_t leaf = 0;
         add(elem, 0, v, leaf);
@@ -51,6 +54,8 @@ class Words {
     std::span<llvm::Value* const> all() const { return all_; }
 
   private:
+    static constexpr std::int64_t kLargestWord = 8;
+
     void add(const Type* t, std::int64_t offset, const Leaves& v, std::size_t& leaf) {
         if (t->is_struct()) {
             const auto offsets = offsets_of(t->args);
@@ -146,11 +151,12 @@ Leaves side_by_side(Emitter& e, const Leaves& words, bool crossed) {
     }
 }
 
-void store_words(Emitter& e, const Leaves& words, std::int64_t bytes, llvm::Value* to, bool crossed = false) {
+void store_words(Emitter& e, const Leaves& words, std::int64_t bytes, std::int64_t align, llvm::Value* to,
+                 bool crossed = false) {
     const std::int64_t size = bytes * count_of(words[0]);
     std::int64_t at = 0;
     for (llvm::Value* v : side_by_side(e, words, crossed)) {
-        e.ir.CreateAlignedStore(v, e.address(to, at), llvm::Align(std::uint64_t(bytes)));
+        e.ir.CreateAlignedStore(v, e.address(to, at), llvm::Align(std::uint64_t(align)));
         at += size;
     }
 }
@@ -258,7 +264,7 @@ bool store_all(Emitter& e, const Type* elem, const Leaves& v, std::uint32_t n, l
     for (unsigned first = 0; first < n; first += width) {
         Leaves part;
         for (llvm::Value* word : words.all()) part.push_back(part_of(e, word, first, width));
-        store_words(e, part, words.bytes(), e.address(to, first * size_of(elem)));
+        store_words(e, part, words.bytes(), align_of(elem), e.address(to, first * size_of(elem)));
     }
     return true;
 }
@@ -267,11 +273,11 @@ llvm::Value* store_selected(Emitter& e, const Type* elem, const Leaves& v, llvm:
                             llvm::Value* to) {
     auto& ir = e.ir;
     const Target& target = e.unit.target;
-    const unsigned n = count_of(mask), most = width_of_move(target, align_of(elem));
-    const unsigned width = target.packs ? std::min(n, most) : most;
-    if (!width || n % width || n > 64) return nullptr;
     const Words words(e, elem, v);
     if (!words.any()) return nullptr;
+    const unsigned n = count_of(mask), most = width_of_move(target, words.bytes());
+    const unsigned width = target.packs ? std::min(n, most) : most;
+    if (!width || n % width || n > 64) return nullptr;
 
     llvm::Value* bits = ir.CreateBitCast(mask, llvm::IntegerType::get(e.unit.ctx, n));
     bits = ir.CreateZExt(bits, e.unit.i64);
@@ -288,7 +294,7 @@ llvm::Value* store_selected(Emitter& e, const Type* elem, const Leaves& v, llvm:
             part.push_back(at ? permuted(e, x, words.bytes(), at)
                               : compressed(e, x, part_of(e, mask, first, width)));
         }
-        store_words(e, part, words.bytes(), e.element(to, elem, count), crossed);
+        store_words(e, part, words.bytes(), align_of(elem), e.element(to, elem, count), crossed);
         count = ir.CreateAdd(count, ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, here), "", true, true);
     }
     return count;
