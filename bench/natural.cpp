@@ -1,5 +1,5 @@
-// N1 to N21: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
-// references are plain loops (bench/reference/natural.cpp, natural21.cpp), which make the same columns.
+// N1 to N22: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// references are plain loops (bench/reference/natural.cpp, natural21.cpp, natural22.cpp), which make the same columns.
 #include <cstring>
 
 #include "bench/columns.h"
@@ -479,7 +479,23 @@ std::vector<Workload> natural() {
              return columns(below<i64>(8'000'000, 442, 500'000), uniform<f64>(8'000'000, 443, 1),
                             uniform<f64>(500'000, 444, 1));
          },
-         number<f64>}};
+         number<f64>},
+        {"N22.swaps", "N22.swaps", 319755.296861, 1e-9, [] { return columns_and(i64(400), uniform<f64>(160'000, 445, 1)); }, vector<f64>},
+        {"N22.hex", "N22.hex", 2243876759, 1e-9, [] { return columns(below<std::uint32_t>(1'000'000, 446, 1ull << 32)); }, vector<u8>},
+        {"N22.letters", "N22.letters", 6189028, 1e-9, [] { return columns(below<u8>(4'000'000, 447, 128)); }, vector<i64>},
+        {"N22.scores", "N22.scores", -2164.73888024, 1e-9,
+         [] { return columns(below<i32>(2'000'000, 448, 500), uniform<f64>(2'000'000, 449, 100)); }, vector<f64>},
+        {"N22.buckets", "N22.buckets", 15991310, 1e-9,
+         [] { return columns_and(i64(1000), below<i64>(4'000'000, 450, 1'000'000'000'000)); }, vector<i64>},
+        {"N22.cases", "N22.cases", 1612672605.34, 1e-9,
+         [] {
+             return columns(below<std::int8_t>(4'000'000, 451, 12), below<std::int8_t>(4'000'000, 452, 4),
+                            uniform<f64>(4'000'000, 453, 100));
+         },
+         vector<f64>},
+        {"N22.cells", "N22.cells", 5557941, 1e-9,
+         [] { return columns_and(i64(64), uniform<f64>(2'000'000, 454, 24), uniform<f64>(2'000'000, 455, 24)); },
+         vector<i64>}};
     return all;
 }
 

@@ -61,6 +61,16 @@ bool appends(const Type* t) {
     return std::ranges::any_of(t->args, appends);
 }
 
+/// What lanes compute no faster: integers of 64 bits divided by constants, which scalars multiply to 128 bits instead.
+std::int64_t without_long_divisions(const Expr* e) {
+    const bool is_long = (e->op == Op::Div || e->op == Op::Rem) && e->type->is_scalar() &&
+                         !is_float(e->type->scalar) && size_of(e->type->scalar) == 8;
+    std::int64_t less = is_long ? picoseconds(e) : 0;
+    for (const Expr* a : e->args()) less -= is_long ? picoseconds(a) : 0;
+    for (const Expr* a : e->args()) less += without_long_divisions(a);
+    return less;
+}
+
 /// A number, or a struct of numbers.
 bool are_numbers(const Type* t) {
     return t->is_scalar() || (t->is_struct() && std::ranges::all_of(t->args, are_numbers));
@@ -116,8 +126,8 @@ class Body {
     /// Of all that is computed early.
     std::int64_t cost() {
         std::int64_t sum = 0;
-        for (const Expr* e : early_) sum += picoseconds(e);
-        for (const Expr* value : needed(early_)) sum += picoseconds(value);
+        for (const Expr* e : early_) sum += picoseconds(e) - without_long_divisions(e);
+        for (const Expr* value : needed(early_)) sum += picoseconds(value) - without_long_divisions(value);
         return sum;
     }
 
