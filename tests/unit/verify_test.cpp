@@ -206,7 +206,7 @@ TEST_CASE_FIXTURE(Fixture, "means that do not fit") {
     };
     CHECK(some([](const Expr* x) { return x; }, AttrKey::Always) == "");
     CHECK(some([&](const Expr* x) { return scalar_op(m, Op::Div, {num(1), x}); }, AttrKey::Always) ==
-          "what is written in any case is appended on one side of an `if`, and cannot fail");
+          "what is written in any case is merged on one side of an `if`, and cannot fail");
     CHECK(some([](const Expr* x) { return x; }, AttrKey::Branch) ==
           "a branch asks whether lanes are needed, or what is not in order as numbers are");
 
