@@ -50,8 +50,11 @@ Leaves Emitter::emit_node(const Expr* e) {
         case Op::GetField: {
             const Leaves of = emit(e->arg(0));
             const Type* t = e->arg(0)->type;
-            const int first = field_offset(t, e->attr.index);
-            const int count = num_leaves(t->args[e->attr.index]);
+            // Builders in the state of an `iterate` around a loop have the form that they have outside of loops.
+            const Lanes form = num_leaves(t) == int(of.size()) ? lanes : Lanes{};
+            int first = 0;
+            for (std::size_t i = 0; i < e->attr.index; ++i) first += num_leaves(t->args[i], form);
+            const int count = num_leaves(t->args[e->attr.index], form);
             return Leaves(of.begin() + first, of.begin() + first + count);
         }
         case Op::Cast: return {emit_cast(emit1(e->arg(0)), e->arg(0)->type->scalar, e->type->scalar)};
