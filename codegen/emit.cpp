@@ -52,8 +52,7 @@ Leaves Emitter::emit_node(const Expr* e) {
             const Type* t = e->arg(0)->type;
             // Builders in the state of an `iterate` around a loop have the form that they have outside of loops.
             const Lanes form = num_leaves(t) == int(of.size()) ? lanes : Lanes{};
-            int first = 0;
-            for (std::size_t i = 0; i < e->attr.index; ++i) first += num_leaves(t->args[i], form);
+            const int first = field_offset(t, e->attr.index, form);
             const int count = num_leaves(t->args[e->attr.index], form);
             return Leaves(of.begin() + first, of.begin() + first + count);
         }
@@ -134,9 +133,9 @@ int Emitter::num_leaves(const Type* t, Lanes form) const {
     return 0;
 }
 
-int Emitter::field_offset(const Type* t, std::size_t field) const {
+int Emitter::field_offset(const Type* t, std::size_t field, Lanes form) const {
     int at = 0;
-    for (std::size_t i = 0; i < field; ++i) at += num_leaves(t->args[i]);
+    for (std::size_t i = 0; i < field; ++i) at += num_leaves(t->args[i], form);
     return at;
 }
 

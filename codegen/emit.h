@@ -251,7 +251,8 @@ class Emitter {
     // ---- words
     int num_leaves(const Type* t, Lanes form) const;
     int num_leaves(const Type* t) const { return num_leaves(t, lanes); }
-    int field_offset(const Type* t, std::size_t field) const;  ///< first leaf of a field
+    int field_offset(const Type* t, std::size_t field, Lanes form) const;  ///< first leaf of a field
+    int field_offset(const Type* t, std::size_t field) const { return field_offset(t, field, lanes); }
     Leaves load(const Type* t, llvm::Value* at);
     void store(const Type* t, const Leaves& v, llvm::Value* at);
     llvm::Value* load(Field f, llvm::Value* of);  ///< of a struct at `of`

@@ -38,7 +38,7 @@ class Words {
   public:
     Words(Emitter& e, const Type* elem, const Leaves& v) : e_(e), bytes_(align_of(elem)) {
         const std::int64_t size = size_of(elem);
-        if (v.empty() || !fits_lanes(size / bytes_)) return;
+        if (v.empty() || !fits_lanes(size / bytes_, bytes_)) return;
         // Several small ones make a larger one, where their lanes would leave registers empty.
         const std::int64_t room = e.unit.target.register_bytes / count_of(v[0]);
         while (2 * bytes_ <= std::min(room, kLargestWord) && size % (2 * bytes_) == 0) bytes_ *= 2;

@@ -157,6 +157,7 @@ class RangeEmitter {
         llvm::Value* changes = e_.emit_if(
             many, [&]() -> Leaves { return {ir.CreateICmpSGE(changes_of_64(lo), e_.c64(often->number))}; },
             [&]() -> Leaves { return {ir.getFalse()}; })[0];
+        mark_for_quick(changes);
         const auto version = [&](bool in_any_case) {
             const bool outer = std::exchange(e_.in_any_case, in_any_case);
             Leaves after = one_part(lo, hi, state, widest, prefetches, collect);
@@ -184,6 +185,7 @@ class RangeEmitter {
         return e_.counted_loop(e_.c64(1), e_.c64(64), 1, first, {false, false}, count)[0];
     }
 
+    /// The same in one version.
     Leaves one_part(llvm::Value* lo, llvm::Value* hi, Leaves state, Lanes widest, Prefetches& prefetches,
                     bool collect) {
         const bool on_lanes = plan_.step != 1;

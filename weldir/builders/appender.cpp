@@ -10,7 +10,8 @@ static bool holds_scalars(const Type* t) {
 
 /// Elements of a few words, which move in registers (codegen/packing.h).
 static bool of_few_words(const Type* b) {
-    return holds_scalars(b->elem()) && fits_lanes(size_of(b->elem()) / align_of(b->elem()));
+    return holds_scalars(b->elem()) &&
+           fits_lanes(size_of(b->elem()) / align_of(b->elem()), align_of(b->elem()));
 }
 
 const BuilderInfo kAppender = {

@@ -25,7 +25,7 @@
 //     if(all_found, map(ks, |k| lookup(by_key.$1, k - by_key.$0) * 2.0), map(ks, ... as before))
 //
 // so that lanes need not ask the dictionary, which fails where the program said. Another `lookup` that finds nothing asks it
-// itself. A dictionary that some rounds of a loop have filled is likely to have gaps: there a bit is looked up, too, which says
+// itself, as do those whose keys take long to compute twice. A dictionary that some rounds of a loop have filled is likely to have gaps: there a bit is looked up, too, which says
 // whether a key is there (kernel weld_dense_keys).
 //
 // For values that are numbers, bools, or structs of a few, each field of which is a vector of its own; in loops that
@@ -139,10 +139,11 @@ class DenseKeys {
             if (!is_lazy_arg(e, i)) find_certain(e->arg(i));
     }
 
-    /// `e` without names that the body binds; null if it may fail, or follows from more than `most` of them.
+    /// `e` without names that the body binds; null if it may fail, takes long, or follows from more than `most` of them.
     const Expr* of_data(const Expr* e, int most) {
         const Traits& traits = facts_.traits(e);
-        if (traits.fails || traits.calls || traits.heavy || traits.builds || most == 0) return nullptr;
+        if (traits.fails || traits.calls || traits.heavy || traits.costly || traits.builds || most == 0)
+            return nullptr;
         const Symbol* const bound[] = {loop_.elem_param(), loop_.index_param()};
         if (e->op == Op::Var && inside_.hold(e->attr.symbol) &&
             std::ranges::count(bound, e->attr.symbol) == 0) {

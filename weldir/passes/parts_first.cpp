@@ -17,20 +17,18 @@
 // copied in any case, and nothing moves; but for look-ups, which `read-first` moves. What stands behind an effect stays there.
 #include <algorithm>
 #include <iterator>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/apart_rows.h"
 #include "weldir/passes/independent.h"
+#include "weldir/passes/moved_lets.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {
 
 namespace {
-
-using LetOf = Lets::value_type;
 
 constexpr std::size_t kMostLets = 256;  // behind a change that are looked at
 
@@ -41,24 +39,30 @@ class BehindChange {
         : m_(m),
           facts_(facts),
           root_(facts.root(path)),
-          moved(std::move(before)),
+          before_(std::move(before)),
           staying_(std::move(lets)),
           result_(result) {}
 
     /// False if that does not make it change in place.
     bool reorder() {
-        for (const auto& [name, value] : moved) note_view(name, value);
+        for (const auto& [name, value] : before_.all) note_view(name, value);
         late_.insert(staying_[0].first);
         for (std::size_t i = 1; i < staying_.size(); ++i) sort_out(staying_[i]);
-        for (auto& [name, value] : staying_)
-            if (!pulled_.contains(name) && !views_.contains(name)) value = over_copies(value, Certain);
+        behind_effect_ = false;
+        for (auto& [name, value] : staying_) {
+            const bool is_effect = facts_.traits(value).ordered;
+            if (!before_.pulled(name) && !views_.contains(name)) value = over_copies(value, Certain);
+            behind_effect_ |= is_effect;
+        }
         result_ = over_copies(result_, Certain);
-        std::erase_if(staying_, [&](const LetOf& let) { return pulled_.contains(let.first); });
+        std::erase_if(staying_, [&](const Lets::value_type& let) { return before_.pulled(let.first); });
         return ok_ && (any_loop_ || !copies_.empty());
     }
 
-    const Expr* result() const { return result_; }
+    /// The round then: what stands before the change, that and what stands behind it, what the round gives.
+    const Lets& before() const { return before_.all; }
     const Lets& staying() const { return staying_; }
+    const Expr* result() const { return result_; }
 
   private:
     enum When { Certain, Perhaps, InRounds };  ///< something is evaluated, in the round of the `iterate`
@@ -81,7 +85,7 @@ class BehindChange {
     }
 
     /// Moves a let behind the change, notes that it may, or that it stays.
-    void sort_out(const LetOf& let) {
+    void sort_out(const Lets::value_type& let) {
         const auto& [name, value] = let;
         const Traits& traits = facts_.traits(value);
         behind_effect_ |= traits.ordered;
@@ -94,27 +98,16 @@ class BehindChange {
             return;
         }
         note_view(name, value);
-        waiting_.emplace(name, value);
+        before_.wait(name, value);
         if (!is_loop || !reads_vector(value)) return;
         any_loop_ = true;
-        pull(name);
+        before_.pull(name);
     }
 
     /// `e` begins to change a vector that has a name: it would do so before what else stands here.
     static bool changes_any(const Expr* e) {
         if (e->op == Op::NewBuilder && info(e->type).indexed && is_path(e->arg(0))) return true;
         return std::ranges::any_of(e->args(), changes_any);
-    }
-
-    void pull_for(const Expr* e) {
-        for (const Symbol* s : free_symbols(e))
-            if (waiting_.contains(s)) pull(s);
-    }
-    void pull(const Symbol* name) {
-        const Expr* value = waiting_.extract(name).mapped();
-        pull_for(value);
-        moved.emplace_back(name, value);
-        pulled_.insert(name);
     }
 
     /// `e`, which stays, reading copies of parts.
@@ -136,7 +129,7 @@ class BehindChange {
         }
         return map_args(m_, e, [&](const Expr* a, std::size_t i) {
             const bool is_datum = e->op == Op::For && i >= 2;
-            if (is_datum && when == Certain && is_part(a)) return copied(a);
+            if (is_datum && when == Certain && !behind_effect_ && is_part(a)) return copied(a);
             return over_copies(a, e->op == Op::Lambda ? InRounds
                                   : is_lazy_arg(e, i) ? std::max(when, Perhaps)
                                                       : when);
@@ -172,7 +165,7 @@ class BehindChange {
     const Expr* copied(const Expr* part) {
         for (const auto& [of, name] : copies_)
             if (same(of, part)) return var(m_, name);
-        pull_for(part);
+        before_.pull_for(part);
         const Type* vector = part->op == Op::Iter ? m_.types.vec(part->as<Iter>().yields()) : part->type;
         const Type* elem = vector->elem();
         const Type* list = m_.types.builder(BuilderKind::Appender, {&elem, 1});
@@ -181,7 +174,7 @@ class BehindChange {
         const Expr* body = lambda(m_, {b, i, x}, merge(m_, var(m_, b), var(m_, x)), part->loc);
         const Expr* copy = loop(m_, {&part, 1}, new_builder(m_, list, nullptr, part->loc), body, part->loc);
         const Symbol* name = m_.symbol("part", vector);
-        moved.emplace_back(name, weld::result(m_, copy, part->loc));
+        before_.all.emplace_back(name, weld::result(m_, copy, part->loc));
         copies_.emplace_back(part, name);
         return var(m_, name);
     }
@@ -189,16 +182,11 @@ class BehindChange {
     Module& m_;
     Facts& facts_;
     const Expr* root_;
-
-  public:
-    Lets moved;  ///< what stands before the change
-
-  private:
+    MovedLets before_;
     Lets staying_;
     const Expr* result_;
     std::vector<std::pair<const Expr*, const Symbol*>> copies_;
-    std::unordered_set<const Symbol*> late_, views_, pulled_;
-    std::unordered_map<const Symbol*, const Expr*> waiting_;  // they move if something needs them
+    std::unordered_set<const Symbol*> late_, views_;
     bool ok_ = true, changed_ = false, any_loop_ = false, behind_effect_ = false;
 };
 
@@ -226,8 +214,8 @@ const Expr* ordered_round(Module& m, Facts& facts, Iterate it) {
             const auto at = lets.begin() + std::ptrdiff_t(k);
             BehindChange behind(m, facts, path, Lets(lets.begin(), at), Lets(at, lets.end()), result);
             if (!behind.reorder()) continue;
-            k = behind.moved.size();
-            lets = std::move(behind.moved);
+            k = behind.before().size();
+            lets = behind.before();
             std::ranges::copy(behind.staying(), std::back_inserter(lets));
             result = behind.result();
             any = true;

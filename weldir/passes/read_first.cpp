@@ -27,6 +27,7 @@
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
+#include "weldir/passes/moved_lets.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {
@@ -54,12 +55,12 @@ class Behind {
                 continue;
             }
             staying.emplace_back(s, value);
-            waiting_.emplace(s, value);
-            if (reads(value)) pull(s);
+            moved.wait(s, value);
+            if (reads(value)) moved.pull(s);
         }
         if (result && i == all.size()) *result = without_reads(*result);
         staying.insert(staying.end(), all.begin() + std::ptrdiff_t(i), all.end());
-        std::erase_if(staying, [&](const auto& let) { return pulled_.contains(let.first); });
+        std::erase_if(staying, [&](const auto& let) { return moved.pulled(let.first); });
     }
 
     /// `e`, a value that changes vectors by several merges: what the later ones read moves.
@@ -71,7 +72,8 @@ class Behind {
             m_, e, [&](const Expr* a, std::size_t i) { return i ? without_reads(a) : with_reads_before(a); });
     }
 
-    Lets moved, staying;
+    MovedLets moved;
+    Lets staying;
 
   private:
     /// A scalar that follows from what is known before the change.
@@ -105,32 +107,18 @@ class Behind {
     const Expr* without_reads(const Expr* e) {
         if ((is_read(e) || may_read(e)) && may_move(e)) {
             const Symbol* name = m_.symbol("x", e->type);
-            pull_read(e);
-            moved.emplace_back(name, e);
+            moved.pull_for(e);
+            moved.all.emplace_back(name, e);
             return var(m_, name);
         }
         return map_args(
             m_, e, [&](const Expr* a, std::size_t i) { return is_lazy_arg(e, i) ? a : without_reads(a); });
     }
 
-    /// What `e` reads moves, too.
-    void pull_read(const Expr* e) {
-        for (const Symbol* s : free_symbols(e))
-            if (waiting_.contains(s)) pull(s);
-    }
-
-    void pull(const Symbol* s) {
-        const Expr* value = waiting_.extract(s).mapped();
-        pull_read(value);
-        moved.emplace_back(s, value);
-        pulled_.insert(s);
-    }
-
     Module& m_;
     Facts& facts_;
     const std::vector<const Expr*>& changed_;
-    std::unordered_set<const Symbol*> late_, pulled_;
-    std::unordered_map<const Symbol*, const Expr*> waiting_;  // they move if something needs them
+    std::unordered_set<const Symbol*> late_;
 };
 
 /// The vectors that `e` begins to change, but in loops inside.
@@ -166,7 +154,7 @@ class Ordered {
         auto& [name, value] = lets_[*k];
         Behind behind(m_, facts_, changed, name);
         value = behind.with_reads_before(value);
-        const Lets& moved = behind.moved;
+        const Lets& moved = behind.moved.all;
         lets_.insert(lets_.begin() + std::ptrdiff_t(*k), moved.begin(), moved.end());
         *k += moved.size();
         return !moved.empty();
@@ -190,14 +178,15 @@ class Ordered {
         Behind behind(m_, facts_, changed, change.first);
         const Expr* result = result_;
         behind.take(all, end, in_result ? &result : nullptr);
-        if (behind.moved.empty()) return false;
+        Lets& moved = behind.moved.all;
+        if (moved.empty()) return false;
         result_ = result;
         const auto at = lets_.begin() + std::ptrdiff_t(*k);
-        behind.moved.push_back(change);
-        *k += behind.moved.size() - 1;
-        std::ranges::copy(behind.staying, std::back_inserter(behind.moved));
+        moved.push_back(change);
+        *k += moved.size() - 1;
+        std::ranges::copy(behind.staying, std::back_inserter(moved));
         const auto after = lets_.erase(at, at + 1 + std::ptrdiff_t(all.size()));
-        lets_.insert(after, behind.moved.begin(), behind.moved.end());
+        lets_.insert(after, moved.begin(), moved.end());
         return true;
     }
 
