@@ -74,8 +74,7 @@ std::int32_t merge_waiting(Task* task, WeldDict* d, const WeldDict* from, std::i
                            std::int32_t loc) {
     return with_rows(d, partition, [&](auto rows) {
         return each_waiting(from, partition, [&](const char* begin, std::int64_t count) {
-            const std::int64_t stride = rows.stride();
-            return rows.merge(task, count, loc, [=](std::int64_t i) { return begin + i * stride; });
+            return rows.merge(task, count, loc, [=](std::int64_t i) { return begin + i * rows.stride(); });
         });
     });
 }

@@ -50,7 +50,7 @@ struct RowSlab {
 struct RowTable {
     char* slots;  ///< null: nothing
     std::int64_t count;
-    int bits;  ///< 1 << bits slots
+    int bits;  ///< 1 << bits slots, and behind them one more that is always free
 };
 
 struct Partitions {

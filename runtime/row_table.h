@@ -23,6 +23,7 @@
 namespace weld::runtime {
 
 constexpr std::int64_t kRowsAhead = 2 << 10;  ///< bytes
+constexpr std::int64_t kSlotsAhead = 16;      ///< rows whose slots are fetched before it is their turn
 constexpr int kFewestBits = 8;                ///< of a table of rows
 
 inline std::int64_t most_rows(int bits) { return (std::int64_t(1) << bits) / 8 * 5; }
@@ -37,7 +38,7 @@ class Rows {
 
     /// Merges `count` rows, of which row(i) is the address, in their order. Status.
     template <class Row>
-    std::int32_t merge(Task* task, std::int64_t count, std::int32_t loc, const Row& row) {
+    std::int32_t merge(Task* task, std::int64_t count, std::int32_t loc, Row row) {
         const std::int64_t value_at = d_->value_at;
         const std::int32_t op = partitions_of(d_)->op;
         const auto add = [&]<class T>(T) {
@@ -47,7 +48,7 @@ class Rows {
             };
             return find_slots(task, count, loc, row, at_once, [] {});
         };
-        if constexpr (K == KeyKind::Plain8 && Stride == 16)  // the most frequent case, a tenth faster
+        if constexpr (kAreWords)
             if (op == kWeldAdd && d_->num_fields == 1) {
                 if (d_->few_fields[0].kind == kWeldI64) return add(std::int64_t());
                 if (d_->few_fields[0].kind == kWeldF64) return add(double());
@@ -88,12 +89,14 @@ class Rows {
 
   private:
     static constexpr std::int64_t kRowsAtOnce = 128;
+    /// The most frequent rows: merged up to a fifth sooner by what costs others as much as it saves them.
+    static constexpr bool kAreWords = K == KeyKind::Plain8 && Stride == 16;
 
     /// Rows with new keys take a slot. Calls known(slot, row) for the others, in their order, and
     /// after_some() after kRowsAtOnce rows at most. Status.
     template <class Row, class Known, class AfterSome>
-    std::int32_t find_slots(Task* task, std::int64_t count, std::int32_t loc, const Row& row,
-                            const Known& known, const AfterSome& after_some) {
+    [[gnu::always_inline]] std::int32_t find_slots(Task* task, std::int64_t count, std::int32_t loc, Row row,
+                                                   Known known, const AfterSome& after_some) {
         for (std::int64_t done = 0; done < count;) {
             const std::int64_t end = std::min(count, done + kRowsAtOnce);
             if (task->check_stop(loc) || reserve(task, table_.count + end - done, loc)) return kFailed;
@@ -102,12 +105,16 @@ class Rows {
             for (; done < end; ++done) {
                 const char* const one = row(done);
                 __builtin_prefetch(one + kRowsAhead);
-                char* const slot = find(slots, one);
-                if (is_free(slot)) {
+                if constexpr (kAreWords) {
+                    const char* const later = row(std::min(done + kSlotsAhead, end - 1));
+                    __builtin_prefetch(first_slot(slots, later));
+                }
+                const auto [slot, is_known] = find(slots, one);
+                if (is_known) [[likely]] {
+                    known(slot, one);
+                } else {
                     std::memcpy(slot, one, std::size_t(stride()));
                     ++added;
-                } else {
-                    known(slot, one);
                 }
             }
             table_.count += added;
@@ -140,12 +147,23 @@ class Rows {
         return slots.first + std::int64_t(number) * stride();
     }
 
+    struct Found {
+        char* slot;
+        bool is_known;  ///< else the slot is free
+    };
     /// The slot of the row with the same key, or a free one.
-    char* find(const Slots& slots, const char* row) const {
+    [[gnu::always_inline]] Found find(const Slots& slots, const char* row) const {
         char* slot = first_slot(slots, row);
-        while (!equal_keys<K>(nullptr, slot, row) && !is_free(slot))
-            slot = slot == slots.last ? slots.first : slot + stride();
-        return slot;
+        if constexpr (kAreWords) {
+            // Whether a key is in the first or the second slot cannot be guessed, so it is no branch.
+            char* const here = slot + stride() * !equal_keys<K>(nullptr, slot, row);
+            if (equal_keys<K>(nullptr, here, row)) [[likely]]
+                return {here, true};
+        }
+        for (;; slot = slot == slots.last ? slots.first : slot + stride()) {
+            if (equal_keys<K>(nullptr, slot, row)) return {slot, true};
+            if (is_free(slot)) return {slot, false};
+        }
     }
 
     std::int32_t reserve(Task* task, std::int64_t count, std::int32_t loc) {
@@ -157,12 +175,12 @@ class Rows {
         table_.bits = std::max(table_.bits, kFewestBits);
         while (most_rows(table_.bits) < expected) ++table_.bits;
         const std::int64_t slots = std::int64_t(1) << table_.bits;
-        table_.slots = static_cast<char*>(allocate_array(task, slots, stride(), loc));
+        table_.slots = static_cast<char*>(allocate_array(task, slots + 1, stride(), loc));
         if (!table_.slots) return kFailed;
-        for (std::int64_t i = 0; i < slots; ++i)
+        for (std::int64_t i = 0; i <= slots; ++i)
             std::memcpy(table_.slots + i * stride(), free_, std::size_t(d_->key_size));
         const Slots now = this->slots();
-        each_in(old, [&](const char* row) { std::memcpy(find(now, row), row, std::size_t(stride())); });
+        each_in(old, [&](const char* row) { std::memcpy(find(now, row).slot, row, std::size_t(stride())); });
         largest.store(expected, std::memory_order_relaxed);
         if (old.slots) release(task, old.slots);
         return kOk;
