@@ -54,6 +54,15 @@ Leaves Emitter::emit_if(llvm::Value* cond, const std::function<Leaves()>& then,
 
 Leaves Emitter::emit_select(Select s) {
     llvm::Value* cond = emit1(s.cond());
+    if (s.node->says(AttrKey::Branch, true)) {
+        const Leaves other = emit(s.otherwise());
+        const auto both = [&] {
+            Leaves all = emit(s.then());
+            for (std::size_t k = 0; k < all.size(); ++k) all[k] = ir.CreateSelect(cond, all[k], other[k]);
+            return all;
+        };
+        return emit_if(is_needed(s.node, cond), both, [&] { return other; });
+    }
     Leaves a = emit(s.then());
     const Leaves b = emit(s.otherwise());
     for (std::size_t k = 0; k < a.size(); ++k) {

@@ -27,6 +27,7 @@ static bool only_appends(const Type* t) {
 static bool asks_before(const Expr* e) {
     if (e->op == Op::Min || e->op == Op::Max) return e->type->is_scalar() && is_float(e->type->scalar);
     if (e->op == Op::Merge) return e->num_args > 2 && !e->type->holds_simd;
+    if (e->op == Op::Select) return e->arg(0)->type->is_simd();
     return (e->op == Op::BitAnd || e->op == Op::BitOr) && e->type->is_simd() &&
            e->type->scalar == Scalar::Bool;
 }

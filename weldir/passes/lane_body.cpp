@@ -7,12 +7,16 @@
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/loop_forms.h"
+#include "weldir/ir/traits.h"
+#include "weldir/passes/cost.h"
 #include "weldir/passes/lengths.h"
 
 namespace weld {
 
-constexpr std::uint32_t kMostAlways = 100;  // nodes of a side of an `if` that are worth evaluating always
-constexpr int kMostMarked = 50'000;         // nodes, each as often as the rounds it takes to know what varies
+constexpr std::uint32_t kMostOfSide = 1000;  // nodes of a side of an `if`
+constexpr std::int64_t kMostAlways =
+    12'000;                          // picoseconds: of a side that no lane may need, less than a wrong guess
+constexpr int kMostMarked = 50'000;  // nodes, each as often as the rounds it takes to know what varies
 
 LaneBody::LaneBody(Module& m, Facts& facts, For loop, Nests nests)
     : m_(m), facts_(facts), loop_(loop), nests_(nests) {
@@ -259,8 +263,8 @@ bool LaneBody::is_at_index(const Expr* merge) {
 }
 
 bool LaneBody::is_worth_it(const Expr* branch) {
-    return !branch->says(AttrKey::Predicate, false) && facts_.traits(branch->arg(1)).size <= kMostAlways &&
-           facts_.traits(branch->arg(2)).size <= kMostAlways;
+    return !branch->says(AttrKey::Predicate, false) && facts_.traits(branch->arg(1)).size <= kMostOfSide &&
+           facts_.traits(branch->arg(2)).size <= kMostOfSide;
 }
 
 /// All lanes take the same side of it.
@@ -375,20 +379,27 @@ void LaneBody::bind(Block b, std::size_t i, Lets& lets) {
     values_[b.symbol(i)] = var(m_, name);
 }
 
-/// Of a condition that is the same on all lanes one side is evaluated, else both.
+/// Of a condition that is the same on all lanes one side is evaluated, else both; of these, what is costly only if a lane
+/// needs it.
 const Expr* LaneBody::branch(const Expr* e, Lets& lets) {
-    if (varies(e->arg(0))) {
-        const Expr *c = wide(e->arg(0), lets), *then = wide(e->arg(1), lets),
-                   *otherwise = wide(e->arg(2), lets);
-        return select(m_, c, then, otherwise, e->loc);
-    }
-    auto side = [&](const Expr* of) {
+    const auto side = [&](const Expr* of) {
         Lets own;
         const Expr* v = wide(of, own);
         return block(m_, own, v);
     };
-    const Expr *c = value(e->arg(0), lets), *then = side(e->arg(1));
-    return if_(m_, c, then, side(e->arg(2)), e->loc);
+    if (!varies(e->arg(0))) {
+        const Expr *c = value(e->arg(0), lets), *then = side(e->arg(1));
+        return if_(m_, c, then, side(e->arg(2)), e->loc);
+    }
+    const Expr* c = named(wide(e->arg(0), lets), lets);
+    const Expr *then = side(e->arg(1)), *otherwise = side(e->arg(2));
+    const auto asks_first = [](const Expr* v) { return picoseconds(v) > kMostAlways && is_straight_line(v); };
+    const auto only_if = [&](const Expr* mask, const Expr* costly, const Expr* other) {
+        return annotate(m_, select(m_, mask, costly, other, e->loc), AttrKey::Branch, "true");
+    };
+    if (asks_first(then)) return only_if(c, then, otherwise);
+    if (asks_first(otherwise)) return only_if(scalar_op(m_, Op::Not, {c}, c->loc), otherwise, then);
+    return select(m_, c, then, otherwise, e->loc);
 }
 
 // ---- builders

@@ -45,11 +45,12 @@ inline bool stands_alone(Facts& facts, const Expr* e) {
     }
 }
 
-/// Arguments of `e` that are evaluated only sometimes, and have blocks of their own: the sides of `if`, the
-/// right sides of `&& ||`, the texts of asserts, the bodies of functions.
+/// Arguments of `e` that are evaluated only sometimes, and have blocks of their own: the sides of `if`, what
+/// `select` with a branch asks for, the right sides of `&& ||`, the texts of asserts, the bodies of functions.
 inline bool is_lazy_arg(const Expr* e, std::size_t i) {
     switch (e->op) {
         case Op::If: return i > 0;
+        case Op::Select: return i == 1 && e->says(AttrKey::Branch, true);
         case Op::And:
         case Op::Or:
         case Op::Assert: return i == 1;
