@@ -1,4 +1,6 @@
 // Vectors and dictionaries as values: literals, look-ups, slices, and what goes through the runtime.
+#include <llvm/IR/MDBuilder.h>
+
 #include "codegen/builders/tables.h"
 #include "codegen/emit.h"
 #include "codegen/lanes.h"
@@ -67,7 +69,7 @@ Leaves Emitter::emit_lookup(Lookup l) {
         });
 }
 
-/// Lanes of `tail` that are no elements may have any index.
+/// Lanes of `tail` that are no elements may have any index, and so may those that do not look up.
 Leaves Emitter::emit_lookup_lanes(LookupLanes l) {
     const Scalar scalar = l.node->type->scalar;
     const unsigned n = l.lanes();
@@ -79,13 +81,21 @@ Leaves Emitter::emit_lookup_lanes(LookupLanes l) {
         return lanes_of(ir.CreateAlignedLoad(type, row->second, llvm::Align(std::uint64_t(size_of(scalar)))));
     const Leaves of = emit(l.of());
     llvm::Value* k = emit1(l.indices());
+    llvm::Value* mask = l.mask() ? emit1(l.mask()) : tail.mask;
+    if (l.mask() && tail.mask) mask = ir.CreateAnd(mask, tail.mask);
     const auto fail_outside = [&] {
         llvm::Value* outside = ir.CreateICmpUGE(k, ir.CreateVectorSplat(n, of[1]));
-        if (tail.mask) outside = ir.CreateAnd(outside, tail.mask);
+        if (mask) outside = ir.CreateAnd(outside, mask);
         llvm::Value* all = ir.CreateBitCast(outside, ir.getIntNTy(n));
         llvm::Value* first = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, all, ir.getFalse());
         fail_if(ir.CreateIsNotNull(all), kWeldArrayOutOfBounds, l.node->loc,
                 ir.CreateExtractElement(k, first), of[1]);
+    };
+    llvm::Constant* zeros = llvm::Constant::getNullValue(type);
+    const auto gathered = [&]() -> Leaves {
+        fail_outside();
+        return {ir.CreateMaskedGather(type, ir.CreateGEP(unit.memory(scalar), of[0], k),
+                                      llvm::Align(std::uint64_t(size_of(scalar))), mask, zeros)};
     };
     const Annotation* apart = l.node->annotation(AttrKey::Apart);
     const bool side_by_side = apart && std::abs(apart->number) == 1;
@@ -96,22 +106,30 @@ Leaves Emitter::emit_lookup_lanes(LookupLanes l) {
                 ? ir.CreateAdd(first, ir.CreateMul(ir.CreateSub(tail.count, c64(1)), c64(apart->number)))
                 : lane_of_sum(*this, k, n - 1);
         llvm::Value* outside = ir.CreateOr(ir.CreateICmpUGE(first, of[1]), ir.CreateICmpUGE(last, of[1]));
+        const auto read = [&]() -> Leaves {
+            llvm::Value* lowest =
+                ir.CreateGEP(type->getElementType(), of[0], apart->number > 0 ? first : last);
+            const Annotation* ahead = l.node->annotation(AttrKey::Stream);
+            if (ahead && !unit.target.follows_streams) prefetch(address(lowest, ahead->number));
+            if (!tail.mask) return {load_strided(*this, type, lowest, apart->number)};
+            return {apart->number > 0 ? load_rest(*this, type, lowest) : load_rest_down(*this, type, lowest)};
+        };
+        if (l.mask()) {
+            const auto read_some = [&]() -> Leaves { return {ir.CreateSelect(mask, read()[0], zeros)}; };
+            return lanes_of(emit_if(outside, gathered, read_some,
+                                    llvm::MDBuilder(unit.ctx).createBranchWeights(1, 1 << 20))[0]);
+        }
         unlikely(outside, fail_outside);
-        llvm::Value* lowest = ir.CreateGEP(type->getElementType(), of[0], apart->number > 0 ? first : last);
-        const Annotation* ahead = l.node->annotation(AttrKey::Stream);
-        if (ahead && !unit.target.follows_streams) prefetch(address(lowest, ahead->number));
-        if (tail.mask)
-            return lanes_of(apart->number > 0 ? load_rest(*this, type, lowest)
-                                              : load_rest_down(*this, type, lowest));
-        return lanes_of(load_strided(*this, type, lowest, apart->number));
+        return lanes_of(read()[0]);
     }
+    const bool one_by_one = l.node->says(AttrKey::Walks, true) || !unit.target.gathers;
+    if (!one_by_one || (mask && !l.mask())) return lanes_of(gathered()[0]);
     fail_outside();
-    if ((l.node->says(AttrKey::Walks, true) || !unit.target.gathers) && !tail.mask)
-        return lanes_of(load_one_by_one(*this, type, of[0], k));
-    llvm::Value* found = ir.CreateMaskedGather(type, ir.CreateGEP(unit.memory(scalar), of[0], k),
-                                               llvm::Align(std::uint64_t(size_of(scalar))), tail.mask,
-                                               llvm::Constant::getNullValue(type));
-    return lanes_of(found);
+    if (!mask) return lanes_of(load_one_by_one(*this, type, of[0], k));
+    // Lanes that do not look up read the first element, or what is there if there is none.
+    llvm::Value* first = ir.CreateSelect(ir.CreateIsNull(of[1]), slot(8, 8), of[0]);
+    llvm::Value* inside = ir.CreateSelect(mask, k, llvm::Constant::getNullValue(k->getType()));
+    return lanes_of(ir.CreateSelect(mask, load_one_by_one(*this, type, first, inside), zeros));
 }
 
 Leaves Emitter::emit_opt_lookup(OptLookup l) {

@@ -28,6 +28,8 @@ Term* Inference::solve(Node* n, Term** blocker) {
             if (!is_printed(n) || !collection(n, true, false)) return t_.error();
             Lanes* lanes = t_.lanes(n->lanes);
             demand(n->args[1], t_.simd(t_.i64(), lanes), "the indices of elements");
+            if (n->args.size() > 2)
+                demand(n->args[2], t_.simd(t_.boolean(), lanes), "the lanes that look up");
             return t_.simd(t_.arg(of, 0), lanes);
         }
         case Op::OptLanes:

@@ -319,7 +319,7 @@ class Lowering {
             case Op::Result: return result(m_, a[0], n->loc);
             case Op::Len: return len(m_, a[0], n->loc);
             case Op::Lookup: return lookup(m_, a[0], a[1], n->loc);
-            case Op::LookupLanes: return lookup_lanes(m_, a[0], a[1], n->loc);
+            case Op::LookupLanes: return lookup_lanes(m_, a[0], a[1], a.size() > 2 ? a[2] : nullptr, n->loc);
             case Op::OptLookup: return opt_lookup(m_, a[0], a[1], n->loc);
             case Op::OptLanes: return opt_lanes(m_, a[0], a[1], n->lanes, n->loc);
             case Op::KeyExists: return key_exists(m_, a[0], a[1], n->loc, a.size() > 2 ? a[2] : nullptr);

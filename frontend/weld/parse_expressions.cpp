@@ -314,7 +314,8 @@ Node* Parser::call(Op op) {
     const bool looks_up = op == Op::Lookup || op == Op::OptLookup;
     const std::uint16_t lanes = looks_up ? lanes_in_brackets() : std::uint16_t(0);
     if (lanes) op = op == Op::Lookup ? Op::LookupLanes : Op::OptLanes;
-    Node* out = make_op(op, word.loc, word.loc, arguments(text_of(word), takes.min, takes.max));
+    const std::uint32_t most = takes.max + (op == Op::LookupLanes);  // with a mask
+    Node* out = make_op(op, word.loc, word.loc, arguments(text_of(word), takes.min, most));
     out->lanes = lanes;
     return out;
 }

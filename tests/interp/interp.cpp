@@ -467,9 +467,14 @@ class Interpreter {
     }
     Value lookup_lanes(LookupLanes l) {
         const Value of = eval(l.of()), at = eval(l.indices());
+        const Value mask = l.mask() ? eval(l.mask()) : Value();
         Values lanes;
-        for (const Value& k : at.items()) {
-            const Value* found = find(l.of()->type, of, k);
+        for (std::size_t i = 0; i < at.items().size(); ++i) {
+            if (l.mask() && !mask.items()[i].bits) {
+                lanes.push_back(zero(l.of()->type->elem()));
+                continue;
+            }
+            const Value* found = find(l.of()->type, of, at.items()[i]);
             if (!found) fail(kWeldArrayOutOfBounds, l.node);
             lanes.push_back(*found);
         }

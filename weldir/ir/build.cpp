@@ -212,9 +212,10 @@ static const Type* found_in(const Type* collection) {
 const Expr* lookup(Module& m, const Expr* of, const Expr* key, Loc loc) {
     return make(m, Op::Lookup, found_in(of->type), {of, key}, loc);
 }
-const Expr* lookup_lanes(Module& m, const Expr* of, const Expr* indices, Loc loc) {
-    return make(m, Op::LookupLanes, m.types.simd(of->type->elem()->scalar, indices->type->lanes),
-                {of, indices}, loc);
+const Expr* lookup_lanes(Module& m, const Expr* of, const Expr* indices, const Expr* mask, Loc loc) {
+    const Type* type = m.types.simd(of->type->elem()->scalar, indices->type->lanes);
+    if (mask) return make(m, Op::LookupLanes, type, {of, indices, mask}, loc);
+    return make(m, Op::LookupLanes, type, {of, indices}, loc);
 }
 const Expr* opt_lookup(Module& m, const Expr* of, const Expr* key, Loc loc) {
     const Type* fields[] = {m.types.boolean(), found_in(of->type)};

@@ -337,11 +337,12 @@ struct OptLookup : View<Op::OptLookup> {  ///< {found, value or zero}
     const Expr* of() const { return node->arg(0); }
     const Expr* key() const { return node->arg(1); }
 };
-/// `lookup[N](of, indices)`: the elements of a vector of scalars at the places simd[i64,N], as lanes. Fails if one
-/// of them is outside; the first of these is told.
+/// `lookup[N](of, indices, mask)`: the elements of a vector of scalars at the places simd[i64,N], as lanes; 0 where
+/// the mask, simd[bool,N], does not hold. Fails if one of them that it holds for is outside; the first of these is told.
 struct LookupLanes : View<Op::LookupLanes> {
     const Expr* of() const { return node->arg(0); }
     const Expr* indices() const { return node->arg(1); }
+    const Expr* mask() const { return node->num_args > 2 ? node->arg(2) : nullptr; }  ///< null: on all lanes
     std::uint32_t lanes() const { return node->type->lanes; }
 };
 /// `optlookup[N](of, first)`: {whether the N elements from `first` on are there as lanes, those lanes}. Of

@@ -123,8 +123,8 @@ void annotations(Demands& d, const Expr* e) {
                        "what is read apart from so many rounds on has accumulators");
                 break;
             case AttrKey::Walks:
-                d.that(e->op == Op::LookupLanes && a.text == "true",
-                       "look-ups of lanes say `true` if these walk");
+                d.that(e->op == Op::LookupLanes && e->num_args == 2 && a.text == "true",
+                       "look-ups of all lanes say `true` if these walk");
                 break;
             case AttrKey::Capacity:
                 d.that(e->op == Op::NewBuilder && e->num_args == 1 && info(e->type).lists_merges,

@@ -169,12 +169,16 @@ void lookup(Demands& d, const Expr* e) {
 }
 
 void lookup_lanes(Demands& d, const Expr* e) {
-    if (!d.arity(e, 2, 2)) return;
+    if (!d.arity(e, 2, 3)) return;
     const Type *of = e->arg(0)->type, *at = e->arg(1)->type;
     if (!d.that(of->is_vec() && of->elem()->is_scalar(), "lanes of `{}`", of)) return;
     d.that(at->is_simd() && at->scalar == Scalar::I64, "indices are lanes of i64");
     d.that(e->type->is_simd() && e->type->scalar == of->elem()->scalar && e->type->lanes == at->lanes,
            "lanes of `{}` as `{}`", of, e->type);
+    if (e->num_args < 3) return;
+    const Type* mask = e->arg(2)->type;
+    d.that(mask->is_simd() && mask->scalar == Scalar::Bool && mask->lanes == at->lanes,
+           "the lanes that look up are lanes of bool");
 }
 
 bool in_dict(Demands& d, const Expr* e, std::size_t most_args = 2) {

@@ -146,7 +146,7 @@ bool LaneBody::is_count(const Expr* merge) const {
            !is_float(t->elem()->scalar) && !varies(merge->arg(1));
 }
 
-/// It may fail, as lanes that need not divide must not.
+/// It may fail, as lanes that need not divide must not: these divide by 1.
 static bool divides_integers(const Expr* e) {
     return (e->op == Op::Div || e->op == Op::Rem) && e->type->is_scalar() && is_integer(e->type->scalar);
 }
@@ -165,7 +165,7 @@ void LaneBody::scan(const Expr* e, bool certain) {
     if (nests_ == Nests::Yes && is_row(e->type)) return scan_row(e, certain);
     if (nests_ == Nests::Yes && (e->op == Op::Result || e->op == Op::Iterate || e->op == Op::Lookup))
         return scan_nested(e, certain);
-    ok_ &= may_be_lanes(e) || (certain && divides_integers(e));
+    ok_ &= may_be_lanes(e) || (divides_integers(e) && (certain || !some_have_ended_));
     const bool place = is_place(e);
     if (!place) count_width(e->type);
     reads_index_ |= is_var(e, loop_.index_param());
@@ -289,6 +289,17 @@ bool LaneBody::may_be_lanes(const Expr* e) {
 
 // ---- values
 
+/// f(), which translates `e`, of which lanes need something where `c` is `wanted` alone.
+template <class F>
+auto LaneBody::under_mask(const Expr* e, const Expr* c, bool wanted, Lets& lets, const F& f) {
+    const Expr* const before = mask_;
+    if (facts_.traits(e).fails)
+        mask_ = named(under(mask_, wanted ? c : scalar_op(m_, Op::Not, {c}, c->loc), lets), lets);
+    auto made = f();
+    mask_ = before;
+    return made;
+}
+
 const Expr* LaneBody::in_every_lane(const Expr* e, Lets& lets) {
     if (e->type->is_scalar()) return broadcast(m_, e, lanes_, e->loc);
     if (!e->type->is_struct() || is_wide(e->type)) return e;
@@ -345,13 +356,21 @@ const Expr* LaneBody::value(const Expr* e, Lets& lets) {
         case Op::Cast: return mapped(e, lets);
         default: break;
     }
+    if (e->op == Op::And || e->op == Op::Or) return both(e, lets);
     std::vector<const Expr*> args;
     for (const Expr* a : e->args()) args.push_back(wide(a, lets));
-    switch (e->op) {
-        case Op::And: return scalar_op(m_, Op::BitAnd, args, e->loc);
-        case Op::Or: return scalar_op(m_, Op::BitOr, args, e->loc);
-        default: return with_args(m_, e, args);
-    }
+    if (mask_ && divides_integers(e) && facts_.own_traits(e).fails)
+        args[1] = select(m_, mask_, args[1], broadcast(m_, literal(m_, e->type, 1), lanes_), e->loc);
+    return with_args(m_, e, args);
+}
+
+/// `&&` or `||`, on both sides.
+const Expr* LaneBody::both(const Expr* e, Lets& lets) {
+    const Expr* left = wide(e->arg(0), lets);
+    if (facts_.traits(e->arg(1)).fails) left = named(left, lets);
+    const Expr* right =
+        under_mask(e->arg(1), left, e->op == Op::And, lets, [&] { return wide(e->arg(1), lets); });
+    return scalar_op(m_, e->op == Op::And ? Op::BitAnd : Op::BitOr, {left, right}, e->loc);
 }
 
 /// Field `i` of `e`. What fails in other fields, which nobody reads, still does.
@@ -392,7 +411,10 @@ const Expr* LaneBody::branch(const Expr* e, Lets& lets) {
         return if_(m_, c, then, side(e->arg(2)), e->loc);
     }
     const Expr* c = named(wide(e->arg(0), lets), lets);
-    const Expr *then = side(e->arg(1)), *otherwise = side(e->arg(2));
+    const auto side_where = [&](const Expr* of, bool wanted) {
+        return under_mask(of, c, wanted, lets, [&] { return side(of); });
+    };
+    const Expr *then = side_where(e->arg(1), true), *otherwise = side_where(e->arg(2), false);
     const auto asks_first = [](const Expr* v) { return picoseconds(v) > kMostAlways && is_straight_line(v); };
     const auto only_if = [&](const Expr* mask, const Expr* costly, const Expr* other) {
         return annotate(m_, select(m_, mask, costly, other, e->loc), AttrKey::Branch, "true");
@@ -463,9 +485,10 @@ LaneBody::Builders LaneBody::run_branch(const Expr* e, const Expr* mask, Lets& l
     Merges then(merges.size()), otherwise(merges.size());
     const Expr *yes = c, *no = c;  // masks of the sides, made only if they merge
     if (merges_anything(e->arg(1))) yes = under(mask, c, lets);
-    const Builders held = run(e->arg(1), yes, lets, then);
+    const Builders held =
+        under_mask(e->arg(1), c, true, lets, [&] { return run(e->arg(1), yes, lets, then); });
     if (merges_anything(e->arg(2))) no = named(under(mask, scalar_op(m_, Op::Not, {c}, c->loc), lets), lets);
-    ok_ &= run(e->arg(2), no, lets, otherwise) == held;
+    ok_ &= under_mask(e->arg(2), c, false, lets, [&] { return run(e->arg(2), no, lets, otherwise); }) == held;
     for (std::size_t i = 0; i < merges.size(); ++i) {
         const std::vector<LaneMerge>&a = then[i], &b = otherwise[i];
         if (a.size() == 1 && b.size() == 1 && a[0].mask == yes && b[0].mask == no) {

@@ -15,13 +15,12 @@
 // order, so a builder that keeps the order (an appender) may be merged into at one held only.
 //
 // Not possible:
-//   - if anything in the body that depends on the element, or on a condition that does, may fail: lanes that
-//     the scalar loop would not have evaluated must not fail. (Division of integers by a constant other than
-//     0 is fine, and by others where all lanes divide.)
+//   - if anything in the body that depends on the element, or on a condition that does, may fail, but for look-ups in a
+//     vector that does not, and divisions of integers: lanes that need them not look up nothing, `lookup[8](v, k, mask)`,
+//     and divide by 1. (Which of several fails may not be the first that a scalar loop comes to.)
 //   - for builders that don't take lanes, and merges at other places than the index; where an `if` asks to
 //     stay a branch, or costs too much to evaluate always.
-//   - for loops, collections and calls in the body that depend on the element, but for look-ups in a vector that
-//     does not, which all lanes make (which of several fails may not be the first that a scalar loop comes to); with `Nests::Yes` these are
+//   - for loops, collections and calls in the body that depend on the element; with `Nests::Yes` these are
 //     possible: vectors of scalars as elements, which are then vectors of lanes and read at places that all
 //     lanes share; loops that take equally many rounds in all lanes, and mergers of lanes in them; windows
 //     that begin at the loop's index, `slice(x, i, w)`, whose elements are lanes side by side;
@@ -173,6 +172,9 @@ class LaneBody {
     const Expr* block_value(Block b, Lets& lets);
     void bind(Block b, std::size_t i, Lets& lets);
     const Expr* branch(const Expr* e, Lets& lets);
+    const Expr* both(const Expr* e, Lets& lets);
+    template <class F>
+    auto under_mask(const Expr* e, const Expr* c, bool wanted, Lets& lets, const F& f);
     const Expr* begin_of(const Window& w);
     const Expr* first_window(const Window& w, Loc loc);
     const Expr* window_lanes(const Window& w, const Expr* k, Lets& lets);
@@ -210,10 +212,13 @@ class LaneBody {
     std::uint32_t lanes_ = 0;
     std::uint32_t width_ = 1;
     std::uint32_t held_ = 0;
+    const Expr* mask_ =
+        nullptr;  ///< lanes that need what is being translated and may fail; null: all of them
     const Expr* first_ = nullptr;
     int depth_ = 0, deepest_ = 0, marked_ = 0;
     std::vector<For> rounds_;  // the loops around what is scanned, inside of this one
     bool side_by_side_ = false;
+    bool some_have_ended_ = false;  ///< lanes, in an `iterate` around what is scanned
     std::vector<const Expr*> shared_;
     std::optional<std::uint32_t> narrowest_shared_;  // element of loops over nothing that varies, in bytes
     bool iterates_ = false, waits_ = false, loops_ = false, looks_up_ = false;

@@ -33,9 +33,9 @@ static bool is_near(std::optional<std::int64_t> stride) {
     return stride && *stride != 0 && std::abs(*stride) <= kFarthestLane;
 }
 
-/// Lanes that do not look up must not fail.
+/// Lanes that do not look up must not fail: these do so under a mask.
 void LaneBody::scan_gather(const Expr* e, bool certain) {
-    ok_ &= certain;
+    ok_ &= certain || !some_have_ended_;
     looks_up_ = true;
     count_width(e->type);
     const std::optional<std::int64_t> stride = lane_stride(e->arg(1));
@@ -49,10 +49,10 @@ void LaneBody::scan_gather(const Expr* e, bool certain) {
 const Expr* LaneBody::gathered(const Expr* e, Lets& lets) {
     const std::optional<std::int64_t> stride = lane_stride(e->arg(1));
     const Expr* row = named(uniform(e->arg(0)), lets);
-    const Expr* all = lookup_lanes(m_, row, wide(e->arg(1), lets), e->loc);
+    const Expr* all = lookup_lanes(m_, row, wide(e->arg(1), lets), mask_, e->loc);
     if (e->says(AttrKey::Tile, true)) return annotate(m_, all, AttrKey::Tile, "true");
     if (is_near(stride)) return annotate(m_, all, AttrKey::Apart, std::to_string(*stride));
-    return lanes_walk(e->arg(1)) ? annotate(m_, all, AttrKey::Walks, "true") : all;
+    return !mask_ && lanes_walk(e->arg(1)) ? annotate(m_, all, AttrKey::Walks, "true") : all;
 }
 
 /// How far each lane's place lies behind that of the lane before, as arithmetic of i64 has it.

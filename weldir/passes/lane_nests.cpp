@@ -13,6 +13,7 @@
 // be as many as each lane wants.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "weldir/ir/builder.h"
 #include "weldir/passes/lane_body.h"
@@ -219,6 +220,7 @@ void LaneBody::scan_iterate(Iterate it, bool certain) {
     held_ = std::max(held_, held);
     scan(it.init(), certain);
     certain = !apart;
+    const bool before = std::exchange(some_have_ended_, some_have_ended_ || apart);
     deepest_ = std::max(deepest_, ++depth_);
     for (const Block b : step.lets)
         for (const Expr* v : b.values()) scan(v, certain);
@@ -228,6 +230,7 @@ void LaneBody::scan_iterate(Iterate it, bool certain) {
         scan(field, certain);
         if (varies(field)) count_width(field->type);
     }
+    some_have_ended_ = before;
     --depth_;
 }
 
