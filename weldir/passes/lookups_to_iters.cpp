@@ -65,6 +65,7 @@ namespace {
 
 constexpr std::int64_t kLeastRounds = 32;  // that are worth three loops where it has to be asked anyway
 constexpr std::uint32_t kMostNodes = 150;  // of bodies that are there three times
+constexpr std::int64_t kFewRounds = 16;    // at an end, which lanes are not worth
 
 class Converter {
   public:
@@ -155,6 +156,16 @@ class Converter {
             const Expr* later = name(scalar_op(m_, Op::Max, {from, behind.back()}), "from", lets);
             from = name(scalar_op(m_, Op::Min, {later, n}), "from", lets);
         }
+        // Rounds behind those in which all that is looked up in any case lies inside fail.
+        const std::optional<Count> rounds = facts_.iterations(loop.node);
+        const auto ends_early = [&](const Middle::Last& last) {
+            const Expr* at = last.limit->op == Op::Select ? last.limit->arg(1) : last.limit;  // of a ring
+            const std::optional<Count> limit = facts_.count(at);
+            const std::optional<std::int64_t> left =
+                rounds && limit ? (*rounds - *limit).known() : std::nullopt;
+            return !left || *left - last.plus > kFewRounds;
+        };
+        bool few_behind = std::ranges::none_of(middle_rounds.lasts(), ends_early);
         const Expr* to = n;
         for (const Middle::Last& last : middle_rounds.lasts()) {
             const Expr* at = clamped(last.limit, -4 * kFarthestWalk);
@@ -165,9 +176,10 @@ class Converter {
             const Walk& w = finder.walks()[k];
             if (behind[k])
                 to = least(name(scalar_op(m_, Op::Add, {len(m_, w.vec), behind[k]}), "last", lets), to, lets);
+            few_behind &= !behind[k];
             if (!w.distance()) continue;
             const std::int64_t by = *w.distance();
-            const std::optional<Count> rounds = facts_.iterations(loop.node), length = facts_.length(w.vec);
+            const std::optional<Count> length = facts_.length(w.vec);
             if (by <= 0 && rounds && length && facts_.agree(*rounds, *length, loop.index_param())) continue;
             const Expr* last = by ? scalar_op(m_, Op::Sub, {len(m_, w.vec), i64(by)}) : len(m_, w.vec);
             to = least(name(last, "last", lets), to, lets);
@@ -195,12 +207,21 @@ class Converter {
         if (!can_vectorize(m_, facts_, middle)) return nullptr;
         const Expr* own = fits ? shared(loop.builder(), lets) : loop.builder();
         const Expr* start = with_capacity(loop, own, n);
-        const Expr* first = !is_int(from, 0) ? loop_over_subrange(m_, loop, i64(0), from, start) : start;
+        const bool few_before =
+            before <= kFewRounds && std::ranges::none_of(behind, [](const Expr* b) { return b; });
+        const Expr* first = !is_int(from, 0) ? end_of(loop, i64(0), from, start, few_before) : start;
         const Expr* all = with_builder(middle, first);
-        if (!all_to_end) all = loop_over_subrange(m_, loop, to, n, all);
+        if (!all_to_end) all = end_of(loop, to, n, all, few_behind);
         if (fits) fits = scalar_op(m_, Op::BitAnd, {scalar_op(m_, Op::Ge, {n, i64(kLeastRounds)}), fits});
         if (fits) all = if_(m_, fits, all, with_builder(fresh(m_, loop.node), own), loop.node->loc);
         return block(m_, lets, all, loop.node->loc);
+    }
+
+    /// The rounds of `loop` in a range at one end of it, which stay one by one if they are `few`.
+    const Expr* end_of(For loop, const Expr* from, const Expr* to, const Expr* builder, bool few) {
+        const Expr* end = loop_over_subrange(m_, loop, from, to, builder);
+        return few && !end->annotation(AttrKey::Vectorize) ? annotate(m_, end, AttrKey::Vectorize, "false")
+                                                           : end;
     }
 
     /// A builder that two loops begin with, of which one runs.
