@@ -104,17 +104,32 @@ static bool has_masks(const llvm::TargetMachine& machine) {
     return !machine.getTargetTriple().isX86() || machine.getMCSubtargetInfo()->checkFeatures("+avx512f");
 }
 
-/// Lets functions that hold lanes begin at a whole register: LLVM decides on that before it knows which registers wait on
-/// the stack, and one that crosses a line of the cache takes ten times as long.
+/// Whether registers of `bytes` will wait on the stack: around a call, or because a block makes many of them.
+static bool needs_room_for(std::uint64_t bytes, const llvm::Function& f) {
+    constexpr std::uint64_t many = 28;
+    for (const llvm::BasicBlock& block : f) {
+        std::uint64_t made = 0;
+        for (const llvm::Instruction& i : block) {
+            const std::uint64_t size =
+                i.getType()->isVectorTy() ? i.getType()->getPrimitiveSizeInBits() / 8 : 0;
+            const auto* call = llvm::dyn_cast<llvm::CallInst>(&i);
+            if (size >= bytes && call && !llvm::isa<llvm::IntrinsicInst>(call)) return true;
+            made += size / bytes;
+        }
+        if (made >= many) return true;
+    }
+    return false;
+}
+
+/// Lets such functions begin with a stack on which registers are aligned. LLVM would decide on that before it knows which have
+/// to wait there, and against it; but one that crosses a line of the cache takes ten times as long.
 static void align_stack(llvm::Module& module, const llvm::TargetMachine& machine) {
     if (!machine.getTargetTriple().isX86()) return;
     const llvm::MCSubtargetInfo& has = *machine.getMCSubtargetInfo();
-    const std::uint64_t bytes = has.checkFeatures("+avx512f") ? 64 : has.checkFeatures("+avx") ? 32 : 16;
-    const auto is_wide = [&](const llvm::Instruction& i) {
-        return i.getType()->isVectorTy() && i.getType()->getPrimitiveSizeInBits() >= 8 * bytes;
-    };
+    if (!has.checkFeatures("+avx")) return;
+    const std::uint64_t bytes = has.checkFeatures("+avx512f") ? 64 : 32;
     for (llvm::Function& f : module)
-        if (bytes > 16 && std::ranges::any_of(llvm::instructions(f), is_wide))
+        if (needs_room_for(bytes, f))
             f.addFnAttr(llvm::Attribute::getWithStackAlignment(module.getContext(), llvm::Align(bytes)));
 }
 
