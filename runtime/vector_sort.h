@@ -15,6 +15,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "runtime/parallel.h"
@@ -68,6 +69,41 @@ void vector_sort(T* data, std::int64_t n) {
     sort(&sorter, data, std::size_t(n), {});
 }
 
+/// Whether the machine packs lanes of 32 bits in memory in so many steps that lanes of 64 bits, for which Highway does
+/// without, are sorted four times as fast (AMD with AVX-512).
+inline bool sorts_words_slowly() {
+#if defined(__x86_64__)
+    static const bool slowly = __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f");
+    return slowly;
+#else
+    return false;
+#endif
+}
+
+template <class T>
+using Widened = std::conditional_t<std::is_same_v<T, float>, double,
+                                   std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
+
+/// Sorts numbers that need not be cut before. Status.
+template <class T>
+std::int32_t sort_at_once(Task* task, T* data, std::int64_t n, std::int32_t loc) {
+    constexpr std::int64_t worth_it = 512;
+    if constexpr (sizeof(T) == 4) {
+        using Wide = Widened<T>;
+        if (n >= worth_it && sorts_words_slowly() && has_room(task, n * std::int64_t(sizeof(Wide)))) {
+            Wide* const wide = allocate_array<Wide>(task, n, loc);
+            if (!wide) return kFailed;
+            std::copy(data, data + n, wide);
+            vector_sort(wide, n);
+            std::transform(wide, wide + n, data, [](Wide x) { return T(x); });
+            release(task, wide);
+            return kOk;
+        }
+    }
+    vector_sort(data, n);
+    return kOk;
+}
+
 // ---- in place
 
 /// Moves the items for which `belongs` holds to the front; `*count` of them. Status.
@@ -112,9 +148,7 @@ std::int32_t stoppable_sort(Task* task, T* data, std::int64_t n, std::int32_t lo
         data += first;
         n -= first;
     }
-    if (task->check_stop(loc)) return kFailed;
-    vector_sort(data, n);
-    return kOk;
+    return task->check_stop(loc) ? kFailed : sort_at_once(task, data, n, loc);
 }
 
 /// The item that would stand at `at` if all were sorted. They change places. Status.
