@@ -32,6 +32,7 @@ namespace {
 
 constexpr std::int64_t kMostRoundsOfIterate = 16;
 constexpr std::int64_t kMostNodes = 300;  // of an iterate
+constexpr std::int64_t kRegisterBytes = 64;
 
 /// Of the fields of a struct, or of the value itself: null for what is no constant.
 using Constants = std::vector<const Expr*>;
@@ -96,11 +97,35 @@ class Unroller {
     }
 
   private:
+    /// A range is its data, and what it looks up lies side by side for rounds of the loop around, of which lanes are better
+    /// then; or is a row of less than a register, of which they are better, too.
+    bool goes_over_windows(For loop, std::int64_t rounds) {
+        const auto is_range = [](const Expr* d) {
+            const Iter it = d->as<Iter>();
+            return it && it.shape().range;
+        };
+        if (!std::ranges::all_of(loop.data(), is_range)) return false;
+        bool any = false, all = true;
+        visit(loop.body().body(), [&](const Expr* e) {
+            if (e->op != Op::Lookup) return;
+            const std::optional<Count> place = facts_.count(e->arg(1));
+            const auto is_step = [](const Count::Product& p) {
+                return p.of.empty() || (p.of.size() == 1 && p.factor == 1);
+            };
+            const bool by_steps = place && std::ranges::all_of(place->sum(), is_step);
+            any = true;
+            all &= e->type->is_scalar() && (by_steps || rounds * size_of(e->type->scalar) < kRegisterBytes);
+        });
+        return any && all;
+    }
+
     bool is_short(For loop) {
         const std::optional<Count> n = facts_.iterations(loop.node);
         const auto is_literal = [&](const Expr* d) { return facts_.resolve(d)->op == Op::MakeVec; };
+        if (!n || !n->known()) return false;
         const bool over_literals = std::ranges::all_of(loop.data(), is_literal);
-        if (!n || !n->known() || !is_unrolled(facts_, loop, *n->known(), over_literals)) return false;
+        if (!is_unrolled(facts_, loop, *n->known(), over_literals || goes_over_windows(loop, *n->known())))
+            return false;
         if (!facts_.lengths_agree(loop.data())) return false;
         for (const Expr* d : loop.data())
             if ((facts_.traits(d).fails && !goes_with_counters(d)) || !has_elements(d)) return false;
