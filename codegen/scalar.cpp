@@ -400,19 +400,74 @@ static llvm::Value* order_by_runtime(Emitter& e, const Type* t, const Leaves& a,
     return order;
 }
 
-/// The same; of strings that begin with different elements, these are compared.
+/// Numbers in the order of two strings of bytes: of their first sixteen, or all of the shorter, of which there are `count`, in
+/// words that lie over one another if need be.
+static Leaves ordered_numbers(Emitter& e, bool is_signed, llvm::Value* a, llvm::Value* b,
+                              llvm::Value* count) {
+    auto& ir = e.ir;
+    const auto number_at = [&](unsigned bits, llvm::Value* data, llvm::Value* at) {
+        llvm::Type* type = ir.getIntNTy(bits);
+        llvm::Value* word = ir.CreateAlignedLoad(type, ir.CreateGEP(e.unit.i8, data, at), llvm::Align(1));
+        if (bits > 8) word = ir.CreateUnaryIntrinsic(llvm::Intrinsic::bswap, word);
+        if (is_signed) word = ir.CreateXor(word, llvm::APInt::getSplat(bits, llvm::APInt::getSignMask(8)));
+        return ir.CreateZExt(word, e.unit.i64);
+    };
+    const auto last = [&](std::int64_t bytes) { return ir.CreateSub(count, e.c64(bytes)); };
+    const auto of_both = [&](const auto& number) -> Leaves { return {number(a), number(b)}; };
+    const auto words = [&]() -> Leaves {
+        llvm::Value* second = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, last(8), e.c64(8));
+        const Leaves x = of_both([&](llvm::Value* s) { return number_at(64, s, e.c64(0)); });
+        const Leaves y = of_both([&](llvm::Value* s) { return number_at(64, s, second); });
+        llvm::Value* differ = ir.CreateICmpNE(x[0], x[1]);
+        return {ir.CreateSelect(differ, x[0], y[0]), ir.CreateSelect(differ, x[1], y[1])};
+    };
+    const auto halves = [&] {
+        return of_both([&](llvm::Value* s) {
+            return ir.CreateOr(ir.CreateShl(number_at(32, s, e.c64(0)), 32), number_at(32, s, last(4)));
+        });
+    };
+    const auto bytes = [&] {
+        return of_both([&](llvm::Value* s) {
+            llvm::Value* number = e.c64(0);
+            for (llvm::Value* at : Leaves{e.c64(0), ir.CreateLShr(count, 1), last(1)})
+                number = ir.CreateOr(ir.CreateShl(number, 8), number_at(8, s, at));
+            return number;
+        });
+    };
+    const auto none = [&]() -> Leaves { return {e.c64(0), e.c64(0)}; };
+    const auto are = [&](std::int64_t most) { return ir.CreateICmpSGT(count, e.c64(most)); };
+    const auto few = [&] { return e.emit_if(are(0), bytes, none); };
+    const auto some = [&] { return e.emit_if(are(3), halves, few); };
+    return e.emit_if(are(7), words, some);
+}
+
+/// The same; of strings of integers, the runtime is asked for what follows first elements that are equal.
 static llvm::Value* order_of(Emitter& e, const Type* t, const Leaves& a, const Leaves& b, Loc loc) {
     auto& ir = e.ir;
     const auto by_runtime = [&]() -> Leaves { return {order_by_runtime(e, t, a, b, loc)}; };
     if (!t->is_vec() || !t->elem()->is_scalar() || !is_integer(t->elem()->scalar)) return by_runtime()[0];
-    const auto by_first = [&]() -> Leaves {
-        llvm::Value *x = e.load(t->elem(), a[0])[0], *y = e.load(t->elem(), b[0])[0];
-        llvm::Value* is_less = compare(e, Op::Lt, t->elem()->scalar, x, y);
-        return e.emit_if(
-            ir.CreateICmpNE(x, y),
-            [&]() -> Leaves { return {ir.CreateSelect(is_less, e.c32(-1), e.c32(1))}; }, by_runtime);
+    const Scalar elem = t->elem()->scalar;
+    const auto order = [&](llvm::Value* is_less) -> Leaves {
+        return {ir.CreateSelect(is_less, e.c32(-1), e.c32(1))};
     };
     llvm::Value* least = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a[1], b[1]);
+    if (size_of(elem) == 1) {
+        const Leaves n = ordered_numbers(e, is_signed(elem), a[0], b[0], least);
+        const auto by_number = [&] { return order(ir.CreateICmpULT(n[0], n[1])); };
+        const auto by_length = [&]() -> Leaves {
+            llvm::Value* unequal = order(ir.CreateICmpSLT(a[1], b[1]))[0];
+            return {ir.CreateSelect(ir.CreateICmpEQ(a[1], b[1]), e.c32(0), unequal)};
+        };
+        const auto by_rest = [&] {
+            return e.emit_if(ir.CreateICmpSLE(least, e.c64(16)), by_length, by_runtime);
+        };
+        return e.emit_if(ir.CreateICmpNE(n[0], n[1]), by_number, by_rest)[0];
+    }
+    const auto by_first = [&] {
+        llvm::Value *x = e.load(t->elem(), a[0])[0], *y = e.load(t->elem(), b[0])[0];
+        llvm::Value* is_less = compare(e, Op::Lt, elem, x, y);
+        return e.emit_if(ir.CreateICmpNE(x, y), [&] { return order(is_less); }, by_runtime);
+    };
     return e.emit_if(ir.CreateICmpSGT(least, e.c64(0)), by_first, by_runtime)[0];
 }
 

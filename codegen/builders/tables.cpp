@@ -115,6 +115,7 @@ class KeyCode {
     llvm::Value* has_head_alone(llvm::Value* bytes);
     Leaves heads_of(const Leaves& strings, llvm::Value* bytes);
     llvm::Value* equal_words(const Leaves& a, const Leaves& b);
+    llvm::Value* equal_rest(llvm::Value* a, llvm::Value* b, llvm::Value* bytes);
 
   private:
     llvm::Value* c(std::uint64_t v) { return llvm::ConstantInt::get(e.unit.i64, v); }
@@ -128,7 +129,6 @@ class KeyCode {
     llvm::Value* mix(const Leaves& words, llvm::Value* before);
     llvm::Value* hash_bytes(llvm::Value* data, llvm::Value* bytes, const Leaves& head);
     llvm::Value* equal_bytes(llvm::Value* a, llvm::Value* b, llvm::Value* bytes);
-    llvm::Value* equal_rest(llvm::Value* a, llvm::Value* b, llvm::Value* bytes);
 
     Emitter& e;
     llvm::IRBuilder<>& ir;
@@ -384,6 +384,8 @@ static llvm::Value* tag_of(Emitter& e, const Type* key_type, const Leaves& key) 
     return tag_of(e, key_type, key, KeyCode(e).head(key_type, key));
 }
 
+constexpr std::int64_t kMostAtOnce = 1 << 16;  // bytes that are compared without asking whether to stop
+
 llvm::Value* equal_strings(Emitter& e, const Type* t, const Leaves& a, const Leaves& b,
                            const std::function<llvm::Value*()>& otherwise) {
     auto& ir = e.ir;
@@ -394,8 +396,12 @@ llvm::Value* equal_strings(Emitter& e, const Type* t, const Leaves& a, const Lea
         const Leaves heads = keys.heads_of({a[0], b[0]}, bytes);
         llvm::Value* same = keys.equal_words({heads[0], heads[1]}, {heads[2], heads[3]});
         llvm::Value* says_all = ir.CreateOr(keys.has_head_alone(bytes), ir.CreateNot(same));
-        return e.emit_if(
-            says_all, [&]() -> Leaves { return {same}; }, [&]() -> Leaves { return {otherwise()}; });
+        const auto rest = [&]() -> Leaves { return {keys.equal_rest(a[0], b[0], bytes)}; };
+        const auto by_strips = [&]() -> Leaves { return {otherwise()}; };
+        const auto differ_later = [&] {
+            return e.emit_if(ir.CreateICmpSLE(bytes, e.c64(kMostAtOnce)), rest, by_strips);
+        };
+        return e.emit_if(says_all, [&]() -> Leaves { return {same}; }, differ_later);
     };
     return e.emit_if(ir.CreateICmpEQ(a[1], b[1]), same_length, no)[0];
 }
