@@ -1,5 +1,5 @@
-// N1 to N22: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
-// references are plain loops (bench/reference/natural.cpp, natural21.cpp, natural22.cpp), which make the same columns.
+// N1 to N23: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural23.cpp), which make the same columns.
 #include <cstring>
 
 #include "bench/columns.h"
@@ -495,7 +495,18 @@ std::vector<Workload> natural() {
          vector<f64>},
         {"N22.cells", "N22.cells", 5557941, 1e-9,
          [] { return columns_and(i64(64), uniform<f64>(2'000'000, 454, 24), uniform<f64>(2'000'000, 455, 24)); },
-         vector<i64>}};
+         vector<i64>},
+        {"N23.heat", "N23.heat", 108683528.005, 1e-5, [=] { return columns(uniform<f32>(1'000'000, 456, 45), uniform<f32>(1'000'000, 457, 100)); }, vector<f32>},
+        {"N23.picks", "N23.picks", 50006235.0302, 1e-9,
+         [] {
+             return columns(below<i32>(2'000'000, 458, 4000), uniform<f32>(2'000'000, 459, 1), uniform<f64>(4000, 460, 100));
+         },
+         number<f64>},
+        {"N23.ratios", "N23.ratios", 2.98679894831e+13, 1e-9,
+         [] { return columns(below<i32>(2'000'000, 461, 1'000'000'000), below<i32>(2'000'000, 462, 1000)); }, vector<i32>},
+        {"N23.decays", "N23.decays", 528559.527637, 1e-9, [] { return columns(uniform<f64>(1'000'000, 463, 5)); }, vector<f64>},
+        {"N23.nine", "N23.nine", 36017747.5712, 1e-5, [] { return columns(uniform<f32>(2'000'000, 464, 1)); }, vector<f32>},
+        {"N23.order", "N23.order", 4.00041118725e+15, 1e-9, [] { return columns(below<i32>(1'000'000, 465, 2'000'000'000)); }, vector<i32>}};
     return all;
 }
 
