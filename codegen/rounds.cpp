@@ -144,13 +144,14 @@ class RangeEmitter {
         return changes ? into(outer, state) : state;
     }
 
-    /// The rounds [lo, hi) of `all`, in two versions where one does what is under a condition in any case.
+    /// The rounds [lo, hi) of `all`, in two versions where one does what is under a condition in any case, or selects rounds.
     Leaves part(llvm::Value* lo, llvm::Value* hi, const Leaves& state, Lanes widest, Prefetches& prefetches,
                 bool collect) {
         constexpr std::int64_t worth_it = 1024;  // rounds
         const Expr* body = plan_.f.body().body();
         const Expr* choice = body->op == Op::Block ? body->as<Block>().result() : body;
         const Annotation* often = choice->op == Op::If ? choice->annotation(AttrKey::Often) : nullptr;
+        if (!often) often = plan_.f.node->annotation(AttrKey::Often);
         if (!often) return one_part(lo, hi, state, widest, prefetches, collect);
         auto& ir = e_.ir;
         llvm::Value* many = ir.CreateICmpSGE(ir.CreateSub(hi, lo), e_.c64(worth_it));
@@ -193,7 +194,8 @@ class RangeEmitter {
         if (on_lanes && widest.accumulators > 1) state = unrolled(widest, &lo, hi, state);
         if (plan_.f.node->annotation(AttrKey::Privatise)) lo = privatised(lo, hi, state);
         else if (!on_lanes && accumulators() > 1) state = by_turns(&lo, hi, state);
-        if (plan_.f.node->annotation(AttrKey::Selection)) {
+        const Expr* f = plan_.f.node;
+        if (f->annotation(AttrKey::Selection) && (e_.in_any_case || !f->annotation(AttrKey::Often))) {
             state = selected(lo, hi, state, prefetches, collect);
         } else {
             if (plan_.step == 1) prefetches.start(e_);

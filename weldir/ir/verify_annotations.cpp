@@ -100,7 +100,8 @@ void annotations(Demands& d, const Expr* e) {
                        "what a branch may leave out can be left out");
                 break;
             case AttrKey::Often:
-                d.that((e->says(AttrKey::Branch, true) || e->says(AttrKey::Always, true)) &&
+                d.that((e->says(AttrKey::Branch, true) || e->says(AttrKey::Always, true) ||
+                        e->annotation(AttrKey::Selection)) &&
                            !e->type->is_scalar() && a.number >= 1 && a.number <= 64,
                        "how often lanes are needed is counted where a branch asks for them, in 64 rounds");
                 break;
