@@ -7,7 +7,7 @@ namespace weld {
 
 /// `unroll` writes a loop of so many rounds as straight code. `over_literals`: its data are vector literals.
 inline bool is_unrolled(Facts& facts, For loop, std::int64_t rounds, bool over_literals) {
-    constexpr std::int64_t few = 8, most_nodes = 500;
+    constexpr std::int64_t few = 8, most_nodes = 350;
     constexpr std::int64_t most = 16, little_nodes = 160;  // of loops over literals with small bodies
     const Traits& body = facts.traits(loop.body().node);
     const std::int64_t nodes = rounds * body.size;
