@@ -34,6 +34,8 @@
 //   - a producer with an `iterate` or loops in loops goes over lanes of its own elements (vectorize-outer),
 //     and does so no more once a loop in it merges what the consumer gathers: it stays a vector, unless
 //     `distribute` takes it out again, block by block.
+//   - nor does a producer with a loop over a row go with a consumer that calls `exp` and the like: these would be
+//     called once a row, and not on lanes.
 // `@(fuse:false)` on either loop keeps them apart.
 #include <algorithm>
 
@@ -121,6 +123,7 @@ class VerticalFuser {
             const Var v = consumer.data()[k]->as<Var>();
             Producer* producer = v ? producers_.find(v.symbol()) : nullptr;
             if (!producer || !may_move(*producer)) continue;
+            if (goes_over_rows(producer->loop) && calls_math(consumer)) continue;
             if (facts_.traits(consumer.node).ordered) return nullptr;
             const Expr* fused = fused_into(m_, facts_, producer->loop, consumer, k);
             if (fused && reads_what_changes(producer->loop, consumer.builder()) &&
@@ -133,6 +136,28 @@ class VerticalFuser {
             }
         }
         return nullptr;
+    }
+
+    /// Each round makes one number in a loop of its own, whose rounds are not known.
+    bool goes_over_rows(For producer) {
+        if (!producer.node->type->is_builder() || !producer.node->type->elem()->is_scalar()) return false;
+        bool any = false;
+        visit(producer.body().body(), [&](const Expr* e) {
+            if (e->op != Op::For) return;
+            const std::optional<Count> rounds = facts_.iterations(e);
+            any |= !rounds || !rounds->known();
+        });
+        return any;
+    }
+
+    /// It goes over numbers, and calls functions of mathematics, on lanes of its own.
+    static bool calls_math(For consumer) {
+        bool math = false, loops = false;
+        visit(consumer.body().body(), [&](const Expr* e) {
+            math |= is_math(e->op) && e->op != Op::Sqrt;
+            loops |= e->op == Op::For || e->op == Op::Iterate;
+        });
+        return math && !loops;
     }
 
     /// The data of the producer are compared where it stood, unless `fused` is the next to do so. Of those
