@@ -1,11 +1,11 @@
 // Vectors and dictionaries as values: literals, look-ups, slices, and what goes through the runtime.
-#include <llvm/IR/MDBuilder.h>
-
 #include "codegen/builders/tables.h"
 #include "codegen/emit.h"
 #include "codegen/lanes.h"
 #include "codegen/slab.h"
 #include "weldir/ir/keys.h"
+
+#include <llvm/IR/MDBuilder.h>
 
 namespace weld::codegen {
 

@@ -13,9 +13,8 @@
 
 namespace weld {
 
-constexpr std::uint32_t kMostOfSide = 1000;  // nodes of a side of an `if`
-constexpr std::int64_t kMostAlways =
-    12'000;                          // picoseconds: of a side that no lane may need, less than a wrong guess
+constexpr std::uint32_t kMostOfSide = 1000;   // nodes of a side of an `if`
+constexpr std::int64_t kMostAlways = 12'000;  // picoseconds: of a side, less than a wrong guess costs
 constexpr int kMostMarked = 50'000;  // nodes, each as often as the rounds it takes to know what varies
 
 LaneBody::LaneBody(Module& m, Facts& facts, For loop, Nests nests)

@@ -10,7 +10,8 @@
 // lane_windows.cpp. Another kind of node needs a word in each: what of it varies, mostly if an argument does;
 // when it may be on lanes (`may_be_lanes`); what it becomes (`value`, or `run` if it holds builders).
 //
-// An `if` that depends on the element is evaluated on both sides: values are selected, merges get a mask. If
+// An `if` that depends on the element is evaluated on both sides: values are selected, `@(branch:true)` where one side is
+// so costly that it is asked first whether any lane needs it; merges get a mask. If
 // both sides merge once into the same builder, the values are selected and one merge is left. Lanes merge in
 // order, so a builder that keeps the order (an appender) may be merged into at one held only.
 //
@@ -19,7 +20,7 @@
 //     vector that does not, and divisions of integers: lanes that need them not look up nothing, `lookup[8](v, k, mask)`,
 //     and divide by 1. (Which of several fails may not be the first that a scalar loop comes to.)
 //   - for builders that don't take lanes, and merges at other places than the index; where an `if` asks to
-//     stay a branch, or costs too much to evaluate always.
+//     stay a branch, or is large.
 //   - for loops, collections and calls in the body that depend on the element; with `Nests::Yes` these are
 //     possible: vectors of scalars as elements, which are then vectors of lanes and read at places that all
 //     lanes share; loops that take equally many rounds in all lanes, and mergers of lanes in them; windows
