@@ -759,6 +759,11 @@ class CliTest(Case):
         without_branch = Run("--set", "weld.compile.cpu=sse2", "--explain=asm", "-e", choice, "[1, 2]", "[3.0, 4.0]")
         self.assertIn("cmov", without_branch.err)
         self.assertEqual(without_branch.out, "1.5\n")
+        around_calls = Run("--set", "weld.compile.cpu=avx2", "--explain=asm", "-e",
+                           "|v: vec[f32], w: vec[f32]| map(zip(v, w), |p| exp(p.$0) + exp(p.$1))", "[0]", "[0]")
+        if around_calls.code == 0:  # registers that wait on the stack are aligned there
+            self.assertRegex(around_calls.err, r"andq\s+\$-32, %rsp")
+            self.assertEqual(around_calls.out, "[2.0]\n")
         self.fails(2, "weld.compile.cpu", "--set", "weld.compile.cpu=z80", "-e", "1")
 
     # ---- libraries
