@@ -766,6 +766,16 @@ class CliTest(Case):
             self.assertEqual(around_calls.out, "[2.0]\n")
         self.fails(2, "weld.compile.cpu", "--set", "weld.compile.cpu=z80", "-e", "1")
 
+    def test_what_lanes_take_apart(self):
+        """LLVM takes a second for a hundred look-ups or divisions on lanes: bodies with more than 64 stay one by one."""
+        for what in ("100L / (k - {i}L)", "lookup(t, k - {i}L)"):
+            for count in (64, 65):
+                terms = " + ".join(("if(k > {i}L, %s, 0L)" % what).format(i=i) for i in range(count))
+                explained = Run("--explain=vectorized", "-e", "|v: vec[i64], t: vec[i64]| map(v, |k| " + terms + ")",
+                                "[1]", "[5, 6]")
+                self.assertEqual("simditer" in explained.err, count == 64)
+                self.assertEqual(explained.out, "[100]\n" if "/" in what else "[6]\n")
+
     # ---- libraries
 
     def test_user_functions(self):

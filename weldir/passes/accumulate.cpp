@@ -16,7 +16,8 @@
 // once gives more; but not if there are few, since the processor fetches what follows only after a page or
 // two, nor of too many vectors, nor where a round may fail: which one fails first must not depend on it.
 //
-// Large bodies have enough to do in between; code grows with each copy.
+// Large bodies have enough to do in between, and so have those that look up lanes one by one, which have two copies; code grows
+// with each.
 #include <algorithm>
 
 #include "weldir/ir/builder.h"
@@ -52,6 +53,13 @@ bool is_histogram(For loop) {
            has_operator(t->builder) && t->elem()->is_scalar() && !has_loop(body) && !may_allocate(body);
 }
 
+/// Lanes are looked up one by one, which takes longer than a merge waits.
+bool gathers(const Expr* body) {
+    bool any = false;
+    visit(body, [&](const Expr* e) { any |= e->op == Op::LookupLanes && !e->annotation(AttrKey::Apart); });
+    return any;
+}
+
 /// How many copies pay.
 int copies(For loop, Facts& facts) {
     const Type* t = loop.node->type;
@@ -59,7 +67,9 @@ int copies(For loop, Facts& facts) {
     if (facts.traits(body).size > kLargestBody) return 1;
     switch (kind_of(loop)) {
         case IterKind::Fringe: return 1;
-        case IterKind::Simd: return any_builder(t, is_merger) && !any_builder(t, is_table) ? 4 : 1;
+        case IterKind::Simd:
+            if (!any_builder(t, is_merger) || any_builder(t, is_table)) return 1;
+            return gathers(body) ? 2 : 4;
         case IterKind::Scalar: break;
     }
     if (t->is_builder() && is_value(info(t))) return t->holds_simd ? 2 : 1;

@@ -15,6 +15,7 @@ namespace weld {
 
 constexpr std::uint32_t kMostOfSide = 1000;   // nodes of a side of an `if`
 constexpr std::int64_t kMostAlways = 12'000;  // picoseconds: of a side, less than a wrong guess costs
+constexpr int kMostTakenApart = 64;
 constexpr int kMostMarked = 50'000;  // nodes, each as often as the rounds it takes to know what varies
 
 LaneBody::LaneBody(Module& m, Facts& facts, For loop, Nests nests)
@@ -150,6 +151,9 @@ static bool divides_integers(const Expr* e) {
     return (e->op == Op::Div || e->op == Op::Rem) && e->type->is_scalar() && is_integer(e->type->scalar);
 }
 
+/// Something that lanes do one by one, or in many steps: LLVM takes a second for a hundred of these.
+void LaneBody::count_taken_apart() { ok_ &= ++taken_apart_ <= kMostTakenApart; }
+
 /// Looks at every node: how wide it is, whether it can be done at all. `certain`: all lanes evaluate it.
 void LaneBody::scan(const Expr* e, bool certain) {
     if (!ok_) return;
@@ -165,6 +169,7 @@ void LaneBody::scan(const Expr* e, bool certain) {
     if (nests_ == Nests::Yes && (e->op == Op::Result || e->op == Op::Iterate || e->op == Op::Lookup))
         return scan_nested(e, certain);
     ok_ &= may_be_lanes(e) || (divides_integers(e) && (certain || !some_have_ended_));
+    if (divides_integers(e) && facts_.own_traits(e).fails) count_taken_apart();
     const bool place = is_place(e);
     if (!place) count_width(e->type);
     reads_index_ |= is_var(e, loop_.index_param());

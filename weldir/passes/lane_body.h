@@ -125,6 +125,7 @@ class LaneBody {
     void find_leaves(const Type* t);
     static Builders whole(const Type* t, int& next);
     void count_width(const Type* t);
+    void count_taken_apart();
     bool is_place(const Expr* e);
     bool asks_for_place(const Expr* e);
     bool is_count(const Expr* merge) const;
@@ -216,7 +217,7 @@ class LaneBody {
     const Expr* mask_ =
         nullptr;  ///< lanes that need what is being translated and may fail; null: all of them
     const Expr* first_ = nullptr;
-    int depth_ = 0, deepest_ = 0, marked_ = 0;
+    int depth_ = 0, deepest_ = 0, marked_ = 0, taken_apart_ = 0;
     std::vector<For> rounds_;  // the loops around what is scanned, inside of this one
     bool side_by_side_ = false;
     bool some_have_ended_ = false;  ///< lanes, in an `iterate` around what is scanned

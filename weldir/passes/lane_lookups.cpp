@@ -41,6 +41,7 @@ void LaneBody::scan_gather(const Expr* e, bool certain) {
     const std::optional<std::int64_t> stride = lane_stride(e->arg(1));
     if (!rounds_.empty() && stride && std::abs(*stride) == 1 && !goes_along_in_rounds(e->arg(1)))
         side_by_side_ = true;
+    if (!is_near(stride)) count_taken_apart();
     scan(e->arg(0), certain);
     if (!is_place(e->arg(1)) || !is_near(stride)) count_width(e->arg(1)->type);
     scan(e->arg(1), certain);
