@@ -288,7 +288,13 @@ TEST_CASE_FIXTURE(Fixture, "means that do not fit") {
     CHECK(strided("0") == strided("5"));
     CHECK(wrong(annotate(m, lookup_lanes(m, numbers, places), AttrKey::Walks, "true")) == "");
     CHECK(wrong(annotate(m, lookup(m, numbers, int_literal(m, i64, 0)), AttrKey::Walks, "true")) ==
-          "look-ups of lanes say `true` if these walk");
+          "look-ups of all lanes say `true` if these walk");
+    const Expr* mask = broadcast(m, bool_literal(m, true), places->type->lanes);
+    CHECK(wrong(lookup_lanes(m, numbers, places, mask)) == "");
+    CHECK(wrong(lookup_lanes(m, numbers, places, places)) == "the lanes that look up are lanes of bool");
+    CHECK(wrong(annotate(m, lookup_lanes(m, numbers, places, mask), AttrKey::Walks, "true")) ==
+          "look-ups of all lanes say `true` if these walk");
+    CHECK(wrong(annotate(m, select(m, mask, places, places), AttrKey::Branch, "true")) == "");
 
     const Type* state[] = {i32};
     const Symbol* s = m.symbol("s", m.types.structure(state));
