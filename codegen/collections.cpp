@@ -91,11 +91,11 @@ Leaves Emitter::emit_lookup_lanes(LookupLanes l) {
         fail_if(ir.CreateIsNotNull(all), kWeldArrayOutOfBounds, l.node->loc,
                 ir.CreateExtractElement(k, first), of[1]);
     };
-    llvm::Constant* zeros = llvm::Constant::getNullValue(type);
+    llvm::Constant* nothing = llvm::Constant::getNullValue(type);
     const auto gathered = [&]() -> Leaves {
         fail_outside();
         return {ir.CreateMaskedGather(type, ir.CreateGEP(unit.memory(scalar), of[0], k),
-                                      llvm::Align(std::uint64_t(size_of(scalar))), mask, zeros)};
+                                      llvm::Align(std::uint64_t(size_of(scalar))), mask, nothing)};
     };
     const Annotation* apart = l.node->annotation(AttrKey::Apart);
     const bool side_by_side = apart && std::abs(apart->number) == 1;
@@ -115,7 +115,7 @@ Leaves Emitter::emit_lookup_lanes(LookupLanes l) {
             return {apart->number > 0 ? load_rest(*this, type, lowest) : load_rest_down(*this, type, lowest)};
         };
         if (l.mask()) {
-            const auto read_some = [&]() -> Leaves { return {ir.CreateSelect(mask, read()[0], zeros)}; };
+            const auto read_some = [&]() -> Leaves { return {ir.CreateSelect(mask, read()[0], nothing)}; };
             return lanes_of(emit_if(outside, gathered, read_some,
                                     llvm::MDBuilder(unit.ctx).createBranchWeights(1, 1 << 20))[0]);
         }
@@ -129,7 +129,7 @@ Leaves Emitter::emit_lookup_lanes(LookupLanes l) {
     // Lanes that do not look up read the first element, or what is there if there is none.
     llvm::Value* first = ir.CreateSelect(ir.CreateIsNull(of[1]), slot(8, 8), of[0]);
     llvm::Value* inside = ir.CreateSelect(mask, k, llvm::Constant::getNullValue(k->getType()));
-    return lanes_of(ir.CreateSelect(mask, load_one_by_one(*this, type, first, inside), zeros));
+    return lanes_of(ir.CreateSelect(mask, load_one_by_one(*this, type, first, inside), nothing));
 }
 
 Leaves Emitter::emit_opt_lookup(OptLookup l) {

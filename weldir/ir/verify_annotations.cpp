@@ -124,7 +124,7 @@ void annotations(Demands& d, const Expr* e) {
                        "what is read apart from so many rounds on has accumulators");
                 break;
             case AttrKey::Walks:
-                d.that(e->op == Op::LookupLanes && e->num_args == 2 && a.text == "true",
+                d.that(e->op == Op::LookupLanes && !e->as<LookupLanes>().mask() && a.text == "true",
                        "look-ups of all lanes say `true` if these walk");
                 break;
             case AttrKey::Capacity:

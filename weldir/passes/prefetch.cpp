@@ -107,7 +107,7 @@ class Body {
             case Op::Lookup:
                 return e->arg(0)->type->is_vec() && is_fixed(e->arg(0)) && is_anywhere(e->arg(1));
             case Op::LookupLanes:  // what a mask leaves out would be asked for as well
-                return e->num_args == 2 && is_fixed(e->arg(0)) && !e->annotation(AttrKey::Apart);
+                return !e->as<LookupLanes>().mask() && is_fixed(e->arg(0)) && !e->annotation(AttrKey::Apart);
             case Op::Merge: {
                 const Merge g = e->as<Merge>();
                 return info(e->type).indexed && is_from_loop(g.builder()) && is_anywhere(key_of(g));
