@@ -132,7 +132,8 @@ struct Lanes {
 struct TailRound {
     llvm::Value* count = nullptr;
     llvm::Value* mask = nullptr;  ///< null: all lanes are elements
-    bool has_slack = false;       ///< an appender that takes them has room for all lanes
+    bool has_room = false;        ///< appenders that take them have room for the elements
+    bool has_slack = false;       ///< and for all lanes
 };
 
 /// How one datum of a loop is read at iteration i: position start + i * stride of a vector, or that number

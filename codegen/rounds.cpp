@@ -138,9 +138,9 @@ class RangeEmitter {
         }
         state = part(lo, hi, state, widest, prefetches, collect);
         prefetches.end(e_);
+        for (int leaf : roomy) state[std::size_t(leaf) + 2] = before[std::size_t(leaf) + 2];
         if (rest) state = partial_round(hi, rest, state);
         --e_.loop_depth;
-        for (int leaf : roomy) state[std::size_t(leaf) + 2] = before[std::size_t(leaf) + 2];
         return changes ? into(outer, state) : state;
     }
 
@@ -815,10 +815,20 @@ class RangeEmitter {
         return e_.emit_if(e_.ir.CreateAnd(small, many), by_turns, [&]() -> Leaves { return {lo}; })[0];
     }
 
+    /// Room was made for all that is appended.
+    bool are_roomy() const {
+        bool all = true;
+        for_each_builder(e_, type_, [&](const Type* b, int, int k) {
+            all &= !kept_merges(b) || plan_.appends[std::size_t(k)] >= 0;
+        });
+        return all;
+    }
+
     /// Round `at`, on the elements that do not fill all lanes, if there are any.
     Leaves partial_round(llvm::Value* at, llvm::Value* count, const Leaves& state) {
         const auto partial = [&] {
             e_.tail = tail_round(e_, count, plan_.step);
+            e_.tail.has_room = are_roomy();
             e_.tail.has_slack = has_slack_;
             const Leaves after = iteration(at, state);
             e_.tail = {};

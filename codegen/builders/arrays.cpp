@@ -106,9 +106,40 @@ Leaves append(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {
     return append_if(e, g, e.ir.getTrue(), s, v);
 }
 
+/// The first lanes, those of the tail: whole registers where there is room, since some processors take long to store
+/// lanes under masks that they hold as lanes.
+static Leaves with_first_lanes(Emitter& e, const Type* t, Leaves s, const Leaves& v, std::uint32_t n,
+                               const Expr* merge) {
+    const Type* elem = kept_merges(t);
+    if (!e.tail.has_room) s = grown(e, t, s, n, merge);
+    llvm::Value* to = e.element(s[0], elem, s[1]);
+    const auto first = [&]() -> Leaves {
+        if (elem->is_scalar()) e.store_tail(elem->scalar, v[0], to);
+        else store_first(e, elem, v, e.tail.count, to);
+        return {};
+    };
+    const auto whole = [&]() -> Leaves {
+        if (!store_all(e, elem, v, n, to)) first();
+        return {};
+    };
+    if (e.tail.has_slack) {
+        whole();
+    } else if (e.unit.target.packs) {
+        first();
+    } else {
+        // `kEnough` is no number of elements: nothing is known then of what is behind the last of them
+        constexpr std::int64_t most = std::int64_t(1) << 60;
+        llvm::Value* more = e.ir.CreateSub(e.ir.CreateSub(s[2], s[1]), e.c64(n));
+        e.emit_if(e.ir.CreateICmpULT(more, e.c64(most)), whole, first);
+    }
+    s[1] = e.ir.CreateAdd(s[1], e.tail.count, "", true, true);
+    return s;
+}
+
 /// Lanes in order, all or those of `mask`.
 static Leaves with_lanes(Emitter& e, const Type* t, Leaves s, const Leaves& v, std::uint32_t n,
                          llvm::Value* mask, const Expr* merge) {
+    if (mask && mask == e.tail.mask) return with_first_lanes(e, t, s, v, n, merge);
     const Type* elem = kept_merges(t);
     s = grown(e, t, s, n, merge);
     auto& ir = e.ir;
@@ -117,12 +148,6 @@ static Leaves with_lanes(Emitter& e, const Type* t, Leaves s, const Leaves& v, s
         s[1] = ir.CreateAdd(s[1], count, "", true, true);
         return s;
     };
-    if (mask && mask == e.tail.mask) {  // the first ones: there may be room for no more
-        if (e.tail.has_slack && store_all(e, elem, v, n, to)) return moved_on(e.tail.count);
-        if (elem->is_scalar()) e.store_tail(elem->scalar, v[0], to);
-        else store_first(e, elem, v, e.tail.count, to);
-        return moved_on(e.tail.count);
-    }
     if (!mask && store_all(e, elem, v, n, to)) return moved_on(e.c64(n));
     if (llvm::Value* count = mask ? store_selected(e, elem, v, mask, to) : nullptr) return moved_on(count);
     for (std::uint32_t k = 0; k < n; ++k) {  // every lane is written, the place moves on if it counts

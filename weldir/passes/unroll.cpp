@@ -8,7 +8,8 @@
 // so that the loop around it can run on lanes, and constants meet. The data are vector literals, ranges, or
 // vectors whose length is known otherwise (then elements are looked up, which cannot fail). Ranges may begin
 // with counters of loops around: rangeiter(y - 1L, y + 2L, 1L). Not done for large bodies, for bodies with
-// effects, or if the data might differ in length.
+// effects, if the data might differ in length, or where lanes are better: where loops inside, that stay, read what lies
+// side by side for the rounds (has_lanes_side_by_side).
 //
 // So do iterates whose rounds are counted by constants:
 //     iterate({2L, y}, |s| {{s.$0 - 1L, s.$1 * x + lookup(c, s.$0)}, s.$0 > 1L})
@@ -25,6 +26,7 @@
 #include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
 #include "weldir/passes/short_loops.h"
+#include "weldir/passes/vectorize.h"
 
 namespace weld {
 
@@ -33,6 +35,7 @@ namespace {
 constexpr std::int64_t kMostRoundsOfIterate = 16;
 constexpr std::int64_t kMostNodes = 300;  // of an iterate
 constexpr std::int64_t kRegisterBytes = 64;
+constexpr std::int64_t kLeastLanes = 4;
 
 /// Of the fields of a struct, or of the value itself: null for what is no constant.
 using Constants = std::vector<const Expr*>;
@@ -127,6 +130,9 @@ class Unroller {
         if (!is_unrolled(facts_, loop, *n->known(), over_literals || goes_over_windows(loop, *n->known())))
             return false;
         if (!facts_.lengths_agree(loop.data())) return false;
+        if (*n->known() >= kLeastLanes && has_loop(loop.body().body()) &&
+            has_lanes_side_by_side(m_, facts_, loop.node))
+            return false;
         for (const Expr* d : loop.data())
             if ((facts_.traits(d).fails && !goes_with_counters(d)) || !has_elements(d)) return false;
         return true;

@@ -24,9 +24,10 @@
 // In a loop around, as that over the columns of a matrix, elements may be few: what does not fill a group of sixteen
 // goes by fours, and what is left then one by one.
 //
+// Where few elements are known to be, lanes are no more than these, and a loop of a single group is straight code.
+//
 // Not done where the body cannot be translated (lane_body.h), or holds no `iterate`, no loops in loops, no
-// windows and no loop over what lanes share; with strides other than 1; for `@(vectorize:false)`; where the trip count is known to be less than
-// the lanes.
+// windows and no loop over what lanes share; with strides other than 1; for `@(vectorize:false)`; for three elements or fewer.
 #include <algorithm>
 #include <bit>
 
@@ -62,9 +63,10 @@ class OuterVectorizer {
         lanes_ = std::min(most, 2 * kLaneBytes / width);
         if (lanes_ > kFewLanes && body.held_in_rounds().value_or(kFewHeld + 1) <= kFewHeld) lanes_ *= 2;
         const std::optional<Count> n = facts_.iterations(loop.node);
-        if (lanes_ < 2 || !std::has_single_bit(lanes_) || (n && n->known() && *n->known() < lanes_))
-            return nullptr;
-        return grouped(loop, body);
+        rounds_ = n ? n->known() : std::nullopt;
+        if (rounds_ && *rounds_ < lanes_)
+            lanes_ = *rounds_ < kFewLanes ? 0 : std::bit_floor(std::uint32_t(*rounds_));
+        return lanes_ >= 2 && std::has_single_bit(lanes_) ? grouped(loop, body) : nullptr;
     }
 
   private:
@@ -108,7 +110,7 @@ class OuterVectorizer {
         std::vector<const Expr*> data;
         for (const Expr* d : loop.data()) data.push_back(with_names(d, before));
         if (const Expr* check = data_check(data, loop.node->loc)) named(check, "equal", before);
-        const Expr* n = named(trip_count(m_, data[0]), "n", before);
+        const Expr* n = rounds_ ? i64(*rounds_) : named(trip_count(m_, data[0]), "n", before);
         const Expr* count =
             scalar_op(m_, Op::Div, {scalar_op(m_, Op::Add, {n, i64(lanes_ - 1)}), i64(lanes_)});
         const Expr* range = range_iter(m_, IterKind::Scalar, i64(0), named(count, "n", before), i64(1));
@@ -127,12 +129,23 @@ class OuterVectorizer {
         const Expr* index = body.reads_index() ? named(indices(first, inside), "i", inside) : nullptr;
         const Expr* on_lanes = body.translated(lanes_, b, first, index, elem);
         if (!on_lanes) return nullptr;
-        const Expr* choice = if_(m_, found, on_lanes, rest(loop, data, b, first, n), loop.node->loc);
+        const Expr* choice =
+            found ? if_(m_, found, on_lanes, rest(loop, data, b, first, n), loop.node->loc) : on_lanes;
+        if (rounds_ == lanes_) {  // a single group
+            before.insert(before.end(), {{b, loop.builder()}, {k, i64(0)}});
+            return block(m_, before, block(m_, inside, choice), loop.node->loc);
+        }
         const Expr* f = lambda(m_, {b, g, k}, block(m_, inside, choice), loop.body().node->loc);
         const Expr* all = weld::loop(m_, {&range, 1}, for_blocks(m_, facts_, loop, loop.builder(), lanes_), f,
                                      loop.node->loc);
         const Expr* annotated = with_annotations(m_, all, loop.node->annotations);
         return block(m_, before, without(m_, annotated, AttrKey::Tile), loop.node->loc);
+    }
+
+    /// No group is smaller than the others.
+    bool fills_groups() const { return rounds_ && *rounds_ % lanes_ == 0; }
+    const Expr* are_left(const Expr* first, const Expr* n) {
+        return scalar_op(m_, Op::Le, {add(first, i64(lanes_)), n});
     }
 
     /// The elements of a group from `first` on; `also` takes what must hold for them to be there.
@@ -143,13 +156,13 @@ class OuterVectorizer {
             const Iter it = d->as<Iter>();
             const Expr* from = it && !is_int(it.start(), 0) ? add(first, it.start()) : first;
             if (it && it.shape().range) {
-                also(scalar_op(m_, Op::Le, {add(first, i64(lanes_)), n}));
+                if (!fills_groups()) also(are_left(first, n));
                 parts.push_back(named(indices(from, lets), "i", lets));
                 continue;
             }
             const Expr* group = named(opt_lanes(m_, it ? it.data() : d, from, lanes_), "group", lets);
             also(get_field(m_, group, 0));
-            if (it) also(scalar_op(m_, Op::Le, {add(first, i64(lanes_)), n}));
+            if (it && !fills_groups()) also(are_left(first, n));
             parts.push_back(get_field(m_, group, 1));
         }
         return parts.size() == 1 ? parts[0] : make_struct(m_, parts);
@@ -219,6 +232,7 @@ class OuterVectorizer {
     Module& m_;
     Facts& facts_;
     std::uint32_t lanes_ = 0;
+    std::optional<std::int64_t> rounds_;  // of the loop, if they are known
     bool inner_ = false;
 };
 
@@ -237,6 +251,11 @@ const Expr* with_groups(Module& m, Facts& facts, const Expr* e, bool inner) {
 
 bool can_vectorize_outer(Module& m, Facts& facts, const Expr* loop) {
     return OuterVectorizer(m, facts).groups(loop->as<For>()) != nullptr;
+}
+
+bool has_lanes_side_by_side(Module& m, Facts& facts, const Expr* loop) {
+    return LaneBody(m, facts, loop->as<For>(), Nests::Yes).reads_side_by_side() &&
+           can_vectorize_outer(m, facts, loop);
 }
 
 const Expr* vectorize_outer(Module& m, const Expr* lambda) {
