@@ -123,6 +123,7 @@ WeldDict* new_range(Task* task, const WeldDict* model, int skip, std::int32_t lo
     d->partitions = nullptr;
     d->count = d->capacity = 0;
     d->num_key_fields = 0;
+    d->placing = {};
     d->places = nullptr;
     d->given = 0;
     d->skip = skip;
@@ -169,13 +170,6 @@ void release_table(Task* task, WeldDict* d) {
     release(task, const_cast<ScalarField*>(d->many_fields));
     if (d->key) release_type(task, d->key);
     release_range(task, d);
-}
-
-/// Puts an entry that the index does not hold into it.
-static void note_entry(WeldDict* d, std::uint32_t tag, std::int64_t number) {
-    std::uint64_t at = first_slot(d, tag);
-    while (d->index[at]) at = (at + 1) & d->mask;
-    d->index[at] = slot_of(tag, number);
 }
 
 static std::int32_t grow_index(Task* task, WeldDict* d, int bits, std::int32_t loc) {
@@ -264,20 +258,9 @@ std::int32_t own_index(Task* task, WeldDict* d, std::int32_t loc) {
     return kOk;
 }
 
-std::int64_t add_entry(Task* task, WeldDict* d, const Sought& s, std::int32_t loc) {
-    if (d->count == d->capacity || d->count == d->most)
-        if (reserve(task, d, d->count + 1, loc)) return -1;
-    if (own_index(task, d, loc)) return -1;
-    note_entry(d, s.tag, d->count);
-    char* const entry = d->entry(d->count);
-    std::memcpy(entry, s.key, std::size_t(d->key_size));
-    if (d->string_at >= 0) {
-        const WeldVec v = load<WeldVec>(entry + d->string_at);
-        const Head head = d->kind == KeyKind::Bytes ? s.head : head_of(v.data, v.len * d->string_elem);
-        std::memcpy(entry + d->pair_size, &head, sizeof head);
-    }
-    const std::int64_t number = d->count++;
-    return d->num_key_fields && add_place(task, d, loc) ? -1 : number;
+std::int32_t make_room(Task* task, WeldDict* d, std::int32_t loc) {
+    const bool is_full = d->count == d->capacity || d->count == d->most;
+    return is_full && reserve(task, d, d->count + 1, loc) ? kFailed : own_index(task, d, loc);
 }
 
 // ---- merging values ---------------------------------------------------------------------------------------

@@ -28,6 +28,15 @@ struct ScalarField {
     std::int32_t offset;
 };
 
+/// When a table makes places (places.h): the numbers of its entries then.
+struct Placing {
+    std::int64_t anew = 0;          ///< of all of them
+    std::int64_t wider = 0;         ///< the same, if one entry would have none
+    std::int64_t more = INT64_MAX;  ///< of those that wait
+    std::int64_t done = 0;          ///< so many of the first ones do not
+    std::uint64_t first = 0;        ///< the place of the first one, which free places name
+};
+
 struct Partitions;
 
 }  // namespace weld::runtime
@@ -54,7 +63,7 @@ struct WeldDict : WeldTable {
     const WeldType* key;
     std::int32_t num_key_fields;  ///< of which places are made (places.h); 0: there are none
     weld::runtime::ScalarField key_fields[kWeldMostKeyFields];
-    std::int64_t next_places;  ///< so many entries are there when they are made anew
+    weld::runtime::Placing placing;
     std::int64_t given;  ///< so many of the first entries are those of another table, see begin_with_keys
     /// Room for the first few, in the table's own block; null: there is none. Or the index of the table whose entries are
     /// `given`.
@@ -173,15 +182,59 @@ std::int64_t find_entry(const WeldDict* d, const Sought& s) {
     }
 }
 
+/// What a key of such a kind takes, or 0 where that varies.
+constexpr std::size_t size_of_key(KeyKind k) {
+    switch (k) {
+        case KeyKind::Plain1: return 1;
+        case KeyKind::Plain2: return 2;
+        case KeyKind::Plain4: return 4;
+        case KeyKind::Plain8: return 8;
+        case KeyKind::Plain12: return 12;
+        case KeyKind::Plain16: return 16;
+        case KeyKind::Bytes: return sizeof(WeldVec);
+        case KeyKind::Any: break;
+    }
+    return 0;
+}
+
+/// Puts an entry that the index does not hold into it.
+inline void note_entry(WeldDict* d, std::uint32_t tag, std::int64_t number) {
+    std::uint64_t at = first_slot(d, tag);
+    while (d->index[at]) at = (at + 1) & d->mask;
+    d->index[at] = slot_of(tag, number);
+}
+
+/// Makes room for one entry more, in an index that is the table's own. Status.
+std::int32_t make_room(Task* task, WeldDict* d, std::int32_t loc);
+/// Gives entries that have been added their places, see places.h. Status.
+std::int32_t add_places(Task* task, WeldDict* d, std::int32_t loc);
+
 /// Adds an entry for a key that the table does not hold; its value is left undefined. Its number, or -1 after
 /// recording the failure.
-std::int64_t add_entry(Task* task, WeldDict* d, const Sought& s, std::int32_t loc);
+template <KeyKind K>
+std::int64_t add_entry(Task* task, WeldDict* d, const Sought& s, std::int32_t loc) {
+    const bool is_full = d->count == d->capacity || d->count == d->most;
+    if ((is_full || d->given) && make_room(task, d, loc)) return -1;
+    note_entry(d, s.tag, d->count);
+    char* const entry = d->entry(d->count);
+    constexpr std::size_t size = size_of_key(K);
+    std::memcpy(entry, s.key, size ? size : std::size_t(d->key_size));
+    if (K == KeyKind::Bytes) {
+        std::memcpy(entry + d->pair_size, &s.head, sizeof s.head);
+    } else if (K == KeyKind::Any && d->string_at >= 0) {
+        const WeldVec v = load<WeldVec>(entry + d->string_at);
+        const Head head = head_of(v.data, v.len * d->string_elem);
+        std::memcpy(entry + d->pair_size, &head, sizeof head);
+    }
+    const std::int64_t number = d->count++;
+    return d->count >= d->placing.more && add_places(task, d, loc) ? -1 : number;
+}
 
 template <KeyKind K>
 std::int64_t find_or_add(Task* task, WeldDict* d, const Sought& s, bool* added, std::int32_t loc) {
     const std::int64_t number = find_entry<K>(d, s);
     *added = number < 0;
-    return *added ? add_entry(task, d, s, loc) : number;
+    return *added ? add_entry<K>(task, d, s, loc) : number;
 }
 
 /// Merges the values at `from` into those at `into`, one after the other, by the fields of `d`.

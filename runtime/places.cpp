@@ -14,22 +14,32 @@ static constexpr int kPlaceBitsForEntry = 4, kMostPlaceBits = 16;
 static constexpr std::int64_t kFewestEntries = 4;
 /// One of so many keys may be without a place.
 static constexpr std::int64_t kPlacedForOther = 8;
+/// One of so many keys, but not too many, may wait until others are given places with it.
+static constexpr std::int64_t kPlacedForWaiting = 64, kMostWaiting = 16;
 
 static std::uint32_t* slots_of(WeldDict* d) {
     return reinterpret_cast<std::uint32_t*>(const_cast<WeldPlaces*>(d->places + 1));
 }
 
-static std::int64_t number_at(const ScalarField& field, const char* key) {
-    if (field.kind == kWeldBool) return key[field.offset] != 0;
-    return with_scalar(field.kind, [&]<class T>(T) { return std::int64_t(load<T>(key + field.offset)); });
+/// Calls `f` with the number in field `k` of each key of the entries [lo, hi), in order.
+template <class F>
+static void each_number(const WeldDict* d, int k, std::int64_t lo, std::int64_t hi, const F& f) {
+    const ScalarField& field = d->key_fields[k];
+    const char* key = d->entry(lo) + field.offset;
+    with_scalar(field.kind, [&]<class T>(T) {
+        for (std::int64_t i = lo; i < hi; ++i, key += d->stride) f(std::int64_t(load<T>(key)));
+    });
 }
 
-static std::uint64_t place_of(const WeldDict* d, std::int64_t number) {
-    const char* key = d->entry(number);
-    std::uint64_t place = 0;
-    for (int k = 0; k < d->num_key_fields; ++k)
-        place += std::uint64_t(number_at(d->key_fields[k], key)) << (k ? d->places->shifts[k - 1] : 0);
-    return place & d->places->mask;
+/// The places of the entries [lo, hi).
+static void find_places(const WeldDict* d, std::int64_t lo, std::int64_t hi, std::uint64_t* places) {
+    std::fill_n(places, hi - lo, 0);
+    for (int k = 0; k < d->num_key_fields; ++k) {
+        const std::uint64_t shift = k ? d->places->shifts[k - 1] : 0;
+        std::uint64_t* place = places;
+        each_number(d, k, lo, hi, [&](std::int64_t x) { *place++ += std::uint64_t(x) << shift; });
+    }
+    for (std::int64_t i = 0; i < hi - lo; ++i) places[i] &= d->places->mask;
 }
 
 /// Keys are one byte.
@@ -38,21 +48,27 @@ static bool are_bytes(const WeldDict* d) {
                                       d->key_fields[0].kind == kWeldI8 || d->key_fields[0].kind == kWeldU8);
 }
 
-/// Gives an entry its place. False: another one has it.
-static bool fill_place(WeldDict* d, std::int64_t number) {
-    if (are_bytes(d)) {
-        const std::int64_t end = (number + 1) * d->stride;
-        if (end > std::int64_t(UINT32_MAX)) return false;
-        slots_of(d)[place_of(d, number)] = std::uint32_t(end);
-        return true;
+/// Gives the entries [lo, hi) their places. How many of these others have.
+static std::int64_t fill_places(WeldDict* d, std::int64_t lo, std::int64_t hi) {
+    constexpr std::int64_t kAtOnce = 64;
+    std::array<std::uint64_t, kAtOnce> places;
+    std::uint32_t* const slots = slots_of(d);
+    const bool bytes = are_bytes(d);
+    std::int64_t without = 0;
+    for (; lo < hi; lo += kAtOnce) {
+        const std::int64_t end = std::min(hi, lo + kAtOnce);
+        find_places(d, lo, end, places.data());
+        if (lo == 0) d->placing.first = places[0];
+        for (std::int64_t i = lo; i < end; ++i) {
+            const std::uint64_t place = places[std::size_t(i - lo)];
+            const std::int64_t distance = (bytes ? i + 1 : i) * d->stride;
+            // free places name the first entry, but where each byte has its own
+            const bool is_taken = !bytes && (slots[place] || place == d->placing.first);
+            if (is_taken || distance > std::int64_t(UINT32_MAX)) without += i > 0;
+            else slots[place] = std::uint32_t(distance);
+        }
     }
-    if (number == 0) return true;  // free places name the first entry
-    const std::uint64_t place = place_of(d, number);
-    std::uint32_t& slot = slots_of(d)[place];
-    const std::int64_t distance = number * d->stride;
-    if (slot || place == place_of(d, 0) || distance > std::int64_t(UINT32_MAX)) return false;
-    slot = std::uint32_t(distance);
-    return true;
+    return without;
 }
 
 static int bits_between(std::int64_t least, std::int64_t greatest) {
@@ -62,11 +78,10 @@ static int bits_between(std::int64_t least, std::int64_t greatest) {
 /// Bits that tell the numbers of field `k` apart.
 static int bits_of_all(const WeldDict* d, int k) {
     std::int64_t least = INT64_MAX, greatest = INT64_MIN;
-    for (std::int64_t i = 0; i < d->count; ++i) {
-        const std::int64_t x = number_at(d->key_fields[k], d->entry(i));
+    each_number(d, k, 0, d->count, [&](std::int64_t x) {
         least = std::min(least, x);
         greatest = std::max(greatest, x);
-    }
+    });
     return bits_between(least, greatest);
 }
 
@@ -76,7 +91,8 @@ static int bits_of_most(const WeldDict* d, int k) {
     std::array<std::int64_t, most> sample;
     const std::int64_t n = std::min(most, d->count);
     for (std::int64_t i = 0; i < n; ++i)
-        sample[std::size_t(i)] = number_at(d->key_fields[k], d->entry(i * d->count / n));
+        each_number(d, k, i * d->count / n, i * d->count / n + 1,
+                    [&](std::int64_t x) { sample[std::size_t(i)] = x; });
     std::sort(sample.begin(), sample.begin() + n);
     const std::int64_t few = n / 16;
     return bits_between(sample[std::size_t(few)], sample[std::size_t(n - 1 - few)]);
@@ -97,9 +113,16 @@ static std::int64_t bytes_of(const WeldPlaces& how) {
     return std::int64_t(sizeof how + sizeof(std::uint32_t) * (how.mask + 1));
 }
 
+/// Entries up to the last have been given their places, where there are any.
+static void note_placed(WeldDict* d) {
+    const std::int64_t more = std::clamp<std::int64_t>(d->count / kPlacedForWaiting, 1, kMostWaiting);
+    d->placing.done = d->count;
+    d->placing.more = d->places ? std::min(d->placing.anew, d->count + more) : d->placing.anew;
+}
+
 static std::int32_t make_places(Task* task, WeldDict* d, std::int32_t loc) {
     drop_places(task, d);
-    d->next_places = 2 * d->count;
+    d->placing.anew = d->placing.wider = d->placing.more = 2 * d->count;
     if (d->count > 2 << kMostPlaceBits) return kOk;
     WeldPlaces how{};
     int bits = 8;
@@ -108,7 +131,9 @@ static std::int32_t make_places(Task* task, WeldDict* d, std::int32_t loc) {
             std::min(kMostPlaceBits, int(std::bit_width(std::uint64_t(d->count - 1))) + kPlaceBitsForEntry);
         // One bit more: numbers that follow, in the last field, have places until there are twice as many.
         bits = choose_shifts(d, &how, bits_of_all) + 1;
-        if (bits > most) bits = std::min(most, choose_shifts(d, &how, bits_of_most) + 1);
+        // If ranges grow, new places may pay, but must not cost more than the keys that came since.
+        if (bits <= most) d->placing.wider = d->placing.anew / 8 * 5;
+        else bits = std::min(most, choose_shifts(d, &how, bits_of_most) + 1);
     }
     how.mask = (std::uint64_t(1) << bits) - 1;
     auto* places = static_cast<WeldPlaces*>(allocate_array(task, bytes_of(how), 1, loc));
@@ -116,9 +141,8 @@ static std::int32_t make_places(Task* task, WeldDict* d, std::int32_t loc) {
     *places = how;
     d->places = places;
     std::fill_n(slots_of(d), how.mask + 1, 0);
-    std::int64_t without = 0;
-    for (std::int64_t i = 0; i < d->count; ++i) without += !fill_place(d, i);
-    if (without > d->count / kPlacedForOther) drop_places(task, d);
+    if (fill_places(d, 0, d->count) > d->count / kPlacedForOther) drop_places(task, d);
+    note_placed(d);
     return kOk;
 }
 
@@ -132,19 +156,18 @@ void describe_places(WeldDict* d, const WeldType* key) {
     for_each_scalar(key, 0, [&](const WeldType* t, std::int64_t at) {
         d->key_fields[d->num_key_fields++] = {t->kind, std::int32_t(at)};
     });
-    d->next_places = kFewestEntries;
+    d->placing.anew = d->placing.more = kFewestEntries;
 }
 
-std::int32_t add_place(Task* task, WeldDict* d, std::int32_t loc) {
-    if (d->count >= d->next_places) return make_places(task, d, loc);
-    if (!d->places || fill_place(d, d->count - 1)) return kOk;
-    // Ranges may have grown. New places must not cost more than the keys that came since the last ones.
-    const bool may_pay = d->count >= d->next_places / 8 * 5;
-    return may_pay ? make_places(task, d, loc) : kOk;
+std::int32_t add_places(Task* task, WeldDict* d, std::int32_t loc) {
+    if (d->count >= d->placing.anew) return make_places(task, d, loc);
+    const bool all = !d->places || !fill_places(d, d->placing.done, d->count);
+    note_placed(d);
+    return !all && d->count >= d->placing.wider ? make_places(task, d, loc) : kOk;
 }
 
 std::int32_t copy_places(Task* task, WeldDict* d, const WeldDict* model, std::int32_t loc) {
-    d->next_places = model->next_places;
+    d->placing = model->placing;
     if (!model->places) return kOk;
     const std::int64_t bytes = bytes_of(*model->places);
     auto* places = static_cast<WeldPlaces*>(allocate_array(task, bytes, 1, loc));

@@ -8,7 +8,7 @@
 //
 // Places are an addition to the index, where keys are found whose place another one has. They are made anew
 // when there are twice as many keys, or a quarter more and one has no place; those added meanwhile are
-// given theirs. They pay if few keys have to do without. What changes the numbers of entries drops them.
+// given theirs, some at a time. They pay if few keys have to do without. What changes the numbers of entries drops them.
 // Keys that are one byte share none of their 256 places, so that who has an entry there needs no look at its key.
 #pragma once
 
@@ -18,8 +18,6 @@ namespace weld::runtime {
 
 /// Notes which integers keys of type `key` consist of, if they may have places.
 void describe_places(WeldDict* d, const WeldType* key);
-/// Gives the last entry, which has been added, its place, if that is free. Status.
-std::int32_t add_place(Task* task, WeldDict* d, std::int32_t loc);
 /// Gives `d`, whose entries are those of `model`, the same places. Status.
 std::int32_t copy_places(Task* task, WeldDict* d, const WeldDict* model, std::int32_t loc);
 /// Entries get other numbers.

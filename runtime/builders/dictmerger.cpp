@@ -151,9 +151,11 @@ static std::int32_t merge(Task* task, WeldDict* d, const void* key, const void* 
     }
     if (should_partition(task, d, op))
         return partition(task, d, op, loc) ? kFailed : add_row(task, d, s.key, value, s.tag, loc);
-    number = add_entry(task, d, s, loc);
+    number = add_entry<K>(task, d, s, loc);
     if (number < 0) return kFailed;
-    std::memcpy(d->entry(number) + d->value_at, value, std::size_t(d->value_size));
+    char* const into = d->entry(number) + d->value_at;
+    if (d->value_size == 8) std::memcpy(into, value, 8);
+    else std::memcpy(into, value, std::size_t(d->value_size));
     return kOk;
 }
 

@@ -92,7 +92,8 @@ TEST_CASE("dictionaries are written in the order of their keys") {
         WeldDict* d = new_table(task_of(t), types.str(), 16, 8, 0);
         for (std::size_t i = 0; i < names.size(); ++i) {
             const WeldVec key = view(names[i]), value{view(numbers).data, std::int64_t(i)};
-            const std::int64_t n = add_entry(task_of(t), d, sought<KeyKind::Bytes>(d, &key), 0);
+            const std::int64_t n =
+                add_entry<KeyKind::Bytes>(task_of(t), d, sought<KeyKind::Bytes>(d, &key), 0);
             std::memcpy(d->entry(n) + d->value_at, &value, sizeof value);
         }
         WeldVec v;
