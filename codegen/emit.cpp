@@ -346,7 +346,7 @@ llvm::BasicBlock* Emitter::fail_exit() {
     return fail_exit_;
 }
 
-static llvm::MDNode* rarely(llvm::LLVMContext& ctx) {
+llvm::MDNode* rarely(llvm::LLVMContext& ctx) {
     return llvm::MDBuilder(ctx).createBranchWeights(1, 1 << 20);
 }
 

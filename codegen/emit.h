@@ -163,6 +163,9 @@ struct Strip {
     Loc loc;  ///< of the loop
 };
 
+/// Weights of a branch that is seldom taken.
+llvm::MDNode* rarely(llvm::LLVMContext& ctx);
+
 class Emitter {
   public:
     Emitter(Unit& unit, llvm::Function* fn, llvm::Value* task);

@@ -134,6 +134,7 @@ void Tracer::own_type(const WeldType* t) {
 void Tracer::partitions(const Partitions* p) {
     mark(p);
     mark(p->buffer_memory);
+    if (p->places) mark(p->places);
     for (const RowSlab* slab = p->slabs; slab; slab = slab->next) mark(slab);
     for (const RowTable& table : p->tables)
         if (table.slots) mark(table.slots);

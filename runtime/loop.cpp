@@ -160,6 +160,7 @@ class ChunkedLoop {
     std::int32_t run_on_workers(Watched& watched);
     std::int32_t run_parts_from(std::int64_t begin, std::int64_t end, Watched& watched);
     std::int32_t run_in_order(std::int64_t begin, Watched& watched);
+    std::int32_t settle(Task* t, char* state);
     std::int32_t run_first(Task* t, char* state);
     std::int32_t look_at_first();
     void forget_keys();
@@ -289,6 +290,12 @@ static bool has_garbage(Task* t) {
     return true;
 }
 
+std::int32_t ChunkedLoop::settle(Task* t, char* state) {
+    for (const LoopBuilder& b : builders_)
+        if (b.pieces->settle && b.pieces->settle(t, state + b.offset, loop_->loc)) return kFailed;
+    return kOk;
+}
+
 /// The first chunk, in two halves: how many keys they find tells how many there will be.
 std::int32_t ChunkedLoop::run_first(Task* t, char* state) {
     const auto note_keys = [&](std::int64_t LoopBuilder::* keys) {
@@ -296,9 +303,10 @@ std::int32_t ChunkedLoop::run_first(Task* t, char* state) {
             if (b.may_go_in_order()) b.*keys = b.pieces->num_keys(state + b.offset);
     };
     const std::int64_t end = begin_of(1), half = std::min(first_size_ / 2, end);
-    if (body_of(t, loop_)(t, captures_, state, 0, half)) return kFailed;
+    if (body_of(t, loop_)(t, captures_, state, 0, half) || settle(t, state)) return kFailed;
     note_keys(&LoopBuilder::half_keys);
     if (half < end && body_of(t, loop_)(t, captures_, state, half, end)) return kFailed;
+    if (settle(t, state)) return kFailed;
     note_keys(&LoopBuilder::first_keys);
     return kOk;
 }
@@ -311,6 +319,7 @@ std::int32_t ChunkedLoop::run_chunk(Task* t, int worker, char* state, std::int64
         status = start_pieces(t, worker, state, chunk);
         if (!status && looks_ && chunk == 0) status = run_first(t, state);
         else if (!status) status = body_of(t, loop_)(t, captures_, state, lo, hi);
+        if (!status) status = settle(t, state);
         if (!status && has_garbage(t)) weld_rt_collect(t, state, loop_->state);
     }
     note_sizes(state);
@@ -531,6 +540,7 @@ std::int32_t ChunkedLoop::run() {
         if (const std::int32_t status = set_aside(task_, loop_, state_, n_)) return status;
     plan();
     if (in_one_) return body_of(task_, loop_)(task_, captures_, state_, 0, n_);
+    if (settle(task_, state_)) return kFailed;
     Watched watched(task_->run->progress, chunks_);
     return serial_ ? run_serial(watched) : run_on_workers(watched);
 }

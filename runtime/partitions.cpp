@@ -2,6 +2,7 @@
 #include "runtime/row_table.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -14,8 +15,12 @@ namespace weld::runtime {
 
 namespace {
 
-constexpr int kLargestIndexBits = 17;      // of a table that is not cut: with its entries it fits the cache
-constexpr std::int64_t kLargestRow = 256;  // bytes
+constexpr int kLargestIndexBits = 17;  // of a table that is not cut: with its entries it fits the cache
+/// Where more than this part (%) of the rows on trial have keys that a table does not hold, it is cut, by the bits of its
+/// index from those on. The more it holds, the longer do rows wait for memory that it does not give up.
+constexpr std::array kMostUnknown = {74, 52};
+constexpr std::int64_t kTrialRows = 8192;
+constexpr std::int64_t kLargestRow = 256;                           // bytes
 constexpr std::int64_t kBufferBytes = 256, kBlockBytes = 16 << 10;  // about
 constexpr std::int64_t kSlabBlocks = kPartitions;
 constexpr std::int64_t kFirstSlabs = 16;
@@ -52,18 +57,17 @@ char* begin_of_buffer(const Partitions* p, std::int64_t partition) {
     return p->buffer_memory + partition * p->buffer_bytes;
 }
 
-/// Calls f(rows, count) for the rows that wait, in order.
+/// Calls f(rows, count) for the rows of `stride` bytes that wait, in order.
 template <class F>
-std::int32_t each_waiting(const WeldDict* d, std::int64_t partition, const F& f) {
-    const Partitions* p = partitions_of(d);
+std::int32_t each_waiting(const Partitions* p, std::int64_t stride, std::int64_t partition, const F& f) {
     for (RowBlock* b = p->first[partition]; b; b = b->next) {
         for (int line = 0; b->next && line < kRowsAhead / 64; ++line)
             __builtin_prefetch(b->next->rows() + 64 * line);
         const std::int64_t bytes = b->next ? p->block_bytes : p->next[partition] - b->rows();
-        if (f(b->rows(), bytes / d->stride)) return kFailed;
+        if (f(b->rows(), bytes / stride)) return kFailed;
     }
     const char* rows = begin_of_buffer(p, partition);
-    const std::int64_t count = (p->buffers[partition].next - rows) / d->stride;
+    const std::int64_t count = (p->buffers[partition].next - rows) / stride;
     return count ? f(rows, count) : kOk;
 }
 
@@ -73,9 +77,11 @@ std::int32_t each_waiting(const WeldDict* d, std::int64_t partition, const F& f)
 std::int32_t merge_waiting(Task* task, WeldDict* d, const WeldDict* from, std::int64_t partition,
                            std::int32_t loc) {
     return with_rows(d, partition, [&](auto rows) {
-        return each_waiting(from, partition, [&](const char* begin, std::int64_t count) {
-            return rows.merge(task, count, loc, [=](std::int64_t i) { return begin + i * rows.stride(); });
-        });
+        return each_waiting(partitions_of(from), from->stride, partition,
+                            [&](const char* begin, std::int64_t count) {
+                                return rows.merge(task, count, loc,
+                                                  [=](std::int64_t i) { return begin + i * rows.stride(); });
+                            });
     });
 }
 
@@ -157,6 +163,8 @@ std::int32_t empty_buffer(Task* task, WeldDict* d, std::int64_t partition, std::
     if (p->next[partition] == p->end[partition] && add_block(task, d, partition, loc)) return kFailed;
     char* const rows = begin_of_buffer(p, partition);
     if (p->buffers[partition].next == rows) return kOk;
+    if (p->on_trial && (p->tried += p->buffer_bytes / d->stride) >= kTrialRows)
+        return end_trial(task, d, loc);
     stream(p->next[partition], rows, p->buffer_bytes);
     p->next[partition] += p->buffer_bytes;
     p->buffers[partition].next = rows;
@@ -201,15 +209,16 @@ std::int32_t add_rows(Task* task, WeldDict* d, const char* rows, std::int64_t co
 
 bool can_partition(const WeldDict* d) { return !reads_type(d->kind) && d->stride <= kLargestRow; }
 
-bool should_partition(const Task* task, const WeldDict* d, std::int32_t op) {
+bool is_too_large(const Task* task, const WeldDict* d, std::int32_t op) {
     // When rows are merged with each other decides about the bits of inexact sums: so memory must not.
     return d->count == d->most && d->bits >= kLargestIndexBits && can_partition(d) &&
            (!merges_exactly(d, op) || has_room(task, kSlabBlocks * kBlockBytes));
 }
 
-std::int32_t partition(Task* task, WeldDict* d, std::int32_t op, std::int32_t loc) {
+/// Null after recording the failure.
+static Partitions* new_partitions(Task* task, const WeldDict* d, std::int32_t op, std::int32_t loc) {
     Partitions* p = allocate_array<Partitions>(task, 1, loc);
-    if (!p) return kFailed;
+    if (!p) return nullptr;
     *p = {};
     // Whole lines of the cache.
     const std::int64_t lines = 64 / std::gcd(d->stride, std::int64_t(64)) * d->stride;
@@ -222,14 +231,80 @@ std::int32_t partition(Task* task, WeldDict* d, std::int32_t op, std::int32_t lo
     });
     p->most_slabs = kFirstSlabs;
     p->buffer_memory = static_cast<char*>(allocate_array(task, kPartitions, p->buffer_bytes, loc));
-    WeldDict* cut = p->buffer_memory ? new_range(task, d, 0, loc) : nullptr;
-    if (!cut) return kFailed;
+    if (!p->buffer_memory) return nullptr;
     for (std::int64_t i = 0; i < kPartitions; ++i)
         p->buffers[i] = {begin_of_buffer(p, i), begin_of_buffer(p, i) + p->buffer_bytes};
+    return p;
+}
+
+/// Cuts a table: its entries are the first rows that wait. Status.
+static std::int32_t partition(Task* task, WeldDict* d, std::int32_t op, std::int32_t loc) {
+    Partitions* p = new_partitions(task, d, op, loc);
+    WeldDict* cut = p ? new_range(task, d, 0, loc) : nullptr;
+    if (!cut) return kFailed;
     cut->partitions = p->buffers;
     if (add_rows(task, cut, d->entries, d->count, loc)) return kFailed;
     std::swap(*cut, *d);
     release_range(task, cut);
+    return kOk;
+}
+
+std::int32_t begin_trial(Task* task, WeldDict* d, std::int32_t op, std::int32_t loc) {
+    if (d->bits - kLargestIndexBits >= std::ssize(kMostUnknown)) return partition(task, d, op, loc);
+    Partitions* p = new_partitions(task, d, op, loc);
+    if (!p) return kFailed;
+    p->on_trial = true;
+    p->places = std::exchange(d->places, nullptr);
+    d->partitions = p->buffers;
+    return kOk;
+}
+
+/// Merges rows into a table that is not cut, as if each came by itself. Status.
+template <KeyKind K>
+static std::int32_t merge_rows(Task* task, WeldDict* d, const char* row, std::int64_t count, std::int32_t op,
+                               std::int32_t loc) {
+    for (const char* const end = row + count * d->stride; row < end; row += d->stride) {
+        bool added;
+        const std::int64_t number = find_or_add<K>(task, d, sought<K>(d, row), &added, loc);
+        if (number < 0) return kFailed;
+        char* const into = d->entry(number) + d->value_at;
+        const char* const from = row + d->value_at;
+        if (added) std::memcpy(into, from, std::size_t(d->value_size));
+        else merge_fields(d, op, &into, &from, 1);
+    }
+    return kOk;
+}
+
+std::int32_t end_trial(Task* task, WeldDict* d, std::int32_t loc) {
+    Partitions* p = d->partitions ? partitions_of(d) : nullptr;
+    if (!p || !p->on_trial) return kOk;
+    const auto each = [&](const auto& f) -> std::int32_t {
+        for (std::int64_t i = 0; i < kPartitions; ++i)
+            if (each_waiting(p, d->stride, i, f)) return kFailed;
+        return kOk;
+    };
+    d->partitions = nullptr;
+    d->places = std::exchange(p->places, nullptr);
+    const std::int32_t status = with_key_kind(d->kind, [&](auto kind) -> std::int32_t {
+        std::int64_t all = 0, unknown = 0;
+        each([&](const char* rows, std::int64_t count) -> std::int32_t {
+            all += count;
+            for (std::int64_t i = 0; i < count; ++i)
+                unknown += find_entry<kind()>(d, sought<kind()>(d, rows + i * d->stride)) < 0;
+            return kOk;
+        });
+        if (unknown * 100 > all * kMostUnknown[std::size_t(d->bits - kLargestIndexBits)]) {
+            if (partition(task, d, p->op, loc)) return kFailed;
+            return each(
+                [&](const char* rows, std::int64_t count) { return add_rows(task, d, rows, count, loc); });
+        }
+        return each([&](const char* rows, std::int64_t count) {
+            return merge_rows<kind()>(task, d, rows, count, p->op, loc);
+        });
+    });
+    if (status) return kFailed;
+    release_waiting(task, p);
+    release_tables(task, p);
     return kOk;
 }
 
@@ -265,9 +340,9 @@ static std::int32_t wait_too(Task* task, WeldDict* d, const WeldDict* from, std:
             return failed;
         });
         if (!status)
-            status = each_waiting(from, i, [&](const char* rows, std::int64_t count) {
-                return add_rows(task, d, rows, count, loc);
-            });
+            status = each_waiting(
+                partitions_of(from), from->stride, i,
+                [&](const char* rows, std::int64_t count) { return add_rows(task, d, rows, count, loc); });
         if (status) return status;
     }
     return kOk;
@@ -275,6 +350,8 @@ static std::int32_t wait_too(Task* task, WeldDict* d, const WeldDict* from, std:
 
 std::int32_t merge_partitions(Task* task, std::span<WeldDict* const> tables, std::int32_t op,
                               std::int32_t loc) {
+    for (WeldDict* d : tables)
+        if (end_trial(task, d, loc)) return kFailed;
     if (only_waits(tables[0])) {
         for (WeldDict* d : tables.subspan(1)) {
             if (wait_too(task, tables[0], d, loc)) return kFailed;
@@ -308,6 +385,7 @@ bool should_merge(const Task* task, const WeldDict* whole, std::span<WeldDict* c
 }
 
 std::int32_t settle_partitions(Task* task, WeldDict* d, std::int32_t loc) {
+    if (end_trial(task, d, loc)) return kFailed;
     const bool settled = !d->partitions || !partitions_of(d)->buffer_memory;
     if (settled) return kOk;
     if (merge_all_waiting(task, d, true, loc)) return kFailed;
@@ -344,8 +422,8 @@ std::int32_t list_partitions(Task* task, const WeldDict* d, WeldVec* out, std::i
 }
 
 std::int32_t join_partitions(Task* task, WeldDict* d, std::int32_t loc) {
-    if (!d->partitions) return kOk;
     if (settle_partitions(task, d, loc)) return kFailed;
+    if (!d->partitions) return kOk;
     Partitions* p = partitions_of(d);
     release_index(task, d);
     std::vector<std::int64_t> counts;
@@ -366,6 +444,7 @@ std::int32_t join_partitions(Task* task, WeldDict* d, std::int32_t loc) {
 }
 
 void release_partitions(Task* task, WeldDict* d) {
+    if (const WeldPlaces* places = partitions_of(d)->places) release(task, const_cast<WeldPlaces*>(places));
     release_waiting(task, partitions_of(d));
     release_tables(task, partitions_of(d));
 }

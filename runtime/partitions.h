@@ -20,7 +20,11 @@
 // megabytes of them. To wait, a row is written to one of 256 buffers of 256 bytes, which are in the cache,
 // too.
 //
-// The life of a table that is cut: partition (it outgrew the cache), add_row and emitted code (rows wait),
+// A table that outgrows the cache may be better off in one piece: where most rows have keys that it knows, as there are few
+// more, or as most rows have few of them. So it is first on trial: some rows wait while it stays as it is, and what part
+// of their keys it does not hold decides. It is tried again when it has outgrown its index the next time.
+//
+// The life of a table that is cut: begin_trial and end_trial (it outgrew the cache), add_row and emitted code (rows wait),
 // merge_partitions (with those of other chunks), settle_partitions (nothing waits any more), then
 // list_partitions or join_partitions.
 #pragma once
@@ -65,6 +69,9 @@ struct Partitions {
     std::int64_t largest;    ///< so many rows are in one of the tables
     char free_of_first[16];  ///< the key of free slots of the first partition; those of others are zero
     std::int32_t op;
+    bool on_trial;             ///< the table has its entries and its index still
+    std::int64_t tried;        ///< so many rows have left full buffers meanwhile
+    const WeldPlaces* places;  ///< of the table: known keys must wait with the others
     bool exact;                ///< values may be merged with each other in any order
     std::int64_t block_bytes;  ///< of rows
     RowSlab* slabs;
@@ -77,11 +84,13 @@ struct Partitions {
 
 inline Partitions* partitions_of(const WeldDict* d) { return reinterpret_cast<Partitions*>(d->partitions); }
 
-/// Whether it is time to cut the table, before it grows.
-bool should_partition(const Task* task, const WeldDict* d, std::int32_t op);
 bool can_partition(const WeldDict* d);
-/// Cuts a table whose values are merged by `op`. Status.
-std::int32_t partition(Task* task, WeldDict* d, std::int32_t op, std::int32_t loc);
+/// Whether the table is about to outgrow the cache.
+bool is_too_large(const Task* task, const WeldDict* d, std::int32_t op);
+/// Lets rows wait for a decision whether to cut such a table, whose values are merged by `op`. Status.
+std::int32_t begin_trial(Task* task, WeldDict* d, std::int32_t op, std::int32_t loc);
+/// Decides by the rows that wait, if `d` is on trial: it is cut, or the rows are merged. Status.
+std::int32_t end_trial(Task* task, WeldDict* d, std::int32_t loc);
 /// Cuts an empty table whose rows wait for merge_partitions, however many they are, unless the order of merges does not
 /// show and memory is short. Status.
 std::int32_t let_wait(Task* task, WeldDict* d, std::int32_t op, std::int32_t loc);

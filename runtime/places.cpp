@@ -10,7 +10,7 @@
 namespace weld::runtime {
 
 /// As much memory as an index takes for a key, if there are few: sixteen places of four bytes.
-static constexpr int kPlaceBitsForEntry = 4, kMostPlaceBits = 16;
+static constexpr int kPlaceBitsForEntry = 4, kMostPlaceBits = 20;
 static constexpr std::int64_t kFewestEntries = 4;
 /// One of so many keys may be without a place.
 static constexpr std::int64_t kPlacedForOther = 8;

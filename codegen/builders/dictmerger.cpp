@@ -45,14 +45,15 @@ static Leaves merge(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {
                         value);
         return open;
     };
+    const auto again = [&] { return stays_open ? opened(e, t->key(), s[0]) : open; };
     const auto add = [&] {
         call();
-        return stays_open ? opened(e, t->key(), s[0]) : open;
+        return again();
     };
     const auto direct = [&] { return find_entry(e, g.node, open, t->key(), t->value(), key, add_to, add); };
     const auto search = [&] {
         return is_partitioned(t->key())
-                   ? merge_or_wait(e, open, t->key(), t->value(), key, value, g.node->loc, direct)
+                   ? merge_or_wait(e, open, t->key(), t->value(), key, value, g.node->loc, direct, again)
                    : direct();
     };
     const Leaves after =

@@ -669,7 +669,8 @@ Leaves find_placed(Emitter& e, const Leaves& open, const Type* key_type, const T
 }
 
 Leaves merge_or_wait(Emitter& e, const Leaves& open, const Type* key_type, const Type* value_type,
-                     const Leaves& key, const Leaves& value, Loc loc, const std::function<Leaves()>& direct) {
+                     const Leaves& key, const Leaves& value, Loc loc, const std::function<Leaves()>& direct,
+                     const std::function<Leaves()>& again) {
     auto& ir = e.ir;
     llvm::Value* table = open[0];
     llvm::Value* buffers = e.load(fields::Table::partitions, table);
@@ -684,9 +685,13 @@ Leaves merge_or_wait(Emitter& e, const Leaves& open, const Type* key_type, const
         e.store(value_type, value, e.address(row, layout.value_at));
         llvm::Value* next = e.address(row, layout.size);
         e.store(fields::RowBuffer::next, next, buffer);
-        e.unlikely(ir.CreateICmpEQ(next, e.load(fields::RowBuffer::end, buffer)),
-                   [&] { e.call_checked("weld_rt_dict_next_buffer", {e.task, table, buffer, e.at(loc)}); });
-        return open;
+        const auto next_buffer = [&] {
+            e.call_checked("weld_rt_dict_next_buffer", {e.task, table, buffer, e.at(loc)});
+            return again();  // the table may be another one than before
+        };
+        return e.emit_if(
+            ir.CreateICmpEQ(next, e.load(fields::RowBuffer::end, buffer)), next_buffer, [&] { return open; },
+            rarely(e.unit.ctx));
     };
     // Registers are for small tables: those that are cut wait for memory anyway.
     return e.emit_if(ir.CreateIsNull(buffers), direct, wait,

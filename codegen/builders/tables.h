@@ -44,9 +44,10 @@ llvm::Value* equal_strings(Emitter& e, const Type* t, const Leaves& a, const Lea
                            const std::function<llvm::Value*()>& otherwise);
 
 /// Merges by `direct`, which gives the open table after that, or appends {key, value} to the buffer of a
-/// partition if the table is cut.
+/// partition if the table is cut, or on trial. `again` opens a table that may have changed.
 Leaves merge_or_wait(Emitter& e, const Leaves& open, const Type* key_type, const Type* value_type,
-                     const Leaves& key, const Leaves& value, Loc loc, const std::function<Leaves()>& direct);
+                     const Leaves& key, const Leaves& value, Loc loc, const std::function<Leaves()>& direct,
+                     const std::function<Leaves()>& again);
 
 /// i1: the bit of `key` is set in `bits`, {words, number of words, shift} (kernel weld_key_bits).
 llvm::Value* has_bit(Emitter& e, const Type* key_type, const Leaves& key, const Leaves& bits);

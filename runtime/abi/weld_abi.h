@@ -57,16 +57,17 @@ typedef struct WeldTable {
     char* entries;    // {key, value}, as structs lie in memory; behind it the head of the first string
     uint64_t mask;    // slots - 1
     int64_t shift;    // the search for a key begins at slot tag >> shift
-    struct WeldRowBuffer* partitions;  // of a dictmerger's large table, else null: there are no entries then, what is
-                                       // merged is appended as a row {key, value} to the buffer that the
-                                       // first kWeldPartitionBits of its tag name
+    struct WeldRowBuffer* partitions;  // of a dictmerger's large table, else null: what is merged is appended
+                                       // as a row {key, value} to the buffer that the first
+                                       // kWeldPartitionBits of its tag name
     const WeldPlaces* places;          // null: there are none
     int64_t crowded;                   // so many chunks of a loop have too many keys, likely, to hold them (WeldHeldKeys)
 } WeldTable;
 
 enum { kWeldPartitionBits = 8 };
 
-// Where the next row goes. When that is at the end, weld_rt_dict_next_buffer makes room.
+// Where the next row goes. When that is at the end, weld_rt_dict_next_buffer makes room, or a table that rows are merged
+// into again.
 typedef struct WeldRowBuffer {
     char* next;
     char* end;

@@ -70,6 +70,10 @@ static bool should_combine(const Task* task, const void* whole, std::span<void* 
     return should_merge(task, *static_cast<WeldDict* const*>(whole), tables);
 }
 
+static std::int32_t settle(Task* task, void* state, std::int32_t loc) {
+    return end_trial(task, *static_cast<WeldDict**>(state), loc);
+}
+
 static std::int64_t num_keys(const void* state) {
     const WeldDict* d = *static_cast<WeldDict* const*>(state);
     return d->partitions ? INT64_MAX : d->count;
@@ -128,6 +132,7 @@ const BuilderPieces kDictMergerPieces{.cut = cut,
                                       .seamless = seamless,
                                       .reach = reach,
                                       .should_combine = should_combine,
+                                      .settle = settle,
                                       .num_keys = num_keys,
                                       .goes_in_order = goes_in_order,
                                       .note_keys = note_keys,
@@ -149,8 +154,8 @@ static std::int32_t merge(Task* task, WeldDict* d, const void* key, const void* 
         merge_fields(d, op, &into, &from, 1);
         return kOk;
     }
-    if (should_partition(task, d, op))
-        return partition(task, d, op, loc) ? kFailed : add_row(task, d, s.key, value, s.tag, loc);
+    if (is_too_large(task, d, op))
+        return begin_trial(task, d, op, loc) ? kFailed : add_row(task, d, s.key, value, s.tag, loc);
     number = add_entry<K>(task, d, s, loc);
     if (number < 0) return kFailed;
     char* const into = d->entry(number) + d->value_at;

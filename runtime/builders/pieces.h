@@ -63,6 +63,8 @@ struct BuilderPieces {
     WeldAppender* (*kept)(void* state) = nullptr;
     /// Whether pieces of a serial loop should be combined now; null: at once.
     bool (*should_combine)(const Task* task, const void* whole, std::span<void* const> pieces) = nullptr;
+    /// Decides what a chunk has left undecided; before anything below. Status. Null: nothing.
+    std::int32_t (*settle)(Task* task, void* state, std::int32_t loc) = nullptr;
     /// How many keys a state has. Null where `goes_in_order` is.
     std::int64_t (*num_keys)(const void* state) = nullptr;
     /// Whether what the other chunks merge is merged into the loop's own state instead, in order: combining
