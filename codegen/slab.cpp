@@ -5,8 +5,9 @@
 
 namespace weld::codegen {
 
-static constexpr Slab kKept = {fields::Task::slab, fields::Task::slab_end, "weld_rt_slab_grow"};
-static constexpr Slab kScratch = {fields::Task::scratch, fields::Task::scratch_end, "weld_rt_scratch_grow"};
+static constexpr Slab kKept = {fields::Task::slab, fields::Task::slab_end, 0, "weld_rt_slab_grow"};
+static constexpr Slab kScratch = {fields::Task::scratch, fields::Task::scratch_end, kWeldScratchAlign,
+                                  "weld_rt_scratch_grow"};
 
 const Slab* slab_of(const Expr* e) {
     if (e->annotation(AttrKey::Slab)) return &kKept;
@@ -17,9 +18,9 @@ static llvm::Value* as_number(Emitter& e, llvm::Value* pointer) {
     return e.ir.CreatePtrToInt(pointer, e.unit.i64);
 }
 
-/// The first address from `at` on that an `elem` may have.
-static llvm::Value* aligned_for(Emitter& e, const Type* elem, llvm::Value* at) {
-    const std::int64_t align = align_of(elem);
+/// The first address from `at` on at which a vector of `elem` may begin.
+static llvm::Value* aligned_for(Emitter& e, const Slab& slab, const Type* elem, llvm::Value* at) {
+    const std::int64_t align = slab.align ? slab.align : align_of(elem);
     return align == 1 ? at : e.ir.CreateAnd(e.ir.CreateAdd(at, e.c64(align - 1)), e.c64(-align));
 }
 
@@ -31,7 +32,7 @@ Leaves grown_in_slab(Emitter& e, const Slab& slab, const Type* elem, const Leave
     llvm::Value* top = as_number(e, e.load(slab.top, e.task));
     llvm::Value* slab_end = as_number(e, e.load(slab.end, e.task));
     llvm::Value* is_new = ir.CreateICmpEQ(array[2], e.c64(0));
-    llvm::Value* begin = ir.CreateSelect(is_new, aligned_for(e, elem, top), as_number(e, array[0]));
+    llvm::Value* begin = ir.CreateSelect(is_new, aligned_for(e, slab, elem, top), as_number(e, array[0]));
     llvm::Value* end = ir.CreateAdd(begin, ir.CreateMul(array[2], e.c64(size)));
     llvm::Value* new_end = ir.CreateAdd(end, ir.CreateMul(need, e.c64(size)));
     llvm::Value* is_last = ir.CreateOr(is_new, ir.CreateICmpEQ(end, top));

@@ -13,7 +13,8 @@ namespace weld::codegen {
 /// For what is kept, or for what goes before the round ends.
 struct Slab {
     Field top, end;
-    const char* grow;  ///< entry
+    std::int64_t align;  ///< of vectors; 0: of their elements
+    const char* grow;    ///< entry
 };
 /// In which slab the vector lies that a loop or literal makes, or what a merge appends; null: in none.
 const Slab* slab_of(const Expr* e);

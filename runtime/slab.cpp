@@ -19,6 +19,10 @@ void close_slabs(Task* task) {
     task->scratch = task->scratch_end = nullptr;
 }
 
+static char* aligned(char* at, std::int64_t align) {
+    return reinterpret_cast<char*>(round_up(reinterpret_cast<std::intptr_t>(at), align));
+}
+
 static bool open_slab(Task* task, char** slab, char** end, std::int32_t loc) {
     Shortage why;
     Page* page = task->account().take_single(kSlabPage - std::int64_t(sizeof(Page)), &why);
@@ -33,16 +37,16 @@ static bool open_slab(Task* task, char** slab, char** end, std::int32_t loc) {
     return true;
 }
 
-static std::int32_t grow_in(Task* task, char** slab, char** end, WeldAppender* a, std::int64_t room,
-                            std::int64_t size, std::int32_t loc) {
+static std::int32_t grow_in(Task* task, char** slab, char** end, std::int64_t align, WeldAppender* a,
+                            std::int64_t room, std::int64_t size, std::int32_t loc) {
     std::int64_t count, bytes;
     if (__builtin_add_overflow(a->size, room, &count) || __builtin_mul_overflow(count, size, &bytes) ||
         bytes > kWeldMostInSlab)
         return weld_rt_appender_grow(task, a, room, size, loc);
-    char* top = reinterpret_cast<char*>(round_up(reinterpret_cast<std::intptr_t>(*slab), kUnit));
+    char* top = aligned(*slab, align);
     if (!top || *end - top < bytes) {  // else another vector has grown behind this one
         if (!open_slab(task, slab, end, loc)) return kFailed;
-        top = *slab;
+        top = aligned(*slab, align);
     }
     if (a->size) std::memcpy(top, a->data, std::size_t(a->size * size));
     if (a->data) release(task, a->data);  // of a slab nothing is
@@ -59,11 +63,11 @@ extern "C" {
 
 std::int32_t weld_rt_slab_grow(WeldTask* t, WeldAppender* a, std::int64_t room, std::int64_t size,
                                std::int32_t loc) {
-    return grow_in(task_of(t), &t->slab, &t->slab_end, a, room, size, loc);
+    return grow_in(task_of(t), &t->slab, &t->slab_end, kUnit, a, room, size, loc);
 }
 
 std::int32_t weld_rt_scratch_grow(WeldTask* t, WeldAppender* a, std::int64_t room, std::int64_t size,
                                   std::int32_t loc) {
-    return grow_in(task_of(t), &t->scratch, &t->scratch_end, a, room, size, loc);
+    return grow_in(task_of(t), &t->scratch, &t->scratch_end, kWeldScratchAlign, a, room, size, loc);
 }
 }

@@ -94,6 +94,7 @@ typedef struct WeldAppender {
 } WeldAppender;
 
 enum { kWeldMostInSlab = 2048 };  // bytes of a vector; longer ones have a block of their own
+enum { kWeldScratchAlign = 64 };  // of vectors that go before their round ends: lanes of them cross no line of the cache
 
 // The state of a topk. As many elements as it gives are known once `is_full`; what comes later has to be less
 // than the last of them, which begins with `bound` (as far as it goes). The rest is the runtime's.

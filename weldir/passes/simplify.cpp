@@ -29,7 +29,7 @@ namespace weld {
 namespace {
 
 constexpr std::size_t kMostProducts = 2;  // of a length that is written out
-constexpr std::int64_t kMostSplit = 4;    // elements of a vector literal that get names
+constexpr std::int64_t kMostSplit = 16;   // elements of a vector literal that get names
 /// Nodes of a literal that may stand in several places.
 constexpr std::uint32_t kLargestCopy = 64;
 

@@ -18,8 +18,9 @@
 //     let t = result(@(scratch:1) for(v, appender[i64], f));
 //     @(pop:t) merge(b, lookup(t, 0L))
 //
-// So do appenders that an `iterate` fills: their merges and their result say it.
+// (So does a vector that a loop makes beside sums.) So do appenders that an `iterate` fills: their merges and their result say it.
 #include <set>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "weldir/ir/builder.h"
@@ -72,6 +73,22 @@ class Round {
         if (e->op != Op::Result) return e;
         return e->arg(0)->op == Op::For ? with_first(e, [&](const Expr* loop) { return appending(loop); })
                                         : e;
+    }
+
+    /// The result of an appender that has a name, or is in a struct that has one: so it is known of the loop of that name.
+    const Expr* ended(const Expr* e) {
+        const Expr* builder = e->arg(0);
+        const Expr* of = builder->op == Op::GetField ? builder->arg(0) : builder;
+        if (of->op != Op::Var || !is_appender(builder->type)) return e;
+        ended_.insert({of->attr.symbol, of == builder ? 0 : builder->attr.index});
+        return iterated_.contains(of->attr.symbol) ? in_slab(e, 1) : e;
+    }
+
+    /// The loop `value`, called `name`, in the slab, if its only appender has ended; else `value`.
+    const Expr* loop_with_one(const Symbol* name, const Expr* value) {
+        int appenders = 0;
+        each_appender(name->type, [&](std::size_t) { ++appenders; });
+        return value->op == Op::For && appenders == 1 && are_all_kept(name) ? appending(value) : value;
     }
 
   private:
@@ -145,15 +162,6 @@ class Round {
         }
     }
 
-    /// The result of an appender that has a name, or is in a struct that has one.
-    const Expr* ended(const Expr* e) {
-        const Expr* builder = e->arg(0);
-        const Expr* of = builder->op == Op::GetField ? builder->arg(0) : builder;
-        if (of->op != Op::Var || !is_appender(builder->type)) return e;
-        ended_.insert({of->attr.symbol, of == builder ? 0 : builder->attr.index});
-        return iterated_.contains(of->attr.symbol) ? in_slab(e, 1) : e;
-    }
-
     /// A loop all of whose appenders make what is kept, or what goes on with one.
     const Expr* appending(const Expr* e) {
         const For f = e->as<For>();
@@ -205,12 +213,23 @@ const Expr* with_scratch(Module& m, Block b) {
     if (freed.empty()) return b.node;
     std::vector<const Symbol*> in_scratch;
     std::vector<const Expr*> args(b.node->args().begin(), b.node->args().end());
-    for (std::size_t i = 0; i < b.size(); ++i) {
-        if (!freed.contains(b.symbol(i)) || !b.symbol(i)->type->is_vec()) continue;
-        const Expr* now = Round(m, AttrKey::Scratch).vector(args[i]);
-        if (now != args[i]) in_scratch.push_back(b.symbol(i));
+    Round round(m, AttrKey::Scratch);
+    std::unordered_map<const Symbol*, const Symbol*> results;  // by the name of the loop
+    for (std::size_t i = b.size(); i-- > 0;) {
+        const Symbol* s = b.symbol(i);
+        const bool is_freed = freed.contains(s) && s->type->is_vec();
+        if (is_freed && args[i]->op == Op::Result && is_path(args[i]->arg(0))) {
+            round.ended(args[i]);
+            results[base_of(args[i]->arg(0))] = s;
+            continue;
+        }
+        const Expr* now = is_freed                 ? round.vector(args[i])
+                          : s->type->holds_builder ? round.loop_with_one(s, args[i])
+                                                   : args[i];
+        if (now != args[i]) in_scratch.push_back(is_freed ? s : results.at(s));
         args[i] = now;
     }
+    std::ranges::reverse(in_scratch);
     if (in_scratch.empty()) return b.node;
     for (const Expr*& e : args) {
         const Annotation* ends = e->annotation(AttrKey::Free);
