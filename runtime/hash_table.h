@@ -28,13 +28,12 @@ struct ScalarField {
     std::int32_t offset;
 };
 
-/// When a table makes places (places.h): the numbers of its entries then.
+/// When a table makes places (places.h), by how many entries there are.
 struct Placing {
-    std::int64_t anew = 0;          ///< of all of them
-    std::int64_t wider = 0;         ///< the same, if one entry would have none
-    std::int64_t more = INT64_MAX;  ///< of those that wait
-    std::int64_t done = 0;          ///< so many of the first ones do not
-    std::uint64_t first = 0;        ///< the place of the first one, which free places name
+    std::int64_t next = INT64_MAX;  ///< one for the last entry, or all
+    std::int64_t anew = 0;          ///< all of them
+    std::int64_t wider = 0;         ///< all of them, if the last entry has none
+    std::uint64_t first = 0;        ///< the place of the first entry, which free places name
 };
 
 struct Partitions;
@@ -206,8 +205,35 @@ inline void note_entry(WeldDict* d, std::uint32_t tag, std::int64_t number) {
 
 /// Makes room for one entry more, in an index that is the table's own. Status.
 std::int32_t make_room(Task* task, WeldDict* d, std::int32_t loc);
-/// Gives entries that have been added their places, see places.h. Status.
-std::int32_t add_places(Task* task, WeldDict* d, std::int32_t loc);
+inline std::uint32_t* slots_of(const WeldPlaces* places) {
+    return reinterpret_cast<std::uint32_t*>(const_cast<WeldPlaces*>(places + 1));
+}
+/// Keys are one byte, of which each has a place.
+inline bool has_place_for_all(const WeldDict* d) { return d->num_key_fields == 1 && d->key_size == 1; }
+/// Gives entry `number` its place (places.h). False: another one has it.
+[[gnu::always_inline]] inline bool fill_place(WeldDict* d, std::int64_t number, std::uint64_t place) {
+    const bool all = has_place_for_all(d);
+    std::uint32_t& slot = slots_of(d->places)[place];
+    const std::int64_t distance = (all ? number + 1 : number) * d->stride;
+    if (!all && (slot || place == d->placing.first)) return number == 0;  // free ones name the first entry
+    if (distance > std::int64_t(UINT32_MAX)) return false;
+    slot = std::uint32_t(distance);
+    return true;
+}
+/// Makes places anew. Status.
+std::int32_t make_places(Task* task, WeldDict* d, std::int32_t loc);
+/// The same where it is time to, or gives the last entry its place. Status.
+std::int32_t add_place(Task* task, WeldDict* d, std::int32_t loc);
+
+/// The place of a key that is one integer.
+template <KeyKind K>
+std::uint64_t place_of(const WeldDict* d, const void* key) {
+    std::uint64_t number = 0;
+    std::memcpy(&number, key, size_of_key(K));
+    if (K == KeyKind::Plain2 && d->key_fields[0].kind == kWeldI16)
+        number = std::uint64_t(std::int16_t(number));
+    return number & d->places->mask;  // which has less than 32 bits
+}
 
 /// Adds an entry for a key that the table does not hold; its value is left undefined. Its number, or -1 after
 /// recording the failure.
@@ -227,7 +253,13 @@ std::int64_t add_entry(Task* task, WeldDict* d, const Sought& s, std::int32_t lo
         std::memcpy(entry + d->pair_size, &head, sizeof head);
     }
     const std::int64_t number = d->count++;
-    return d->count >= d->placing.more && add_places(task, d, loc) ? -1 : number;
+    if (d->count >= d->placing.next) return add_place(task, d, loc) ? -1 : number;
+    if constexpr (size_of_key(K) > 0 && size_of_key(K) <= 8)
+        if (d->places && d->num_key_fields == 1) {
+            const bool has_one = fill_place(d, number, place_of<K>(d, entry));
+            if (!has_one && d->count >= d->placing.wider && make_places(task, d, loc)) return -1;
+        }
+    return number;
 }
 
 template <KeyKind K>

@@ -14,12 +14,6 @@ static constexpr int kPlaceBitsForEntry = 4, kMostPlaceBits = 20;
 static constexpr std::int64_t kFewestEntries = 4;
 /// One of so many keys may be without a place.
 static constexpr std::int64_t kPlacedForOther = 8;
-/// One of so many keys, but not too many, may wait until others are given places with it.
-static constexpr std::int64_t kPlacedForWaiting = 64, kMostWaiting = 16;
-
-static std::uint32_t* slots_of(WeldDict* d) {
-    return reinterpret_cast<std::uint32_t*>(const_cast<WeldPlaces*>(d->places + 1));
-}
 
 /// Calls `f` with the number in field `k` of each key of the entries [lo, hi), in order.
 template <class F>
@@ -42,31 +36,16 @@ static void find_places(const WeldDict* d, std::int64_t lo, std::int64_t hi, std
     for (std::int64_t i = 0; i < hi - lo; ++i) places[i] &= d->places->mask;
 }
 
-/// Keys are one byte.
-static bool are_bytes(const WeldDict* d) {
-    return d->num_key_fields == 1 && (d->key_fields[0].kind == kWeldBool ||
-                                      d->key_fields[0].kind == kWeldI8 || d->key_fields[0].kind == kWeldU8);
-}
-
-/// Gives the entries [lo, hi) their places. How many of these others have.
-static std::int64_t fill_places(WeldDict* d, std::int64_t lo, std::int64_t hi) {
+/// Gives all entries their places. How many of these others have.
+static std::int64_t fill_places(WeldDict* d) {
     constexpr std::int64_t kAtOnce = 64;
     std::array<std::uint64_t, kAtOnce> places;
-    std::uint32_t* const slots = slots_of(d);
-    const bool bytes = are_bytes(d);
+    find_places(d, 0, 1, &d->placing.first);
     std::int64_t without = 0;
-    for (; lo < hi; lo += kAtOnce) {
-        const std::int64_t end = std::min(hi, lo + kAtOnce);
-        find_places(d, lo, end, places.data());
-        if (lo == 0) d->placing.first = places[0];
-        for (std::int64_t i = lo; i < end; ++i) {
-            const std::uint64_t place = places[std::size_t(i - lo)];
-            const std::int64_t distance = (bytes ? i + 1 : i) * d->stride;
-            // free places name the first entry, but where each byte has its own
-            const bool is_taken = !bytes && (slots[place] || place == d->placing.first);
-            if (is_taken || distance > std::int64_t(UINT32_MAX)) without += i > 0;
-            else slots[place] = std::uint32_t(distance);
-        }
+    for (std::int64_t lo = 0; lo < d->count; lo += kAtOnce) {
+        const std::int64_t hi = std::min(d->count, lo + kAtOnce);
+        find_places(d, lo, hi, places.data());
+        for (std::int64_t i = lo; i < hi; ++i) without += !fill_place(d, i, places[std::size_t(i - lo)]);
     }
     return without;
 }
@@ -113,20 +92,18 @@ static std::int64_t bytes_of(const WeldPlaces& how) {
     return std::int64_t(sizeof how + sizeof(std::uint32_t) * (how.mask + 1));
 }
 
-/// Entries up to the last have been given their places, where there are any.
-static void note_placed(WeldDict* d) {
-    const std::int64_t more = std::clamp<std::int64_t>(d->count / kPlacedForWaiting, 1, kMostWaiting);
-    d->placing.done = d->count;
-    d->placing.more = d->places ? std::min(d->placing.anew, d->count + more) : d->placing.anew;
+/// Keys of one field get their places as they are added.
+static void note_next_place(WeldDict* d) {
+    d->placing.next = d->num_key_fields > 1 ? d->count + 1 : d->placing.anew;
 }
 
-static std::int32_t make_places(Task* task, WeldDict* d, std::int32_t loc) {
+std::int32_t make_places(Task* task, WeldDict* d, std::int32_t loc) {
     drop_places(task, d);
-    d->placing.anew = d->placing.wider = d->placing.more = 2 * d->count;
+    d->placing.anew = d->placing.wider = d->placing.next = 2 * d->count;
     if (d->count > 2 << kMostPlaceBits) return kOk;
     WeldPlaces how{};
     int bits = 8;
-    if (!are_bytes(d)) {
+    if (!has_place_for_all(d)) {
         const int most =
             std::min(kMostPlaceBits, int(std::bit_width(std::uint64_t(d->count - 1))) + kPlaceBitsForEntry);
         // One bit more: numbers that follow, in the last field, have places until there are twice as many.
@@ -140,9 +117,9 @@ static std::int32_t make_places(Task* task, WeldDict* d, std::int32_t loc) {
     if (!places) return kFailed;
     *places = how;
     d->places = places;
-    std::fill_n(slots_of(d), how.mask + 1, 0);
-    if (fill_places(d, 0, d->count) > d->count / kPlacedForOther) drop_places(task, d);
-    note_placed(d);
+    std::fill_n(slots_of(d->places), how.mask + 1, 0);
+    if (fill_places(d) > d->count / kPlacedForOther) drop_places(task, d);
+    if (d->places) note_next_place(d);
     return kOk;
 }
 
@@ -156,14 +133,16 @@ void describe_places(WeldDict* d, const WeldType* key) {
     for_each_scalar(key, 0, [&](const WeldType* t, std::int64_t at) {
         d->key_fields[d->num_key_fields++] = {t->kind, std::int32_t(at)};
     });
-    d->placing.anew = d->placing.more = kFewestEntries;
+    d->placing.anew = d->placing.next = kFewestEntries;
 }
 
-std::int32_t add_places(Task* task, WeldDict* d, std::int32_t loc) {
-    if (d->count >= d->placing.anew) return make_places(task, d, loc);
-    const bool all = !d->places || !fill_places(d, d->placing.done, d->count);
-    note_placed(d);
-    return !all && d->count >= d->placing.wider ? make_places(task, d, loc) : kOk;
+std::int32_t add_place(Task* task, WeldDict* d, std::int32_t loc) {
+    if (!d->places || d->count >= d->placing.anew) return make_places(task, d, loc);
+    note_next_place(d);
+    std::uint64_t place;
+    find_places(d, d->count - 1, d->count, &place);
+    const bool has_one = fill_place(d, d->count - 1, place);
+    return !has_one && d->count >= d->placing.wider ? make_places(task, d, loc) : kOk;
 }
 
 std::int32_t copy_places(Task* task, WeldDict* d, const WeldDict* model, std::int32_t loc) {

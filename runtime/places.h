@@ -8,7 +8,7 @@
 //
 // Places are an addition to the index, where keys are found whose place another one has. They are made anew
 // when there are twice as many keys, or a quarter more and one has no place; those added meanwhile are
-// given theirs, some at a time. They pay if few keys have to do without. What changes the numbers of entries drops them.
+// given theirs. They pay if few keys have to do without. What changes the numbers of entries drops them.
 // Keys that are one byte share none of their 256 places, so that who has an entry there needs no look at its key.
 #pragma once
 
