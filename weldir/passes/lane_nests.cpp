@@ -218,7 +218,9 @@ void LaneBody::scan_iterate(Iterate it, bool certain) {
     for (const Symbol* s : free_symbols(it.body().node))
         if (varying_.contains(s)) held += scalars_in(s->type);
     held_ = std::max(held_, held);
-    scan(it.init(), certain);
+    if (it.init()->op != Op::MakeStruct) scan(it.init(), certain);
+    else
+        for (const Expr* field : it.init()->args()) scan(field, certain);  // what lanes share has no width
     certain = !apart;
     const bool before = std::exchange(some_have_ended_, some_have_ended_ || apart);
     deepest_ = std::max(deepest_, ++depth_);

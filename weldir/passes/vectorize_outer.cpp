@@ -41,7 +41,7 @@ namespace weld {
 namespace {
 
 constexpr std::uint32_t kMostNodes = 1000;  // of a body, which is there twice afterwards
-constexpr std::uint32_t kMostLanes = 16;    // transposing takes that many registers
+constexpr std::uint32_t kMostLanes = 16;    // of rows: transposing takes that many registers
 constexpr std::uint32_t kFewLanes = 4;      // of what does not fill a group, in loops in loops
 constexpr std::int64_t kMostShared = 512;   // elements of a loop that may go over lanes of its own as well
 // Rounds that hold so few values wait for each other; twice as many lanes fill the waiting, and fit sixteen registers.
@@ -61,6 +61,8 @@ class OuterVectorizer {
         if (!body.ok() || !body.is_nest()) return nullptr;
         const std::uint32_t width = body.width();
         lanes_ = std::min(most, 2 * kLaneBytes / width);
+        if (most == kMostLanes && std::ranges::none_of(loop.data(), has_rows))
+            lanes_ = std::max(lanes_, kLaneBytes / width);
         if (lanes_ > kFewLanes && body.held_in_rounds().value_or(kFewHeld + 1) <= kFewHeld) lanes_ *= 2;
         const std::optional<Count> n = facts_.iterations(loop.node);
         rounds_ = n ? n->known() : std::nullopt;
@@ -71,13 +73,15 @@ class OuterVectorizer {
 
   private:
     bool may_be_grouped(const Expr* datum) {
-        const Type* elem = datum->type->elem();
-        const bool rows = elem->is_vec() && elem->elem()->is_scalar();
         if (const Iter it = datum->as<Iter>())
             if (it.shape().kind != IterKind::Scalar || it.shape().nd || !it.shape().bounded ||
                 !is_int(it.stride(), 1))
                 return false;
-        return (elem->is_scalar() || rows) && !facts_.traits(datum).calls;
+        return (datum->type->elem()->is_scalar() || has_rows(datum)) && !facts_.traits(datum).calls;
+    }
+    static bool has_rows(const Expr* datum) {
+        const Type* elem = datum->type->elem();
+        return elem->is_vec() && elem->elem()->is_scalar();
     }
 
     const Expr* i64(std::int64_t n) { return i64_literal(m_, n); }
