@@ -12,6 +12,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace weld::codegen {
 
@@ -135,15 +136,20 @@ Leaves side_by_side(Emitter& e, const Leaves& words, bool crossed) {
             const auto [third, fourth] = zipped(e, ab2, cd2, 1, 2);
             return {first, second, third, fourth};
         }
-        case 8: {
-            const Leaves low = side_by_side(e, Leaves(words.begin(), words.begin() + 4), false);
-            const Leaves high = side_by_side(e, Leaves(words.begin() + 4, words.end()), false);
-            if (count_of(words[0]) == 2)  // half of an element fills two of them
-                return {low[0], low[1], high[0], high[1], low[2], low[3], high[2], high[3]};
+        case 8:
+        case 16: {
+            const auto middle = words.begin() + std::ptrdiff_t(words.size() / 2);
+            const Leaves low = side_by_side(e, Leaves(words.begin(), middle), false);
+            const Leaves high = side_by_side(e, Leaves(middle, words.end()), false);
+            const auto half = unsigned(low.size()), n = count_of(words[0]);
             Leaves all;
-            for (std::size_t k = 0; k < 4; ++k) {
-                const auto [first, second] = zipped(e, low[k], high[k], 1, 4);
+            for (unsigned k = 0; n > half && k < half; ++k) {
+                const auto [first, second] = zipped(e, low[k], high[k], 1, half);
                 all.append({first, second});
+            }
+            for (unsigned k = 0; n <= half && k < half; k += half / n) {  // so many are half of an element
+                all.append(low.begin() + k, low.begin() + k + half / n);
+                all.append(high.begin() + k, high.begin() + k + half / n);
             }
             return all;
         }
@@ -151,13 +157,38 @@ Leaves side_by_side(Emitter& e, const Leaves& words, bool crossed) {
     }
 }
 
+/// Stores elements of `count` words that lie `stride` words apart in `all`: each over what the one before is too long by.
+void store_apart(Emitter& e, const Leaves& all, unsigned count, unsigned stride, std::int64_t bytes,
+                 std::int64_t align, llvm::Value* to) {
+    const unsigned n = count_of(all[0]);
+    const auto store = [&](unsigned element, unsigned word, unsigned some) {
+        const unsigned first = element * stride + word;
+        llvm::Value* part = part_of(e, all[first / n], first % n, some);
+        llvm::Value* at = e.address(to, bytes * (element * count + word));
+        e.ir.CreateAlignedStore(part, at, llvm::Align(std::uint64_t(align)));
+    };
+    const unsigned last = n - 1, each = std::min(n, stride);
+    for (unsigned element = 0; element < last; ++element)
+        for (unsigned word = 0; word < count; word += each) store(element, word, each);
+    for (unsigned word = 0; word < count;) {  // behind the last one may be something else
+        const unsigned some = std::min(each, std::bit_floor(count - word));
+        store(last, word, some);
+        word += some;
+    }
+}
+
 void store_words(Emitter& e, const Leaves& words, std::int64_t bytes, std::int64_t align, llvm::Value* to,
                  bool crossed = false) {
-    const std::int64_t size = bytes * count_of(words[0]);
+    const auto count = unsigned(words.size()), n = count_of(words[0]);
+    if (const unsigned stride = std::bit_ceil(count); count != stride && count != 3) {
+        Leaves padded = words;
+        padded.resize(stride, llvm::PoisonValue::get(words[0]->getType()));
+        return store_apart(e, side_by_side(e, padded, false), count, stride, bytes, align, to);
+    }
     std::int64_t at = 0;
     for (llvm::Value* v : side_by_side(e, words, crossed)) {
         e.ir.CreateAlignedStore(v, e.address(to, at), llvm::Align(std::uint64_t(align)));
-        at += size;
+        at += bytes * n;
     }
 }
 

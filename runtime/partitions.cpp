@@ -137,11 +137,16 @@ void allow_slabs(WeldDict* d) {
     p->most_slabs = std::max(kFirstSlabs, kMostWaiting * table_bytes(d) / slab_bytes(p));
 }
 
+/// For rows to wait, where that is no must.
+bool lacks_memory(const Task* task, const Partitions* p) {
+    return p->exact && !p->spare && !p->num_fresh && !has_room(task, slab_bytes(p));
+}
+
 /// A block for the rows of a partition, or room because all that waited has been merged. Status.
 std::int32_t add_block(Task* task, WeldDict* d, std::int64_t partition, std::int32_t loc) {
     Partitions* p = partitions_of(d);
     if (!p->spare && !p->num_fresh) {
-        if (p->num_slabs >= p->most_slabs || (p->exact && !has_room(task, slab_bytes(p)))) {
+        if (p->num_slabs >= p->most_slabs || lacks_memory(task, p)) {
             if (merge_all_waiting(task, d, false, loc)) return kFailed;
             allow_slabs(d);
             return kOk;
@@ -160,11 +165,14 @@ std::int32_t add_block(Task* task, WeldDict* d, std::int64_t partition, std::int
 /// Makes room in a buffer that is full. Status.
 std::int32_t empty_buffer(Task* task, WeldDict* d, std::int64_t partition, std::int32_t loc) {
     Partitions* p = partitions_of(d);
-    if (p->next[partition] == p->end[partition] && add_block(task, d, partition, loc)) return kFailed;
+    const bool needs_block = p->next[partition] == p->end[partition];
+    if (p->on_trial) {
+        p->tried += p->buffer_bytes / d->stride;
+        if (p->tried >= kTrialRows || (needs_block && lacks_memory(task, p))) return end_trial(task, d, loc);
+    }
+    if (needs_block && add_block(task, d, partition, loc)) return kFailed;
     char* const rows = begin_of_buffer(p, partition);
     if (p->buffers[partition].next == rows) return kOk;
-    if (p->on_trial && (p->tried += p->buffer_bytes / d->stride) >= kTrialRows)
-        return end_trial(task, d, loc);
     stream(p->next[partition], rows, p->buffer_bytes);
     p->next[partition] += p->buffer_bytes;
     p->buffers[partition].next = rows;

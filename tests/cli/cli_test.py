@@ -590,6 +590,16 @@ class CliTest(Case):
         self.fails(3, r"error: .*memory", "--memory-limit", "1MB", "-e",
                    "result(for(rangeiter(0L, 10000000L, 1L), appender[i64], |b, i, x| merge(b, x)))")
 
+    def test_large_tables_where_memory_is_short(self):
+        program = ("|n: i64| len(result(for(rangeiter(0L, n, 1L), dictmerger[i64,i64,+], "
+                   "|b, i, x| merge(b, {x * 7919L % 100003L, 1L}))))")
+        found = set()
+        for limit in range(18000, 26000, 97):
+            run = Run("--threads", "1", "--memory-limit", f"{limit}KiB", "-e", program, "60000")
+            self.assertIn(run.code, (0, 3), limit)
+            found.add(run.out.strip())
+        self.assertEqual(found - {""}, {"60000"})
+
     def test_a_machine_without_memory(self):
         def run(program, *args):
             return subprocess.run(["sh", "-c", 'ulimit -v 1000000 && exec "$@"', "sh", CLI, "-e", program, *args],

@@ -14,10 +14,10 @@ std::int64_t size_of(const Type* type);
 std::int64_t align_of(const Type* type);
 /// Equal values have equal bytes, and no byte is padding.
 bool is_plain(const Type* type);
-/// Structs of lanes are put together in registers, as words of `bytes`, their alignment, if they are so many: others
-/// are as fast one by one, and eight large ones need more registers than there are.
+/// Structs of lanes are put together in registers, as words of `bytes`, their alignment, if they are so many: more, or more
+/// large ones, need more registers than there are.
 constexpr bool fits_lanes(std::int64_t words, std::int64_t bytes) {
-    return words <= 4 || (words == 8 && bytes <= 4);
+    return words <= 4 || (words <= 8 && bytes <= 4) || (words <= 16 && bytes <= 2);
 }
 /// Parameters of a function that are more scalars, pointers and lengths than this are passed in memory.
 constexpr std::size_t kMostParamsInRegisters = 64;

@@ -5,7 +5,7 @@
 //     let rows = result(for(x, appender[{u8,u8}], |b, i, e| merge(b, {e >> 4u8, e & 15u8})));
 //     let v = cudf[weld_fields,vec[u8]](rows);
 //
-// where the kernel gives the same memory. Structs are appended in lanes, their fields in turn; values one after the other
+// where the kernel gives the same memory. Structs, if they are not too large, are appended in lanes, their fields in turn; values one after the other
 // are not. Not inside of loops, where vectors tend to be short and lie in slabs (slabs.cpp).
 #include "weldir/ir/builder.h"
 #include "weldir/ir/kernels.h"
@@ -41,6 +41,7 @@ const Expr* of_structs(Module& m, const Expr* e) {
     const Type* rows = m.types.vec(row);
     if (!find_builtin_kernel("weld_fields", {&rows, 1}, e->type)) return nullptr;
     const Type* builder = m.types.builder(start.kind(), {&row, 1});
+    if (!info(start.kind()).takes_lanes(builder)) return nullptr;
     const Symbol* b = m.symbol(loop.builder_param()->name, builder);
     const Expr* step = merge(m, var(m, b), make_struct(m, values, merges->loc), nullptr, merges->loc);
     if (lets) {
