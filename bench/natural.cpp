@@ -1,5 +1,5 @@
-// N1 to N23: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
-// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural23.cpp), which make the same columns.
+// N1 to N24: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural24.cpp), which make the same columns.
 #include <cstring>
 
 #include "bench/columns.h"
@@ -71,13 +71,13 @@ Inputs found(size_t keys, std::uint64_t probes) {
                    Column<i64>(20'000'000, [=](size_t i) { return sm(303, bnd(305, i, probes)) >> 1; }));
 }
 
-Inputs sparse() {
-    const size_t n = 1'000'000;
-    Column<i64> starts(n + 1, [](size_t i) { return i ? bnd(321, i - 1, 21) : 0; });
+/// A matrix of `n` rows with up to 20 elements each, and one of `rows` rows of `width`; columns from `stream` on.
+Inputs sparse(size_t n, std::uint64_t stream, size_t rows, size_t width) {
+    Column<i64> starts(n + 1, [=](size_t i) { return i ? bnd(stream, i - 1, 21) : 0; });
     for (size_t i = 1; i <= n; ++i) starts.data()[i] += starts[i - 1];
     const auto all = size_t(starts[n]);
-    return columns(std::move(starts), below<i32>(all, 322, 100'000), uniform<f64>(all, 323, 1),
-                   uniform<f64>(100'000, 324, 1));
+    return columns(std::move(starts), below<i32>(all, stream + 1, rows), uniform<f64>(all, stream + 2, 1),
+                   uniform<f64>(rows * width, stream + 3, 1));
 }
 
 /// Where `n` pieces end that have `least` elements and up to `more` others; 0 before the first.
@@ -281,7 +281,7 @@ std::vector<Workload> natural() {
          [=] { return columns_and(i64(250), uniform<f32>(some, 319, 1)); },
          [](const void* r) { return weighted<f32>(r, [](f32 e) { return e * e; }); }},
         {"N6.gram", "N6.gram", 269569399.508, 1e-9, matrix_of_columns, vector<f64>},
-        {"N6.sparse", "N6.sparse", 9998428.10735, 1e-9, sparse, vector<f64>},
+        {"N6.sparse", "N6.sparse", 9998428.10735, 1e-9, [] { return sparse(1'000'000, 321, 100'000, 1); }, vector<f64>},
         {"N7.chain", "N7.chain", 9488824.16425, 1e-9, [=] { return columns(uniform<f64>(many, 326, 1)); },
          number<f64>},
         {"N7.haversine", "N7.haversine", 76824670727.5, 1e-9,
@@ -506,7 +506,12 @@ std::vector<Workload> natural() {
          [] { return columns(below<i32>(2'000'000, 461, 1'000'000'000), below<i32>(2'000'000, 462, 1000)); }, vector<i32>},
         {"N23.decays", "N23.decays", 528559.527637, 1e-9, [] { return columns(uniform<f64>(1'000'000, 463, 5)); }, vector<f64>},
         {"N23.nine", "N23.nine", 36017747.5712, 1e-5, [] { return columns(uniform<f32>(2'000'000, 464, 1)); }, vector<f32>},
-        {"N23.order", "N23.order", 4.00041118725e+15, 1e-9, [] { return columns(below<i32>(1'000'000, 465, 2'000'000'000)); }, vector<i32>}};
+        {"N23.order", "N23.order", 4.00041118725e+15, 1e-9, [] { return columns(below<i32>(1'000'000, 465, 2'000'000'000)); }, vector<i32>},
+        {"N24.spends", "N24.spends", 394042634.363, 1e-9, [] { return columns(below<i32>(4'000'000, 466, 60'000), uniform<f64>(4'000'000, 467, 100)); }, number<f64>},
+        {"N24.dates", "N24.dates", 2007228673, 1e-9, [] { return columns(below<i32>(1'000'000, 468, 3'720'000)); }, vector<u8>},
+        {"N24.shares", "N24.shares", 799914.0, 1e-5, [] { return columns(uniform<f32>(200'000, 469, 2), uniform<f32>(12, 470, 1)); }, vector<f32>},
+        {"N24.features", "N24.features", 7986175.21857, 1e-9, [] { return sparse(100'000, 471, 10'000, 8); }, vector<f64>},
+        {"N24.field", "N24.field", 2032296534, 1e-9, [] { return columns(below<u8>(4'000'000, 475, 256), below<u8>(4'000'000, 476, 256)); }, vector<u8>}};
     return all;
 }
 

@@ -265,11 +265,6 @@ static void symmetric(const f64 *__restrict x, f64 *__restrict to, i64 n) {
     for (i64 i = ib; i < std::min(n, ib + B); i++) for (i64 j = jb; j < std::min(n, jb + B); j++) to[i * n + j] = (x[i * n + j] + x[j * n + i]) * 0.5;
 }
 
-static Buf<i64> sizes_to_ends(size_t n, u64 stream) {
-  auto ends = gen<i64>(n + 1, [=](size_t i) { return i64(i ? bnd(stream, i - 1, 21) : 0); });
-  for (size_t i = 1; i <= n; i++) ends[i] += ends[i - 1];
-  return ends;
-}
 template <class T> struct Piece { const T *data; i64 len; };
 
 // Strings as bench/natural.cpp has them.

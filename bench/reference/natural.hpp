@@ -32,6 +32,12 @@ template <class K, class V> struct Table {
 
 template <class T> Buf<T> below(size_t size, u64 stream, u64 n) { return gen<T>(size, [=](size_t i) { return T(bnd(stream, i, n)); }); }
 template <class T> Buf<T> uniform(size_t size, u64 stream, f64 n) { return gen<T>(size, [=](size_t i) { return T(n * u01(stream, i)); }); }
+// Where pieces of up to 20 elements end; 0 before the first.
+inline Buf<i64> sizes_to_ends(size_t n, u64 stream) {
+  auto ends = gen<i64>(n + 1, [=](size_t i) { return i64(i ? bnd(stream, i - 1, 21) : 0); });
+  for (size_t i = 1; i <= n; i++) ends[i] += ends[i - 1];
+  return ends;
+}
 // f gives how many elements `to` has then
 template <class T> static void vector(const char *name, Buf<T> &to, auto f, auto value) {
   i64 m = 0;
