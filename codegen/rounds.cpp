@@ -138,9 +138,13 @@ class RangeEmitter {
         }
         state = part(lo, hi, state, widest, prefetches, collect);
         prefetches.end(e_);
-        for (int leaf : roomy) state[std::size_t(leaf) + 2] = before[std::size_t(leaf) + 2];
+        const auto restore_capacities = [&] {
+            for (int leaf : roomy) state[std::size_t(leaf) + 2] = before[std::size_t(leaf) + 2];
+        };
+        if (are_roomy()) restore_capacities();
         if (rest) state = partial_round(hi, rest, state);
         --e_.loop_depth;
+        restore_capacities();
         return changes ? into(outer, state) : state;
     }
 

@@ -124,6 +124,7 @@ WeldDict* new_range(Task* task, const WeldDict* model, int skip, std::int32_t lo
     d->count = d->capacity = 0;
     d->num_key_fields = 0;
     d->placing = {};
+    d->unknown = 0;
     d->places = nullptr;
     d->given = 0;
     d->skip = skip;

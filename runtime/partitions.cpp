@@ -283,6 +283,15 @@ static std::int32_t merge_rows(Task* task, WeldDict* d, const char* row, std::in
     return kOk;
 }
 
+/// Of the keys on trial (%). Where all keys are as frequent, twice as many entries know twice as many of them; where some are
+/// more frequent, the others are too many to be known.
+static std::int64_t most_unknown(const WeldDict* d) {
+    constexpr std::int64_t margin = 10;
+    const std::int64_t most = kMostUnknown[std::size_t(d->bits - kLargestIndexBits)];
+    return d->unknown ? std::min(most, std::max<std::int64_t>(0, 100 - 2 * (100 - d->unknown)) + margin)
+                      : most;
+}
+
 std::int32_t end_trial(Task* task, WeldDict* d, std::int32_t loc) {
     Partitions* p = d->partitions ? partitions_of(d) : nullptr;
     if (!p || !p->on_trial) return kOk;
@@ -301,11 +310,13 @@ std::int32_t end_trial(Task* task, WeldDict* d, std::int32_t loc) {
                 unknown += find_entry<kind()>(d, sought<kind()>(d, rows + i * d->stride)) < 0;
             return kOk;
         });
-        if (unknown * 100 > all * kMostUnknown[std::size_t(d->bits - kLargestIndexBits)]) {
+        const std::int64_t percent = all ? unknown * 100 / all : 0;
+        if (percent > most_unknown(d)) {
             if (partition(task, d, p->op, loc)) return kFailed;
             return each(
                 [&](const char* rows, std::int64_t count) { return add_rows(task, d, rows, count, loc); });
         }
+        d->unknown = percent;
         return each([&](const char* rows, std::int64_t count) {
             return merge_rows<kind()>(task, d, rows, count, p->op, loc);
         });

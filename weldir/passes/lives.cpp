@@ -370,7 +370,8 @@ void Lives::lay_over(const std::array<For, 2>& loops, const Expr* start, std::si
     const std::span<const Expr* const> data = loops[0].data();
     for (std::size_t i = 0; i < data.size() && !over; ++i)
         if (may_lay_over(loops, data[i], start->type->elem(), taken)) over = i;
-    over_.emplace(start, over);  // each loop has a start of its own
+    const auto [known, is_new] = over_.try_emplace(start, over);  // a node may stand in several places
+    if (!is_new && known->second != over) over = known->second = std::nullopt;
     if (!over) return;
     const Reach& r = o_.reach(vector_of(data[*over]));
     add(taken, r.tops);

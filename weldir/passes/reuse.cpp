@@ -49,8 +49,9 @@ class Marks {
         const Expr* now = map_args(m_, e, [&](const Expr* a, std::size_t) { return marked(a); });
         if (e->op == Op::NewBuilder && lives_.is_in_place(e))
             return annotate(m_, now, AttrKey::InPlace, "true");
-        if (const auto datum = lives_.over(e))
-            return annotate(m_, now, AttrKey::Over, std::to_string(*datum));
+        if (e->op == Op::For)
+            return map_args(
+                m_, now, [&](const Expr* a, std::size_t i) { return i == 0 ? laid_over(e->arg(0), a) : a; });
         if (e->op == Op::Iterate) return with_copies(e, now);
         if (e->op == Op::Call) {
             const std::vector<const Symbol*> given = lives_.gives(e);
@@ -61,6 +62,15 @@ class Marks {
     }
 
   private:
+    /// `now`, which is `start` and begins a loop, with what its appenders go over.
+    const Expr* laid_over(const Expr* start, const Expr* now) {
+        if (start->op == Op::MakeStruct)
+            return map_args(m_, now,
+                            [&](const Expr* a, std::size_t i) { return laid_over(start->arg(i), a); });
+        const auto datum = start->op == Op::NewBuilder ? lives_.over(start) : std::nullopt;
+        return datum ? annotate(m_, now, AttrKey::Over, std::to_string(*datum)) : now;
+    }
+
     const Expr* with_frees(Block b, const Expr* now) {
         const auto frees = lives_.frees(b);
         return map_args(m_, now, [&](const Expr* a, std::size_t i) {

@@ -225,6 +225,7 @@ class Interchanger {
         if (!nest.demand(product_of(m_, n, c), i64_literal(m_, kMostSums)) ||
             !nest.demand(i64_literal(m_, kLeastElements), product_of(m_, r, c)))
             return nullptr;
+        if (nest.condition() && inside.are_read_by(nest.condition())) return nullptr;  // it is asked outside
         return guarded(nest.condition(), with_products_by_rows(m_, outer, columns, *sum), outer);
     }
 
