@@ -5,15 +5,35 @@
 #include <utility>
 
 #include "codegen/lanes.h"
+#include "codegen/slab.h"
 
 namespace weld::codegen {
 
 Leaves begin_at_indices(Emitter& e, NewBuilder b, const Leaves& arg) {
     if (b.node->says(AttrKey::InPlace, true)) return arg;
-    const std::int64_t size = size_of(b.node->type->elem());
-    llvm::Value* copy = e.alloc(arg[1], size, b.node->loc);
-    llvm::Value* bytes = e.ir.CreateMul(arg[1], e.c64(size));
-    e.call_checked("weld_rt_copy", {e.task, copy, arg[0], bytes, e.at(b.node->loc)});
+    const Type* elem = b.node->type->elem();
+    llvm::Value* bytes = e.ir.CreateMul(arg[1], e.c64(size_of(elem)));
+    const auto copied_to = [&](llvm::Value* copy) {
+        e.call_checked("weld_rt_copy", {e.task, copy, arg[0], bytes, e.at(b.node->loc)});
+    };
+    const Slab* slab = slab_of(b.node);
+    if (!slab) {
+        llvm::Value* copy = e.alloc(arg[1], size_of(elem), b.node->loc);
+        copied_to(copy);
+        return {copy, arg[1]};
+    }
+    const Leaves none = {llvm::ConstantPointerNull::get(e.unit.ptr), e.c64(0), e.c64(0)};
+    llvm::Value* copy = grown_in_slab(e, *slab, elem, none, arg[1], b.node->loc)[0];
+    const auto little = [&]() -> Leaves {
+        e.ir.CreateMemCpy(copy, llvm::Align(std::uint64_t(align_of(elem))), arg[0],
+                          llvm::Align(std::uint64_t(align_of(elem))), bytes);
+        return {};
+    };
+    const auto much = [&]() -> Leaves {
+        copied_to(copy);
+        return {};
+    };
+    e.emit_if(e.ir.CreateICmpULE(bytes, e.c64(kWeldMostInSlab)), little, much);
     return {copy, arg[1]};
 }
 

@@ -202,8 +202,10 @@ void annotations(Demands& d, const Expr* e) {
             case AttrKey::Scratch: {
                 const bool is_merge_or_loop = e->op == Op::Merge || e->op == Op::For;
                 d.that(e->op == Op::MakeVec || (is_merge_or_loop && only_appends(e->type)) ||
-                           (e->op == Op::Result && only_appends(e->arg(0)->type)),
-                       "what lies in a slab are vectors that are appended, and literals");
+                           (e->op == Op::Result && only_appends(e->arg(0)->type)) ||
+                           (a.key == AttrKey::Scratch && e->op == Op::NewBuilder && info(e->type).indexed),
+                       "what lies in a slab are vectors that are appended, literals, and copies that are "
+                       "merged into");
                 d.that(a.number >= 1 && a.number <= 1 << 16, "a round appends a few values to a slab");
                 break;
             }

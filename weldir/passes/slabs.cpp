@@ -18,7 +18,7 @@
 //     let t = result(@(scratch:1) for(v, appender[i64], f));
 //     @(pop:t) merge(b, lookup(t, 0L))
 //
-// (So does a vector that a loop makes beside sums.) So do appenders that an `iterate` fills: their merges and their result say it.
+// (So do vectors that a loop makes beside sums, and copies into which `vecmerger`s and `vecsetter`s merge.) So do appenders that an `iterate` fills: their merges and their result say it.
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -71,8 +71,10 @@ class Round {
     const Expr* vector(const Expr* e) {
         if (e->op == Op::MakeVec) return e->num_args && !is_constant(e) ? in_slab(e, e->num_args) : e;
         if (e->op != Op::Result) return e;
-        return e->arg(0)->op == Op::For ? with_first(e, [&](const Expr* loop) { return appending(loop); })
-                                        : e;
+        if (e->arg(0)->op != Op::For) return e;
+        return with_first(e, [&](const Expr* loop) {
+            return info(loop->type).indexed ? merging_at_indices(loop) : appending(loop);
+        });
     }
 
     /// The result of an appender that has a name, or is in a struct that has one: so it is known of the loop of that name.
@@ -172,6 +174,13 @@ class Round {
             return before == start ? e : in_slab(with_first(e, [&](const Expr*) { return before; }), f);
         }
         return begins_in_slab(f, start) ? in_slab(e, f) : e;
+    }
+
+    /// Loops that merge into the elements of a copy, which goes before the round ends.
+    const Expr* merging_at_indices(const Expr* e) {
+        if (e->op == Op::For) return with_first(e, [&](const Expr* b) { return merging_at_indices(b); });
+        const bool copies = e->op == Op::NewBuilder && !e->says(AttrKey::InPlace, true);
+        return copies && key_ == AttrKey::Scratch && !e->type->elem()->holds_pointer ? in_slab(e, 1) : e;
     }
 
     /// `start` makes new builders, of which the appenders have no memory yet. That of one that goes over a datum
