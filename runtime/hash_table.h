@@ -63,9 +63,8 @@ struct WeldDict : WeldTable {
     std::int32_t num_key_fields;  ///< of which places are made (places.h); 0: there are none
     weld::runtime::ScalarField key_fields[kWeldMostKeyFields];
     weld::runtime::Placing placing;
-    std::int64_t
-        unknown;  ///< so many (%) of the keys were not in the table when it was on trial; 0: it was not
-    std::int64_t given;  ///< so many of the first entries are those of another table, see begin_with_keys
+    std::int64_t unknown;  ///< keys (%) that it did not hold on trial (partitions.h); 0: it was on none
+    std::int64_t given;    ///< so many of the first entries are those of another table, see begin_with_keys
     /// Room for the first few, in the table's own block; null: there is none. Or the index of the table whose entries are
     /// `given`.
     std::uint64_t* first_index;
