@@ -346,9 +346,7 @@ llvm::BasicBlock* Emitter::fail_exit() {
     return fail_exit_;
 }
 
-llvm::MDNode* rarely(llvm::LLVMContext& ctx) {
-    return llvm::MDBuilder(ctx).createBranchWeights(1, 1 << 20);
-}
+llvm::MDNode* rarely(llvm::LLVMContext& ctx) { return llvm::MDBuilder(ctx).createBranchWeights(1, 1 << 20); }
 
 void Emitter::leave_if(llvm::Value* cond) {
     auto* on = block("on");
