@@ -164,7 +164,7 @@ void Emitter::store_tail(Scalar s, llvm::Value* v, llvm::Value* to) {
     if (s == Scalar::Bool) v = ir.CreateZExt(v, llvm::FixedVectorType::get(unit.i8, type->getNumElements()));
     const int bytes = size_of(s);
     const llvm::Align align{std::uint64_t(bytes)};
-    if (bytes >= unit.target.least_masked) {
+    if (unit.target.has_masks(bytes, type->getNumElements())) {
         ir.CreateMaskedStore(v, to, align, tail.mask);
         return;
     }

@@ -88,7 +88,7 @@ static llvm::Value* load_some(Emitter& e, llvm::FixedVectorType* type, llvm::Val
                               llvm::Value* first, llvm::Value* mask) {
     const unsigned bytes = type->getScalarSizeInBits() / 8;
     llvm::Value* none = llvm::Constant::getNullValue(type);
-    if (int(bytes) >= e.unit.target.least_masked) {
+    if (e.unit.target.has_masks(bytes, type->getNumElements())) {
         llvm::Value* from = e.ir.CreateGEP(type->getElementType(), lowest, e.ir.CreateNeg(first));
         return e.ir.CreateMaskedLoad(type, from, llvm::Align(bytes), mask, none);
     }

@@ -124,7 +124,7 @@ static Leaves with_first_lanes(Emitter& e, const Type* t, Leaves s, const Leaves
     };
     if (e.tail.has_slack) {
         whole();
-    } else if (e.unit.target.packs) {
+    } else if (e.unit.target.packs && (!elem->is_scalar() || e.unit.target.has_masks(size_of(elem), n))) {
         first();
     } else {
         // `kEnough` is no number of elements: nothing is known then of what is behind the last of them
