@@ -18,7 +18,7 @@ namespace {
 constexpr int kLargestIndexBits = 17;  // of a table that is not cut: with its entries it fits the cache
 /// Where more than this part (%) of the rows on trial have keys that a table does not hold, it is cut, by the bits of its
 /// index from those on. The more it holds, the longer do rows wait for memory that it does not give up.
-constexpr std::array kMostUnknown = {74, 52};
+constexpr std::array kMostUnknown = {65, 50};
 constexpr std::int64_t kTrialRows = 8192;
 constexpr std::int64_t kLargestRow = 256;                           // bytes
 constexpr std::int64_t kBufferBytes = 256, kBlockBytes = 16 << 10;  // about
