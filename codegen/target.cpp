@@ -10,6 +10,8 @@
 #include <sys/auxv.h>
 #endif
 
+#include "runtime/ahead.h"
+
 namespace weld {
 
 using codegen::Target;
@@ -32,16 +34,11 @@ static constexpr Target kNamed[] = {
     {Cpu::Avx512, "avx512", 64, true, 1, true, false, true},
 };
 
-static bool is_amd() {
-    __builtin_cpu_init();
-    return __builtin_cpu_is("amd");
-}
-
-/// Processors of AMD do from Zen 4 on, the first ones of theirs with AVX-512.
-static bool follows_streams() { return is_amd() && __builtin_cpu_supports("avx512f"); }
-
 /// On processors of AMD a gather of eight takes twice as long as eight loads.
-static bool gathers() { return !is_amd(); }
+static bool gathers() {
+    __builtin_cpu_init();
+    return !__builtin_cpu_is("amd");
+}
 
 static Target native() {
     Target all = kNamed[int(widest())];
@@ -78,7 +75,6 @@ static constexpr bool kFuses = false;
 #endif
 static constexpr Target kNamed[] = {{Cpu::Native, "generic", 16, kFuses}};
 
-static bool follows_streams() { return false; }
 static bool gathers() { return true; }
 
 static Target native() { return kNamed[0]; }
@@ -104,7 +100,7 @@ const Target& codegen::target_of(Cpu cpu) {
         std::vector<Target> found(std::begin(kNamed), std::end(kNamed));
         if (found.back().cpu != Cpu::Native) found.push_back(native());
         for (Target& t : found) {
-            t.follows_streams = follows_streams();
+            t.follows_streams = runtime::follows_streams();
             t.gathers = gathers();
         }
         return found;

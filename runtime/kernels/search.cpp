@@ -23,6 +23,7 @@
 #include "runtime/kernels/search_dfa.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
+#include "runtime/poison.h"
 
 namespace weld::runtime {
 
@@ -187,12 +188,23 @@ bool any_candidate(const Task* task, const PairScan& scan, const Byte* begin, co
     return false;
 }
 
+/// What may be read behind a text: up to the end of the page, that is there whole.
+const Byte* readable_behind(const Byte* end) {
+#if defined(WELD_POISONING) || defined(__SANITIZE_THREAD__)
+    return end;
+#else
+    constexpr std::uintptr_t kPage = 4096;
+    return end + (-reinterpret_cast<std::uintptr_t>(end) & (kPage - 1));
+#endif
+}
+
 template <class Finder>
 bool found_in(const Task* task, const Finder& finder, const WeldVec& text) {
+    constexpr std::size_t kTooShort = 16;  // for a scan to pay
     const Byte *begin = static_cast<const Byte*>(text.data), *end = begin + text.len, *next = begin;
     const PairScan* scan = finder.scan();
-    if (!scan || std::size_t(text.len) <= PairScan::kBlock) return finder.search(task, begin, end);
-    return any_candidate(task, *scan, begin, end, end,
+    if (!scan || std::size_t(text.len) < kTooShort) return finder.search(task, begin, end);
+    return any_candidate(task, *scan, begin, end, readable_behind(end),
                          [&](const Byte* at) { return at >= next && finder.check(task, at, end, &next); });
 }
 
@@ -281,7 +293,7 @@ std::int32_t find_flat(Task* task, const Finder& finder, const Flat& s, WeldVec*
     return in_parts(task, n, s.bytes.len, loc,
                     [&](Task* t, std::int64_t lo, std::int64_t hi) -> std::int32_t {
                         // offsets that were checked are still in the cache when strings are looked for
-                        const std::int64_t step = std::max<std::int64_t>(1, (hi - lo) / 64);
+                        const std::int64_t step = std::max<std::int64_t>(1, (hi - lo) / 128);
                         for (std::int64_t end; lo < hi; lo = end) {
                             end = std::min(hi, lo + step);
                             if (check_offsets(t, s, lo, end, loc)) return kFailed;

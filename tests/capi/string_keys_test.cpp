@@ -1,4 +1,4 @@
-// Dictionaries with strings as keys, as arguments and results.
+// Dictionaries with strings as keys, as arguments and results, and searching in strings: where memory ends behind them.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -73,4 +73,25 @@ TEST_CASE("strings as keys go out and come in, and nothing behind them is read")
     };
     CHECK(as<Counts>(groups).keys == 79);
     CHECK(as<Counts>(groups).values == expected);
+}
+
+TEST_CASE("texts are found in strings behind which nothing can be read") {
+    constexpr std::size_t n = 140;
+    const Context c = context();
+    AtPageEnds memory(n);
+    std::vector<String> texts;
+    for (std::size_t i = 0; i < n; ++i)
+        texts.push_back(memory.put(i, std::string(i, i % 4 ? 'n' : 'e') + (i % 3 ? "ne" : "en")));
+    const Value found = run(compile("|w: vec[vec[i8]]| let all = cudf[weld_contains,vec[bool]](w, \"ne\"); "
+                                    "{map(w, |x| cudf[weld_contains,bool](x, \"ne\")), all}"),
+                            c, Vec<String>{texts.data(), std::int64_t(n)});
+    struct Both {
+        Vec<bool> one, all;
+    };
+    const auto both = as<Both>(found);
+    for (std::size_t i = 0; i < n; ++i) {
+        const bool expected = i % 3 || (i % 4 && i > 0);
+        CHECK(both.one.data[i] == expected);
+        CHECK(both.all.data[i] == expected);
+    }
 }
