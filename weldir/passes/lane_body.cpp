@@ -26,7 +26,7 @@ LaneBody::LaneBody(Module& m, Facts& facts, For loop, Nests nests)
     for (const Type* leaf : leaves_) ok_ &= nests == Nests::Yes || info(leaf->builder).takes_lanes(leaf);
     for (const Expr* d : loop.data()) {
         const Type* elem = d->type->elem();
-        if (nests == Nests::No ? !is_range(d) : !is_row(elem)) count_width(elem);
+        if (!is_range(d) && (nests == Nests::No || !is_row(elem))) count_width(elem);
     }
     if (ok_) mark(loop.body().body());
     if (ok_) scan(loop.body().body());
