@@ -22,9 +22,10 @@ static constexpr std::int64_t kFirstBytes = 256;  ///< of entries
 /// to 5/16 where it stays in the last level of the cache.
 static constexpr int kSmallBits = 15, kLargeBits = 23;
 
-/// Indices that are looked at when they are half full, and of how many keys one may lie behind its first slot then.
-static constexpr int kFewestLookedAt = 15, kMostLookedAt = 16;
-static constexpr std::int64_t kFewDisplaced = 8;
+/// Keys in even steps, as minutes are in seconds, can lie so that many want the same slots, and each that is not in the
+/// first one costs a processor a wrong guess. Tables in the cache let other bits of the tags choose then: which spread
+/// such keys evenly, one of a few does.
+static constexpr int kMostSpreadBits = 16, kMostSkip = 12;
 
 /// How many entries an index of 1 << bits slots is long enough for. Of ranges many are in the cache at a
 /// time.
@@ -40,13 +41,21 @@ static int index_bits(std::int64_t entries, bool is_range) {
     return bits;
 }
 
+/// Half as many again as of keys that lie anywhere: of these half as many are displaced as the index is full.
+static std::int64_t many_displaced(std::int64_t count, int bits) {
+    return 8 + (3 * count * count >> (bits + 2));
+}
+static bool may_spread(const WeldDict* d) { return !d->is_range && d->bits <= kMostSpreadBits; }
+
 static void set_index(WeldDict* d, std::uint64_t* slots, int bits) {
     d->index = slots;
     d->bits = bits;
     d->mask = (std::uint64_t(1) << bits) - 1;
-    d->shift = kWeldTagBits - bits;
-    const std::int64_t most = most_entries(bits, d->skip > 0);
-    d->most = d->skip == 0 && bits >= kFewestLookedAt && bits <= kMostLookedAt ? most / 2 : most;
+    if (!d->is_range && bits > kMostSpreadBits) d->skip = 0;
+    d->shift = std::max(0, kWeldTagBits - bits - d->skip);
+    d->most = most_entries(bits, d->is_range);
+    d->displaced = 0;
+    d->most_displaced = may_spread(d) ? many_displaced(d->most, bits) : INT64_MAX;
 }
 
 static std::uint64_t* new_index(Task* task, int bits, std::int32_t loc) {
@@ -128,6 +137,7 @@ WeldDict* new_range(Task* task, const WeldDict* model, int skip, std::int32_t lo
     d->places = nullptr;
     d->given = 0;
     d->skip = skip;
+    d->is_range = true;
     set_index(d, index, kFewestBits);
     return d;
 }
@@ -196,13 +206,34 @@ static std::int64_t num_displaced(const WeldDict* d) {
     return all;
 }
 
-/// An index is looked at when it is half as full as it may be: keys in even steps can lie so that many want the same slots.
-/// Then it is not filled up: each such key costs a processor a wrong guess.
-static bool goes_on_with_index(WeldDict* d, std::int64_t entries) {
-    const std::int64_t most = most_entries(d->bits, d->skip > 0);
-    if (d->most == most || entries > most || num_displaced(d) > d->count / kFewDisplaced) return false;
-    d->most = most;
-    return true;
+/// Puts `slots` into the index, which is cleared, by what follows `skip` bits of the tags.
+static void fill_index(WeldDict* d, std::span<const std::uint64_t> slots, int skip) {
+    d->skip = skip;
+    set_index(d, d->index, d->bits);
+    std::fill_n(d->index, d->mask + 1, 0);
+    for (const std::uint64_t slot : slots) note_entry(d, tag_in(slot), number_in(slot));
+}
+
+/// Lets those bits of the tags choose the slots that displace the fewest keys, the first that displace few.
+static void spread(WeldDict* d) {
+    std::vector<std::uint64_t> slots;
+    std::copy_if(d->index, d->index + d->mask + 1, std::back_inserter(slots),
+                 [](std::uint64_t s) { return s; });
+    int best = d->skip;
+    std::int64_t fewest = d->displaced;
+    for (int skip = 0; skip <= std::min(kMostSkip, kWeldTagBits - d->bits - 1); ++skip) {
+        fill_index(d, slots, skip);
+        if (d->displaced >= fewest) continue;
+        fewest = d->displaced;
+        best = skip;
+        if (fewest <= many_displaced(d->count, d->bits) / 2) break;
+    }
+    if (d->skip != best) fill_index(d, slots, best);
+    if (is_crowded(d)) d->most_displaced = INT64_MAX;  // until it grows
+}
+
+void spread_if_crowded(WeldDict* d) {
+    if (may_spread(d) && d->displaced > many_displaced(d->count, d->bits)) spread(d);
 }
 
 std::int32_t reserve(Task* task, WeldDict* d, std::int64_t entries, std::int32_t loc) {
@@ -218,14 +249,20 @@ std::int32_t reserve(Task* task, WeldDict* d, std::int64_t entries, std::int32_t
         d->entries = grown;
         d->capacity = capacity;
     }
-    if (entries <= d->most || goes_on_with_index(d, entries)) return kOk;
+    if (entries <= d->most) {
+        if (!is_crowded(d)) return kOk;
+        if (own_index(task, d, loc)) return kFailed;
+        spread(d);
+        return kOk;
+    }
     const int bits = d->bits + (d->bits < kGrowsTwiceBits ? 2 : 1);
-    return grow_index(task, d, std::max(bits, index_bits(entries, d->skip > 0)), loc);
+    return grow_index(task, d, std::max(bits, index_bits(entries, d->is_range)), loc);
 }
 
 std::int32_t begin_with_keys(Task* task, WeldDict* d, const WeldDict* model, int op, std::int32_t loc) {
     if (!model->count) return kOk;
     d->first_index = model->index;
+    d->skip = model->skip;
     set_index(d, model->index, model->bits);
     if (model->count > d->capacity) {
         const std::int64_t capacity = model->count + model->count / 8;
@@ -260,7 +297,7 @@ std::int32_t own_index(Task* task, WeldDict* d, std::int32_t loc) {
 }
 
 std::int32_t make_room(Task* task, WeldDict* d, std::int32_t loc) {
-    const bool is_full = d->count == d->capacity || d->count == d->most;
+    const bool is_full = d->count == d->capacity || d->count == d->most || is_crowded(d);
     return is_full && reserve(task, d, d->count + 1, loc) ? kFailed : own_index(task, d, loc);
 }
 
@@ -312,6 +349,7 @@ std::int32_t join_ranges(
     drop_places(task, d);
     d->entries = entries;
     d->count = d->capacity = total;
+    d->skip = 0;
     set_index(d, index, index_bits);
     std::vector<std::vector<std::uint64_t>> spilled(counts.size());
     const auto fill_one = [&](Task* t, int, std::int64_t i) -> std::int32_t {
@@ -323,6 +361,8 @@ std::int32_t join_ranges(
     if (run_parts(task, std::int64_t(counts.size()), true, loc, fill_one)) return kFailed;
     for (const std::vector<std::uint64_t>& slots : spilled)
         for (const std::uint64_t slot : slots) note_entry(d, tag_in(slot), number_in(slot));
+    if (may_spread(d)) d->displaced = num_displaced(d);
+    spread_if_crowded(d);
     return kOk;
 }
 

@@ -53,7 +53,10 @@ struct WeldDict : WeldTable {
     std::int64_t key_align;
     std::int64_t value_size;
     int bits;  ///< the index has 1 << bits slots
-    int skip;  ///< the tags of all keys begin with the same bits: so many, which do not choose the slot
+    int skip;  ///< so many upper bits of tags do not choose the slot: those that all tags begin with, or crowded ones
+    bool is_range;                ///< of keys whose tags begin with the same bits
+    std::int64_t displaced;       ///< keys that are not in the first slot looked at
+    std::int64_t most_displaced;  ///< more of them are seen to
     weld::runtime::KeyKind kind;
     std::int32_t num_fields;  ///< of values that can be merged: few, or many
     weld::runtime::ScalarField few_fields[2];
@@ -103,7 +106,7 @@ void release_entries(Task* task, WeldDict* d);
 
 /// Never 0, so that no key looks like a free slot.
 inline std::uint32_t tag_of(std::uint64_t hash) { return std::uint32_t(hash >> (64 - kWeldTagBits)) | 1; }
-inline std::uint64_t first_slot(const WeldDict* d, std::uint32_t tag) { return tag << d->skip >> d->shift; }
+inline std::uint64_t first_slot(const WeldDict* d, std::uint32_t tag) { return tag >> d->shift & d->mask; }
 inline std::uint64_t slot_of(std::uint32_t tag, std::int64_t number) {
     return std::uint64_t(tag) << (64 - kWeldTagBits) | std::uint64_t(number + 1);
 }
@@ -200,11 +203,15 @@ constexpr std::size_t size_of_key(KeyKind k) {
 /// Puts an entry that the index does not hold into it.
 inline void note_entry(WeldDict* d, std::uint32_t tag, std::int64_t number) {
     std::uint64_t at = first_slot(d, tag);
+    d->displaced += d->index[at] != 0;
     while (d->index[at]) at = (at + 1) & d->mask;
     d->index[at] = slot_of(tag, number);
 }
 
-/// Makes room for one entry more, in an index that is the table's own. Status.
+inline bool is_crowded(const WeldDict* d) { return d->displaced > d->most_displaced; }
+/// Spreads the keys of a table that is complete, if many of them are not in their first slots.
+void spread_if_crowded(WeldDict* d);
+/// Makes room for one entry more, in an index that is the table's own and not crowded. Status.
 std::int32_t make_room(Task* task, WeldDict* d, std::int32_t loc);
 inline std::uint32_t* slots_of(const WeldPlaces* places) {
     return reinterpret_cast<std::uint32_t*>(const_cast<WeldPlaces*>(places + 1));
@@ -240,7 +247,7 @@ std::uint64_t place_of(const WeldDict* d, const void* key) {
 /// recording the failure.
 template <KeyKind K>
 std::int64_t add_entry(Task* task, WeldDict* d, const Sought& s, std::int32_t loc) {
-    const bool is_full = d->count == d->capacity || d->count == d->most;
+    const bool is_full = d->count == d->capacity || d->count == d->most || is_crowded(d);
     if ((is_full || d->given) && make_room(task, d, loc)) return -1;
     note_entry(d, s.tag, d->count);
     char* const entry = d->entry(d->count);

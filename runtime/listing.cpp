@@ -16,7 +16,7 @@ namespace weld::runtime {
 static std::vector<Tagged<std::int64_t>> entries_of(const WeldDict* d, std::uint64_t begin,
                                                     std::uint64_t end) {
     std::vector<Tagged<std::int64_t>> all;
-    for (std::uint64_t at = begin;; ++at) {
+    for (std::uint64_t at = begin; at <= begin + d->mask; ++at) {
         const std::uint64_t slot = d->index[at & d->mask];
         if (!slot && at >= end) break;
         if (!slot) continue;
@@ -31,7 +31,8 @@ static std::uint64_t* order_by_tag(Task* task, const WeldDict* d, std::int32_t l
     constexpr std::uint64_t part_slots = 1 << 14, least = 256, most = 1 << 14;
     std::uint64_t* order = allocate_array<std::uint64_t>(task, d->count, loc);
     if (!order) return nullptr;
-    const std::uint64_t num_parts = std::clamp((d->mask + 1) / part_slots, least, most);
+    // other bits than the first ones put tags in no order
+    const std::uint64_t num_parts = d->skip ? 1 : std::clamp((d->mask + 1) / part_slots, least, most);
     const std::uint64_t each = (d->mask + 1) / num_parts;
     std::vector<std::vector<Tagged<std::int64_t>>> parts(num_parts);
     const auto list = [&](Task*, int, std::int64_t i) {

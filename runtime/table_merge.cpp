@@ -31,7 +31,7 @@ struct Slots {
 /// Collects the used slots of a range: those that come from there, even if they lie a little after.
 void collect_slots(const WeldDict* d, std::uint64_t range, int bits, std::vector<std::uint64_t>* found) {
     const std::uint64_t all = std::uint64_t(1) << d->bits;
-    const Slots slots(d->bits, range, bits);
+    const Slots slots = d->skip ? Slots(d->bits, 0, 0) : Slots(d->bits, range, bits);  // or anywhere
     for (std::uint64_t i = slots.begin; i < slots.begin + all; ++i) {
         const std::uint64_t slot = d->index[i & (all - 1)];
         if (!slot && i >= slots.end) return;

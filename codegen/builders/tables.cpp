@@ -3,9 +3,9 @@
 //
 // The key 42 in a table of dict[i64,f64]:
 //
-//     hash = step(0, 42)         64 bits
-//     tag  = hash >> 32 | 1      the upper kWeldTagBits of them, never 0
-//     at   = tag >> shift        the slot where the search begins
+//     hash = step(0, 42)          64 bits
+//     tag  = hash >> 32 | 1       the upper kWeldTagBits of them, never 0
+//     at   = tag >> shift & mask  the slot where the search begins
 //
 //       index: {tag, entry + 1}            entries: {key, value}
 //         ...
@@ -448,6 +448,7 @@ static llvm::Value* tag_of(Emitter& e, const Expr* node, const Type* key_type, c
 
 static llvm::Value* first_slot(Emitter& e, llvm::Value* table, llvm::Value* tag) {
     llvm::Value* number = e.ir.CreateLShr(tag, e.load(fields::Table::shift, table));
+    number = e.ir.CreateAnd(number, e.load(fields::Table::mask, table));
     return e.ir.CreateGEP(e.unit.i64, e.load(fields::Table::index, table), number);
 }
 
@@ -540,8 +541,12 @@ static llvm::Constant* free_places(Emitter& e) {
 Leaves opened(Emitter& e, const Type* key_type, llvm::Value* table) {
     llvm::Value* places = e.load(fields::Table::places, table);
     if (are_bytes(key_type)) places = e.ir.CreateSelect(e.ir.CreateIsNull(places), free_places(e), places);
-    return {table, e.load(fields::Table::index, table), e.load(fields::Table::entries, table),
-            e.load(fields::Table::shift, table), places};
+    return {table,
+            e.load(fields::Table::index, table),
+            e.load(fields::Table::entries, table),
+            e.load(fields::Table::shift, table),
+            places,
+            e.load(fields::Table::mask, table)};
 }
 
 Leaves find_entry(Emitter& e, const Expr* node, const Leaves& open, const Type* key_type,
@@ -552,8 +557,8 @@ Leaves find_entry(Emitter& e, const Expr* node, const Leaves& open, const Type* 
     const EntryLayout layout = entry_layout(key_type, value_type);
     const Leaves head = keys.head(key_type, key);
     llvm::Value* tag = tag_of(e, node, key_type, key, head);
-    llvm::Value *table = open[0], *index = open[1], *entries = open[2];
-    llvm::Value* first = ir.CreateLShr(tag, open[3]);
+    llvm::Value *index = open[1], *entries = open[2], *mask = open[5];
+    llvm::Value* first = ir.CreateAnd(ir.CreateLShr(tag, open[3]), mask);
     auto *before = ir.GetInsertBlock(), *probe = e.block("probe"), *fits = e.block("tag_fits"),
          *differs = e.block("tag_differs"), *go_on = e.block("next_slot"), *here = e.block("found"),
          *nowhere = e.block("absent"), *join = e.block("looked_up");
@@ -578,7 +583,6 @@ Leaves find_entry(Emitter& e, const Expr* node, const Leaves& open, const Type* 
     ir.CreateCondBr(ir.CreateIsNull(slot_tag), nowhere, go_on);  // no tag is 0
 
     ir.SetInsertPoint(go_on);
-    llvm::Value* mask = e.load(fields::Table::mask, table);
     at->addIncoming(ir.CreateAnd(ir.CreateAdd(at, e.c64(1)), mask), go_on);
     ir.CreateBr(probe);
 

@@ -56,7 +56,7 @@ typedef struct WeldTable {
     uint64_t* index;  // slots: the tag in the upper kWeldTagBits, number of the entry + 1 below; 0: free
     char* entries;    // {key, value}, as structs lie in memory; behind it the head of the first string
     uint64_t mask;    // slots - 1
-    int64_t shift;    // the search for a key begins at slot tag >> shift
+    int64_t shift;    // the search for a key begins at slot (tag >> shift) & mask
     struct WeldRowBuffer* partitions;  // of a dictmerger's large table, else null: what is merged is appended
                                        // as a row {key, value} to the buffer that the first
                                        // kWeldPartitionBits of its tag name

@@ -237,7 +237,9 @@ void weld_rt_dict_free(WeldTask* t, WeldDict* d) noexcept {
 }
 
 WeldDict* weld_rt_dict_result(WeldTask* t, WeldDict* d, std::int32_t loc) {
-    return join_partitions(task_of(t), d, loc) ? nullptr : d;
+    if (join_partitions(task_of(t), d, loc)) return nullptr;
+    spread_if_crowded(d);
+    return d;
 }
 
 std::int32_t weld_rt_dict_settle(WeldTask* t, WeldDict* d, std::int32_t loc) {

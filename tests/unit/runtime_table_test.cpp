@@ -610,16 +610,17 @@ TEST_CASE("a table that outgrows the limit is a failure") {
     CHECK(ran.account->used() == 0);
 }
 
-TEST_CASE("an index that keys in even steps crowd is not filled up") {
+TEST_CASE("keys in even steps, which crowd an index, are spread by other bits of their tags") {
     Types types;
-    const auto bits_with = [&](std::int64_t step, std::int64_t count) {
-        int bits = 0;
+    const auto displaced = [&](std::int64_t step, std::int64_t count) {
+        std::int64_t all = 0;
         const Ran ran = run(1, [&](WeldTask* t) {
             WeldDict* d = weld_rt_dict_new(t, types.i64(), types.i64(), 0);
             for (std::int64_t i = 0; i < count; ++i) {
                 const std::int64_t key = i * step;
                 MUST(!weld_rt_dict_merge(t, d, &key, &i, kWeldAdd, 0));
             }
+            MUST(weld_rt_dict_result(t, d, 0) == d);
             for (std::int64_t i = 0; i < count; ++i) {
                 const std::int64_t key = i * step, other = key + 1;
                 const auto* found = static_cast<const std::int64_t*>(weld_rt_dict_find(t, d, &key));
@@ -627,16 +628,19 @@ TEST_CASE("an index that keys in even steps crowd is not filled up") {
                 MUST(*found == i);
                 MUST((step == 1 || !weld_rt_dict_find(t, d, &other)));
             }
-            bits = d->bits;
+            for (std::uint64_t at = 0; at <= d->mask; ++at)
+                all += d->index[at] && first_slot(d, tag_in(d->index[at])) != at;
+            MUST(all == d->displaced);
             return 0;
         });
         CHECK(ran.good);
-        return bits;
+        return all;
     };
-    CHECK(bits_with(1, 10'000) == 15);
-    CHECK(bits_with(7, 5'000) == 15);
-    CHECK(bits_with(7, 10'000) == 16);  // 44 of 100 would lie behind their slots
-    CHECK(bits_with(1, 20'000) == 16);
-    CHECK(bits_with(11, 20'000) == 17);
-    CHECK(bits_with(11, 40'000) == 17);
+    for (std::int64_t count : {20, 50, 100, 200, 300, 500, 1000, 2000, 5000, 10'000, 20'000})
+        for (std::int64_t step : {1, 2, 7, 10, 11, 12, 24, 60, 100, 365, 1000, 3600, 4096, 7919, 86400}) {
+            CAPTURE(count);
+            CAPTURE(step);
+            CHECK(displaced(step, count) <= count / 6);  // of 60 and 500 it were 285
+        }
+    CHECK(displaced(std::int64_t(1) << 32, 50) == 0);
 }

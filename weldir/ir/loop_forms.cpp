@@ -54,8 +54,10 @@ class Masks {
         bool first = true, all = cannot_fail_;
         visit(f_.body().body(), [&](const Expr* e) {
             all &= e->op != Op::For && e->op != Op::NewBuilder;
-            if (e->op != Op::Merge) return;
-            for (const Expr* a : e->args().subspan(1)) all &= is_movable(a);
+            const bool is_look_up = fails_under_mask(e);
+            if (e->op != Op::Merge && !is_look_up) return;
+            if (!is_look_up)
+                for (const Expr* a : e->args().subspan(1)) all &= fails_under_masks_only(a);
             std::vector<const Expr*> of;
             seen_.clear();
             if (e->num_args > 2) split(e->arg(2), of);
@@ -78,6 +80,16 @@ class Masks {
     }
 
   private:
+    /// A look-up by the lanes of a mask alone, of which those outside of vectors fail.
+    static bool fails_under_mask(const Expr* e) {
+        return e->op == Op::LookupLanes && e->num_args > 2 && own_traits(e).fails;
+    }
+    static bool fails_under_masks_only(const Expr* e) {
+        const Traits own = own_traits(e);
+        const bool moves = !e->type->holds_builder && !own.calls && !own.ordered;
+        return moves && (!own.fails || fails_under_mask(e)) &&
+               std::ranges::all_of(e->args(), fails_under_masks_only);
+    }
     static bool holds(const std::vector<const Expr*>& all, const Expr* c) {
         return std::ranges::any_of(all, [&](const Expr* one) { return same(one, c); });
     }

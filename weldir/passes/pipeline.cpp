@@ -44,6 +44,7 @@ static constexpr Name kStraighten[] = {
     "hoist",          // after fusion, which would lose loops that have moved apart
     "cse",            // hoisting brings equal things together
     "inline-lets",    // after cse, whose names of names it resolves
+    "carry-lookups",  // after it: look-ups stand where they are asked for
     "drop-dead",      //
 };
 

@@ -62,7 +62,8 @@ class OuterVectorizer {
         const std::uint32_t width = body.width();
         lanes_ = std::min(most, 2 * kLaneBytes / width);
         if (most == kMostLanes && std::ranges::none_of(loop.data(), has_rows))
-            lanes_ = std::max(lanes_, inner ? kLaneBytes / width : std::min(2 * kLaneBytes / width, kLaneBytes));
+            lanes_ =
+                std::max(lanes_, inner ? kLaneBytes / width : std::min(2 * kLaneBytes / width, kLaneBytes));
         if (lanes_ > kFewLanes && body.held_in_rounds().value_or(kFewHeld + 1) <= kFewHeld) lanes_ *= 2;
         const std::optional<Count> n = facts_.iterations(loop.node);
         rounds_ = n ? n->known() : std::nullopt;
