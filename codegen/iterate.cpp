@@ -10,6 +10,8 @@
 //     do { make room;  left = rounds there is room for
 //          do { state, again = round(state) } while (again && --left) } while (again)
 //
+// and where they count (`@(counts:…)`), rounds that are left are known, and `--left` alone is asked.
+//
 // Lanes that have ended keep their state under a mask until the last one ends, but for what nobody reads
 // (`@(unread:…)`). Where few are left for some rounds (`@(few:…, patience:…)`), these lanes go on one by
 // one, by the function for one of them (`one_lane`).
@@ -22,6 +24,7 @@
 #include "codegen/slab.h"
 #include "codegen/spilled_lanes.h"
 #include "weldir/ir/layout.h"
+#include "weldir/ir/loop_forms.h"
 #include "weldir/ir/traits.h"
 
 namespace weld::codegen {
@@ -104,6 +107,17 @@ static std::vector<Appended> appended(const Emitter& e, Iterate it) {
     return all;
 }
 
+/// How many rounds follow until one is the last, as far as that can be told of the count: one at least.
+static llvm::Value* rounds_left(Emitter& e, Iterate it, const Leaves& state) {
+    const Counting counting = *counting_of(it);
+    std::size_t leaf = 0;
+    for (std::size_t k = 0; k < counting.field; ++k)
+        leaf += std::size_t(e.num_leaves(it.node->type->args[k]));
+    llvm::Value *limit = e.emit1(counting.limit), *now = state[leaf], *one = e.c64(1);
+    llvm::Value* left = e.ir.CreateSelect(e.ir.CreateICmpSGT(limit, now), e.ir.CreateSub(limit, now), one);
+    return e.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, left, one);  // the difference may wrap around
+}
+
 /// The state after the last round, where there is room for those of a block.
 static Leaves emit_blocks(Emitter& e, Iterate it, const Leaves& init, const std::vector<Appended>& appenders,
                           bool region) {
@@ -122,6 +136,8 @@ static Leaves emit_blocks(Emitter& e, Iterate it, const Leaves& init, const std:
         left = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, left, rounds);
         fixed[a.leaf] = fixed[a.leaf + 2] = true;
     }
+    const Annotation* counts = it.node->annotation(AttrKey::Counts);
+    if (counts) left = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, left, rounds_left(e, it, begin));
     Leaves inside = begin;
     for (const Appended& a : appenders) inside[a.leaf + 2] = e.c64(kEnough);
     inside.push_back(left);
@@ -131,7 +147,8 @@ static Leaves emit_blocks(Emitter& e, Iterate it, const Leaves& init, const std:
     llvm::Value* others = ir.CreateSub(now.back(), e.c64(1));
     Leaves more = next;
     more.push_back(others);
-    rounds.end(ir.CreateAnd(again, ir.CreateIsNotNull(others)), more);
+    llvm::Value* is_left = ir.CreateIsNotNull(others);
+    rounds.end(counts ? is_left : ir.CreateAnd(again, is_left), more);
     for (const Appended& a : appenders) next[a.leaf + 2] = begin[a.leaf + 2];
     blocks.end(again, next);
     return next;

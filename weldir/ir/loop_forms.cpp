@@ -211,4 +211,36 @@ const Expr* datum_of(For loop, const Expr* path) {
                                                                  : nullptr;
 }
 
+std::optional<Counting> counting_of(Iterate it) {
+    const Expr* body = it.body().body();
+    const Block lets = body->as<Block>();
+    const Expr* end = lets ? lets.result() : body;
+    if (end->op != Op::MakeStruct || !it.node->type->is_struct()) return {};
+    const Expr *next = end->arg(0), *again = end->arg(1);
+    if (again->op != Op::Lt || !again->arg(0)->type->is_scalar() ||
+        again->arg(0)->type->scalar != Scalar::I64)
+        return {};
+    const Symbol* state = it.body().param(0);
+    const auto value_of = [&](const Expr* e) {
+        for (std::size_t i = 0; lets && i < lets.size(); ++i)
+            if (is_var(e, lets.symbol(i))) return lets.value(i);
+        return e;
+    };
+    const Expr* count = value_of(again->arg(0));
+    if (count->op != Op::Add || !is_int(count->arg(1), 1)) return {};
+    const Expr* before = count->arg(0);
+    if (before->op != Op::GetField || !is_var(before->arg(0), state)) return {};
+    const std::size_t field = before->attr.index;
+    const std::function<bool(const Expr*)> is_counted = [&](const Expr* e) {
+        if (e->op == Op::If) return is_counted(e->arg(1)) && is_counted(e->arg(2));
+        return e->op == Op::MakeStruct && same(value_of(e->arg(field)), count);
+    };
+    bool is_fixed = is_straight_line(again->arg(1));
+    visit(again->arg(1), [&](const Expr* e) {
+        is_fixed &= !is_var(e, state);
+        for (std::size_t i = 0; lets && i < lets.size(); ++i) is_fixed &= !is_var(e, lets.symbol(i));
+    });
+    return is_fixed && is_counted(next) ? std::optional(Counting{field, again->arg(1)}) : std::nullopt;
+}
+
 }  // namespace weld

@@ -37,6 +37,14 @@ struct Demand {
 };
 std::optional<Demand> demand_of(For f);
 
+/// An `iterate` that counts: each round increases a field of the state by one, and another one follows exactly where that is
+/// less than what no round changes.
+struct Counting {
+    std::size_t field;
+    const Expr* limit;  ///< reads nothing that the rounds bind
+};
+std::optional<Counting> counting_of(Iterate it);
+
 /// Of a loop over fringes, the loop over lanes of the same data that it begins with, if the two can be one
 /// whose last round has a mask (`tail:masked`).
 For masked_loop(For rest);

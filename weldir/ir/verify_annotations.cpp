@@ -90,6 +90,12 @@ void annotations(Demands& d, const Expr* e) {
                            std::ranges::equal(a.numbers, most_appends_per_round(e->as<Iterate>())),
                        "a round appends no more often than it says");
                 break;
+            case AttrKey::Counts: {
+                const auto counting = e->op == Op::Iterate ? counting_of(e->as<Iterate>()) : std::nullopt;
+                d.that(counting && std::int64_t(counting->field) == a.number && e->annotation(AttrKey::Most),
+                       "rounds with room for what they append count in a field of their state");
+                break;
+            }
             case AttrKey::TopK:
                 d.that(e->op == Op::Sort && a.text == "false", "sorts say `false` if they stay sorts");
                 break;

@@ -39,6 +39,7 @@ class Carrier {
         if (const Block b = body->as<Block>())
             for (std::size_t i = 0; i < b.size(); ++i) before_.emplace_back(b.symbol(i), b.value(i));
         end_ = body->op == Op::Block ? body->as<Block>().result() : body;
+        if (!reads_fields_only(body)) return nullptr;
         if (end_->op != Op::MakeStruct || facts_.traits(body).ordered || facts_.traits(body).calls)
             return nullptr;
         for (std::size_t k = 0; k < it_.node->type->args.size(); ++k)
@@ -48,6 +49,14 @@ class Carrier {
 
   private:
     bool is_state(const Expr* e) const { return is_var(e, it_.body().param(0)); }
+    bool reads_fields_only(const Expr* body) const {
+        int all = 0, of_fields = 0;
+        visit(body, [&](const Expr* e) {
+            all += is_state(e);
+            of_fields += e->op == Op::GetField && is_state(e->arg(0));
+        });
+        return all == of_fields;
+    }
     bool is_field(const Expr* e, std::size_t k) const {
         return e->op == Op::GetField && e->attr.index == k && is_state(e->arg(0));
     }
@@ -62,14 +71,18 @@ class Carrier {
     /// Whether field `k` is a place that a round keeps or replaces, both of which it has looked up.
     bool find(std::size_t k) {
         const Expr* next = end_->arg(0);
-        if (next->op == Op::MakeStruct) next = next->arg(k);
+        const bool is_whole = next->op != Op::MakeStruct;  // a choice between states, not between places
+        if (!is_whole) next = next->arg(k);
         if (next->op != Op::If && next->op != Op::Select) return false;
         const auto place = [&](std::size_t side) -> const Expr* {
             const Expr* e = next->arg(side);
-            if (e->type->is_struct()) return e->op == Op::MakeStruct ? e->arg(k) : nullptr;
-            return e;
+            if (!is_whole) return e;
+            return e->op == Op::MakeStruct ? e->arg(k) : nullptr;
         };
         const Expr *yes = place(1), *no = place(2);
+        // States are chosen field by field, which evaluates the sides of a select by turns.
+        const bool sides_fail = facts_.traits(next->arg(1)).fails || facts_.traits(next->arg(2)).fails;
+        if (is_whole && next->op == Op::Select && sides_fail) return false;
         if (!yes || !no || yes->type != m_.types.i64() || is_field(yes, k) == is_field(no, k)) return false;
         choice_ = next;
         other_ = is_field(no, k) ? yes : no;
@@ -164,7 +177,10 @@ class Carrier {
         for (const auto& [symbol, value] : before_) round.emplace_back(symbol, now(value));
         round.emplace_back(chosen, now(choice_->arg(0)));
         const auto choose = [&](const Expr* yes, const Expr* no) {
-            return same(yes, no) ? yes : if_(m_, var(m_, chosen), yes, no, choice_->loc);
+            if (same(yes, no)) return yes;
+            const Expr* c = var(m_, chosen);
+            return choice_->op == Op::If ? if_(m_, c, yes, no, choice_->loc)
+                                         : select(m_, c, yes, no, choice_->loc);
         };
         const Expr* next = end_->arg(0);
         std::vector<const Expr*> last;

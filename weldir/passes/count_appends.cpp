@@ -5,12 +5,16 @@
 // becomes
 //     @(appends:2, appends:-1) for(…)
 //
-// Rounds of an `iterate` learn how often they do at most: `@(most:1)`. Room is made before the loop then, no merge looks whether there is any, and chunks write to their places.
+// Rounds of an `iterate` learn how often they do at most: `@(most:1)`, and whether they count up to something:
+// `@(most:1, counts:2)`, in field 2 of their state, so that none of a block asks whether there is another one. Room is made before the loop then, no merge looks whether there is any, and chunks write to their places.
 // -1 stands for numbers that vary; those that are known only when the loop begins, `sizes` writes down. After
 // vectorize, since a merge of lanes counts as many.
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "weldir/ir/builder.h"
+#include "weldir/ir/loop_forms.h"
 #include "weldir/ir/merges.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/normal_form.h"
@@ -23,12 +27,17 @@ static const Expr* counted(Module& m, const Expr* e, AttrKey key, const std::vec
     return any ? annotate(m, e, key, counts) : nullptr;
 }
 
+static const Expr* with_count(Module& m, Iterate it, const Expr* counted) {
+    const std::optional<Counting> counting = counted ? counting_of(it) : std::nullopt;
+    return counting ? annotate(m, counted, AttrKey::Counts, std::to_string(counting->field)) : counted;
+}
+
 const Expr* count_appends(Module& m, const Expr* lambda) {
     return rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
         if (const For loop = e->as<For>(); loop && !e->annotation(AttrKey::Appends))
             return counted(m, e, AttrKey::Appends, appends_per_iteration(loop), 0);
         if (const Iterate it = e->as<Iterate>(); it && !it.lanes() && !e->annotation(AttrKey::Most))
-            return counted(m, e, AttrKey::Most, most_appends_per_round(it), 1);
+            return with_count(m, it, counted(m, e, AttrKey::Most, most_appends_per_round(it), 1));
         return nullptr;
     });
 }
