@@ -1,5 +1,5 @@
-// N1 to N24: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
-// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural24.cpp), which make the same columns.
+// N1 to N25: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural25.cpp), which make the same columns.
 #include <cstring>
 
 #include "bench/columns.h"
@@ -196,10 +196,10 @@ Inputs short_rows() {
     return inputs(args, std::move(x), std::move(all));
 }
 
-/// A plane of 2,000 rows of 1,000.
-Inputs plane() {
-    Column<f32> x = uniform<f32>(2'000'000, 436, 1);
-    Column<WeldVec> all = rows(x, 1000);
+/// Rows of so many numbers each.
+Inputs plane(size_t numbers, std::uint64_t stream, size_t width) {
+    Column<f32> x = uniform<f32>(numbers, stream, 1);
+    Column<WeldVec> all = rows(x, width);
     const WeldVec args[] = {all.vec()};
     return inputs(args, std::move(x), std::move(all));
 }
@@ -467,7 +467,7 @@ std::vector<Workload> natural() {
          [] { return columns_and(i64(100'000), below<i64>(1'000'000, 433, 100'000), below<i64>(1'000'000, 434, 100'000)); },
          vector<i64>},
         {"N21.above", "N21.above", 1.99994014901e+12, 1e-9, [] { return columns(below<i32>(1'000'000, 435, 1'000'000)); }, vector<i64>},
-        {"N21.peaks", "N21.peaks", 399126, 1e-9, plane, number<i64>},
+        {"N21.peaks", "N21.peaks", 399126, 1e-9, [] { return plane(2'000'000, 436, 1000); }, number<i64>},
         {"N21.spreads", "N21.spreads", 345140.498646, 1e-9,
          [] { return columns(below<i32>(4'000'000, 437, 1440), uniform<f32>(4'000'000, 438, 40)); }, vector<f64>},
         {"N21.medians", "N21.medians", 200062967.28, 1e-9, [] { return columns(uniform<f32>(1'000'000, 439, 100)); }, vector<f32>},
@@ -511,7 +511,11 @@ std::vector<Workload> natural() {
         {"N24.dates", "N24.dates", 2007228673, 1e-9, [] { return columns(below<i32>(1'000'000, 468, 3'720'000)); }, vector<u8>},
         {"N24.shares", "N24.shares", 799914.0, 1e-5, [] { return columns(uniform<f32>(200'000, 469, 2), uniform<f32>(12, 470, 1)); }, vector<f32>},
         {"N24.features", "N24.features", 7986175.21857, 1e-9, [] { return sparse(100'000, 471, 10'000, 8); }, vector<f64>},
-        {"N24.field", "N24.field", 2032296534, 1e-9, [] { return columns(below<u8>(4'000'000, 475, 256), below<u8>(4'000'000, 476, 256)); }, vector<u8>}};
+        {"N24.field", "N24.field", 2032296534, 1e-9, [] { return columns(below<u8>(4'000'000, 475, 256), below<u8>(4'000'000, 476, 256)); }, vector<u8>},
+        {"N25.largest", "N25.largest", 6210228, 1e-9, [] { return plane(3'200'000, 477, 32); }, vector<i64>},
+        {"N25.minutes", "N25.minutes", 689466319404, 1e-9, [] { return columns(Column<i32>(720, [](size_t i) { return i32(i); }), below<i32>(4'000'000, 478, 720)); }, number<i64>},
+        {"N25.taps", "N25.taps", 21274619.2137, 1e-5, [] { return columns(uniform<f32>(2'000'000, 479, 1), uniform<f32>(9, 480, 1)); }, vector<f32>},
+        {"N25.numbers", "N25.numbers", 401347361641, 1e-9, [] { return columns(below<u8>(4'000'000, 481, 16)); }, vector<i64>}};
     return all;
 }
 
