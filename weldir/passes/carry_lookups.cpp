@@ -217,18 +217,26 @@ class Carrier {
 
 const Expr* carry_lookups(Module& m, const Expr* lambda) {
     Facts facts(m, lambda);
+    const auto carried = [&](const Expr* value, Lets& lets) {
+        const Iterate it = value->as<Iterate>();
+        const Expr* now = it ? Carrier(m, facts, it).carried(lets) : nullptr;
+        return now ? now : value;
+    };
     const Expr* now = rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
-        const Block b = e->as<Block>();
-        if (!b) return nullptr;
         Lets lets;
-        bool any = false;
-        for (std::size_t i = 0; i < b.size(); ++i) {
-            const Iterate it = b.value(i)->as<Iterate>();
-            const Expr* value = it ? Carrier(m, facts, it).carried(lets) : nullptr;
-            any |= value != nullptr;
-            lets.emplace_back(b.symbol(i), value ? value : b.value(i));
+        if (const Block b = e->as<Block>()) {
+            for (std::size_t i = 0; i < b.size(); ++i) {
+                const Expr* value = carried(b.value(i), lets);
+                lets.emplace_back(b.symbol(i), value);
+            }
+            const Expr* result = carried(b.result(), lets);
+            return lets.size() > b.size() ? block(m, lets, result, b.node->loc) : nullptr;
         }
-        return any ? block(m, lets, b.result(), b.node->loc) : nullptr;
+        if (e->op != Op::Lambda) return nullptr;
+        return map_args(m, e, [&](const Expr* body, std::size_t) {
+            const Expr* result = carried(body, lets);
+            return lets.empty() ? body : block(m, lets, result, body->loc);
+        });
     });
     return in_normal_form(m, lambda, now);
 }
