@@ -10,7 +10,7 @@
 #include <sys/auxv.h>
 #endif
 
-#include "runtime/ahead.h"
+#include "runtime/abi/processor.h"
 
 namespace weld {
 

@@ -11,7 +11,7 @@
 #include <immintrin.h>
 #endif
 
-#include "runtime/ahead.h"
+#include "runtime/abi/processor.h"
 
 namespace weld::runtime {
 
