@@ -541,12 +541,8 @@ static llvm::Constant* free_places(Emitter& e) {
 Leaves opened(Emitter& e, const Type* key_type, llvm::Value* table) {
     llvm::Value* places = e.load(fields::Table::places, table);
     if (are_bytes(key_type)) places = e.ir.CreateSelect(e.ir.CreateIsNull(places), free_places(e), places);
-    return {table,
-            e.load(fields::Table::index, table),
-            e.load(fields::Table::entries, table),
-            e.load(fields::Table::shift, table),
-            places,
-            e.load(fields::Table::mask, table)};
+    return {table, e.load(fields::Table::index, table), e.load(fields::Table::entries, table),
+            e.load(fields::Table::shift, table), places};
 }
 
 Leaves find_entry(Emitter& e, const Expr* node, const Leaves& open, const Type* key_type,
@@ -557,7 +553,8 @@ Leaves find_entry(Emitter& e, const Expr* node, const Leaves& open, const Type* 
     const EntryLayout layout = entry_layout(key_type, value_type);
     const Leaves head = keys.head(key_type, key);
     llvm::Value* tag = tag_of(e, node, key_type, key, head);
-    llvm::Value *index = open[1], *entries = open[2], *mask = open[5];
+    llvm::Value *table = open[0], *index = open[1], *entries = open[2];
+    llvm::Value* mask = e.load(fields::Table::mask, table);
     llvm::Value* first = ir.CreateAnd(ir.CreateLShr(tag, open[3]), mask);
     auto *before = ir.GetInsertBlock(), *probe = e.block("probe"), *fits = e.block("tag_fits"),
          *differs = e.block("tag_differs"), *go_on = e.block("next_slot"), *here = e.block("found"),

@@ -18,9 +18,9 @@ EntryLayout entry_layout(const Type* key, const Type* value);
 /// A key as tables have it: 0.0 for both zeros and one NaN, except inside of vectors. All below want such.
 Leaves canonical_key(Emitter& e, const Type* t, const Leaves& key);
 
-/// {table, index, entries, shift, places, mask}: what looking for keys reads of a table (not null). They change
+/// {table, index, entries, shift, places}: what looking for keys reads of a table (not null). They change
 /// when the runtime adds an entry.
-constexpr int kOpenLeaves = 6;
+constexpr int kOpenLeaves = 5;
 Leaves opened(Emitter& e, const Type* key_type, llvm::Value* table);
 
 /// Looks for the `key` of the look-up or merge `node` in a table (of `key_type` and `value_type`) and goes on in one of
