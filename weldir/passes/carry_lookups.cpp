@@ -60,7 +60,7 @@ class Carrier {
     bool is_field(const Expr* e, std::size_t k) const {
         return e->op == Op::GetField && e->attr.index == k && is_state(e->arg(0));
     }
-    /// The same at the beginning of a round, before any of its lets.
+    /// It follows from fields of the state alone: known at the beginning of a round, before any of its lets.
     bool is_of_state(const Expr* e) const {
         if (e->op == Op::GetField && is_state(e->arg(0))) return true;
         if (e->op == Op::Literal) return true;
@@ -157,23 +157,19 @@ class Carrier {
         const Symbol *seen = m_.symbol("seen", of_other_->type),
                      *chosen = m_.symbol("chosen", m_.types.boolean());
         const Expr* kept = get_field(m_, var(m_, state), n);
-        const auto now = [&](const Expr* e) {
-            return rewrite(m_, e, [&](const Expr* x) -> const Expr* {
-                if (x->op == Op::GetField && is_state(x->arg(0)))
-                    return get_field(m_, var(m_, state), x->attr.index);
-                if (x->op != Op::Lookup || !same(x->arg(0), own_->arg(0))) return nullptr;
-                if (x->arg(1)->op == Op::GetField && is_var(x->arg(1)->arg(0), state) &&
-                    x->arg(1)->attr.index == k)
-                    return kept;
-                return same(x->arg(1), other_now_) ? var(m_, seen) : nullptr;
-            });
-        };
-        other_now_ = nullptr;
-        other_now_ = rewrite(m_, other_, [&](const Expr* x) -> const Expr* {
+        const auto of_state = [&](const Expr* x) {
             return x->op == Op::GetField && is_state(x->arg(0)) ? get_field(m_, var(m_, state), x->attr.index)
                                                                 : nullptr;
-        });
-        Lets round{{seen, lookup(m_, own_->arg(0), other_now_, of_other_->loc)}};
+        };
+        const Expr *own_now = get_field(m_, var(m_, state), k), *other_now = rewrite(m_, other_, of_state);
+        const auto now = [&](const Expr* e) {
+            return rewrite(m_, e, [&](const Expr* x) -> const Expr* {
+                if (x->op != Op::Lookup || !same(x->arg(0), own_->arg(0))) return of_state(x);
+                if (same(x->arg(1), own_now)) return kept;
+                return same(x->arg(1), other_now) ? var(m_, seen) : nullptr;
+            });
+        };
+        Lets round{{seen, lookup(m_, own_->arg(0), other_now, of_other_->loc)}};
         for (const auto& [symbol, value] : before_) round.emplace_back(symbol, now(value));
         round.emplace_back(chosen, now(choice_->arg(0)));
         const auto choose = [&](const Expr* yes, const Expr* no) {
@@ -208,7 +204,6 @@ class Carrier {
     const Expr* end_ = nullptr;                        // of a round: {next, again}
     const Expr *choice_ = nullptr, *other_ = nullptr;  // what chooses the place; the one that may replace it
     const Expr *own_ = nullptr, *of_other_ = nullptr;  // the look-ups
-    const Expr* other_now_ = nullptr;                  // the other place, by the new state
     std::vector<const Expr*> order_;                   // the look-ups, in the order of evaluation
     bool replaces_if_ = true;                          // the choice holds
 };

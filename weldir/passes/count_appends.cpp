@@ -6,7 +6,8 @@
 //     @(appends:2, appends:-1) for(…)
 //
 // Rounds of an `iterate` learn how often they do at most: `@(most:1)`, and whether they count up to something:
-// `@(most:1, counts:2)`, in field 2 of their state, so that none of a block asks whether there is another one. Room is made before the loop then, no merge looks whether there is any, and chunks write to their places.
+// `@(most:1, counts:2)`, in field 2 of their state, so that none of a block asks whether there is another one. Room is made
+// before the loop then, no merge looks whether there is any, and chunks write to their places.
 // -1 stands for numbers that vary; those that are known only when the loop begins, `sizes` writes down. After
 // vectorize, since a merge of lanes counts as many.
 #include <optional>
