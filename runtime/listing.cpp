@@ -11,22 +11,32 @@
 
 namespace weld::runtime {
 
-/// The entries that the slots [begin, end) of the index are the first choice of, in order. They are there, or
-/// behind.
-static std::vector<Tagged<std::int64_t>> entries_of(const WeldDict* d, std::uint64_t begin,
-                                                    std::uint64_t end) {
-    std::vector<Tagged<std::int64_t>> all;
-    for (std::uint64_t at = begin; at <= begin + d->mask; ++at) {
-        const std::uint64_t slot = d->index[at & d->mask];
-        if (!slot && at >= end) break;
-        if (!slot) continue;
-        const std::uint64_t first = first_slot(d, tag_in(slot));
-        if (first >= begin && first < end) all.emplace_back(tag_in(slot), number_in(slot));
+/// Calls f(slots, count) with the used slots of entries whose first choice is in [begin, end), some at a time. They are
+/// there, or behind.
+template <class F>
+static void each_slot(const WeldDict* d, std::uint64_t begin, std::uint64_t end, const F& f) {
+    constexpr std::uint64_t at_once = 128;
+    const auto one_by_one = [&](std::uint64_t at, std::uint64_t last) {
+        for (; at < last && d->index[at & d->mask]; ++at) {
+            const std::uint64_t slot = d->index[at & d->mask], first = first_slot(d, tag_in(slot));
+            if (first >= begin && first < end) f(&slot, 1);
+        }
+        return at;
+    };
+    // Before the first free slot there are entries of others; behind it none are.
+    for (std::uint64_t at = one_by_one(begin, end); at < end; at += at_once) {
+        std::uint64_t found[at_once + 1];
+        std::int64_t n = 0;
+        for (std::uint64_t i = at; i < std::min(end, at + at_once); ++i) {
+            found[n] = d->index[i];
+            n += found[n] != 0;
+        }
+        f(found, n);
     }
-    sort_by_tag(d, all, [&](std::int64_t number) { return d->entry(number); });
-    return all;
+    one_by_one(end, begin + d->mask + 1);
 }
 
+/// The slots of all entries, by tag, and then their numbers.
 static std::uint64_t* order_by_tag(Task* task, const WeldDict* d, std::int32_t loc) {
     constexpr std::uint64_t part_slots = 1 << 14, least = 256, most = 1 << 14;
     std::uint64_t* order = allocate_array<std::uint64_t>(task, d->count, loc);
@@ -34,18 +44,27 @@ static std::uint64_t* order_by_tag(Task* task, const WeldDict* d, std::int32_t l
     // other bits than the first ones put tags in no order
     const std::uint64_t num_parts = d->skip ? 1 : std::clamp((d->mask + 1) / part_slots, least, most);
     const std::uint64_t each = (d->mask + 1) / num_parts;
-    std::vector<std::vector<Tagged<std::int64_t>>> parts(num_parts);
-    const auto list = [&](Task*, int, std::int64_t i) {
-        parts[std::size_t(i)] = entries_of(d, std::uint64_t(i) * each, std::uint64_t(i + 1) * each);
-        return kOk;
+    const auto in_parts = [&](const auto& f) {
+        return run_parts(task, std::int64_t(num_parts), true, loc, [&](Task*, int, std::int64_t i) {
+            f(std::size_t(i), std::uint64_t(i) * each, std::uint64_t(i + 1) * each);
+            return kOk;
+        });
     };
-    if (run_parts(task, std::int64_t(num_parts), true, loc, list)) return nullptr;
-    std::uint64_t* to = order;
-    for (const auto& part : parts) {
-        if (task->check_stop(loc)) return nullptr;
-        for (const auto& [tag, number] : part) *to++ = std::uint64_t(number);
-    }
-    return order;
+    std::vector<std::int64_t> begins(num_parts + 1, 0);
+    if (in_parts([&](std::size_t i, std::uint64_t begin, std::uint64_t end) {
+            each_slot(d, begin, end, [&](const std::uint64_t*, std::int64_t n) { begins[i + 1] += n; });
+        }))
+        return nullptr;
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    const auto list = [&](std::size_t i, std::uint64_t begin, std::uint64_t end) {
+        std::uint64_t* to = order + begins[i];
+        each_slot(d, begin, end,
+                  [&](const std::uint64_t* slots, std::int64_t n) { to = std::copy_n(slots, n, to); });
+        const std::span<std::uint64_t> all(order + begins[i], to);
+        sort_by_tag(d, all, tag_in, [&](std::uint64_t slot) { return d->entry(number_in(slot)); });
+        for (std::uint64_t& slot : all) slot = std::uint64_t(number_in(slot));
+    };
+    return in_parts(list) ? nullptr : order;
 }
 
 /// Puts the entries of a table that was cut, though it has few, in the order of one that was not.

@@ -6,8 +6,7 @@
 #pragma once
 
 #include <algorithm>
-#include <utility>
-#include <vector>
+#include <span>
 
 #include "runtime/hash_table.h"
 
@@ -15,10 +14,6 @@ namespace weld::runtime {
 
 /// More entries than these come in the order of tags.
 constexpr std::int64_t kMostInKeyOrder = 1 << 14;
-
-/// An entry, or what stands for it, by its tag.
-template <class T>
-using Tagged = std::pair<std::uint32_t, T>;
 
 /// The order of entries with the same tag, of which there are few: by the bytes of their keys, or of the
 /// strings that these are, shorter ones first.
@@ -29,15 +24,16 @@ inline bool has_lesser_key(const WeldDict* d, const char* a, const char* b) {
     return u.len > 0 && std::memcmp(u.data, v.data, std::size_t(bytes_of(d, u))) < 0;
 }
 
-/// Sorts entries, of which key(entry) is the address, that are nearly sorted by tag.
-template <class T, class Key>
-void sort_by_tag(const WeldDict* d, std::vector<Tagged<T>>& all, const Key& key) {
-    const auto before = [&](const Tagged<T>& a, const Tagged<T>& b) {
-        return a.first != b.first ? a.first < b.first : has_lesser_key(d, key(a.second), key(b.second));
+/// Sorts what stands for entries, of which tag(one) and key(one), an address, are those, and which is nearly sorted by tag.
+template <class T, class Tag, class Key>
+void sort_by_tag(const WeldDict* d, std::span<T> all, const Tag& tag, const Key& key) {
+    const auto before = [&](const T& a, const T& b) {
+        const std::uint32_t of_a = tag(a), of_b = tag(b);
+        return of_a != of_b ? of_a < of_b : has_lesser_key(d, key(a), key(b));
     };
     std::size_t steps = 16 * all.size();  // more are made only for keys that were chosen for it
     for (std::size_t i = 1; i < all.size(); ++i) {
-        const Tagged<T> one = all[i];
+        const T one = all[i];
         std::size_t at = i;
         for (; at > 0 && before(one, all[at - 1]) && steps; --at, --steps) all[at] = all[at - 1];
         all[at] = one;

@@ -343,10 +343,11 @@ Page* PageHeap::grow_single(Page* page, std::int64_t size) {
     return page;
 }
 
-/// A mapping that waits, at most a quarter and at most `room` larger than asked for.
+/// A mapping that waits, at most `room` larger than asked for, and at most a quarter, or, if that is little, kSpanBytes: what
+/// grows from one that small takes less time if it does so in place.
 Page* PageHeap::waiting_mapping(std::int64_t bytes, std::int64_t room) {
     const std::lock_guard lock(mutex_);
-    const std::int64_t most = bytes + std::min(bytes / 4, room);
+    const std::int64_t most = bytes + std::min(bytes < kSpanBytes ? kSpanBytes : bytes / 4, room);
     auto best = mappings_.end();
     for (auto m = mappings_.begin(); m != mappings_.end(); ++m)
         if ((*m)->bytes >= bytes && (*m)->bytes <= most)

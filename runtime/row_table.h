@@ -66,16 +66,19 @@ class Rows {
 
     std::uint32_t tag(const char* row) const { return tag_of(hash_key<K>(nullptr, row)); }
 
+    using Tagged = std::pair<std::uint32_t, const char*>;
     /// All rows, by tag.
-    std::vector<Tagged<const char*>> in_order() const {
-        std::vector<Tagged<const char*>> all, wrapped;
+    std::vector<Tagged> in_order() const {
+        std::vector<Tagged> all, wrapped;
         all.reserve(std::size_t(table_.count));
         const Slots slots = this->slots();
         each([&](const char* row) {
             (first_slot(slots, row) > row ? wrapped : all).emplace_back(tag(row), row);
         });
         all.insert(all.end(), wrapped.begin(), wrapped.end());
-        sort_by_tag(d_, all, [](const char* row) { return row; });
+        sort_by_tag(
+            d_, std::span(all), [](const Tagged& r) { return r.first; },
+            [](const Tagged& r) { return r.second; });
         return all;
     }
 

@@ -326,6 +326,28 @@ TEST_CASE("large blocks that wait serve others of any size") {
     CHECK(account.used() == 0);
 }
 
+TEST_CASE("what is to grow takes a block that grew before, though it is twice as large") {
+    constexpr std::int64_t mib = std::int64_t(1) << 20;
+    const auto grows_in_place = [](std::int64_t limit, std::int64_t from, std::int64_t to) {
+        MemoryAccount account(limit);
+        Shortage why;
+        Page* page = account.take_single(to, &why);
+        REQUIRE(page);
+        account.give(page);
+        Page* const again = account.take_single(from, &why);
+        REQUIRE(again);
+        CHECK(account.used() == again->bytes);
+        const bool grew = again == page && again->end - again->begin >= to;
+        account.give(again);
+        CHECK(account.used() == 0);
+        return grew;
+    };
+    CHECK(grows_in_place(MemoryAccount::kUnlimited, mib + 1, 2 * mib + 1));
+    CHECK(grows_in_place(4 * mib, mib + 1, 2 * mib + 1));
+    CHECK_FALSE(grows_in_place(MemoryAccount::kUnlimited, mib + 1, 5 * mib));
+    CHECK_FALSE(grows_in_place(MemoryAccount::kUnlimited, 3 * mib, 5 * mib));
+}
+
 TEST_CASE("a large block that nearly fills its last 2 MiB gets them whole, if the limit allows it") {
     constexpr std::int64_t mib = std::int64_t(1) << 20;
     const auto bytes_of = [](std::int64_t limit, std::int64_t size) {
