@@ -21,6 +21,7 @@
 
 #include "codegen/builders/arrays.h"
 #include "codegen/builders/groups.h"
+#include "codegen/builders/tables.h"
 #include "codegen/lanes.h"
 #include "codegen/prefetch.h"
 #include "codegen/quick.h"
@@ -244,7 +245,9 @@ class RangeEmitter {
         const std::vector<bool> fixed(state.size(), false);
         const Annotation* unasked = plan_.f.node->annotation(AttrKey::Unasked);
         Leaves begin_with = state;
-        if (unasked) begin_with.append({e_.c64(0), e_.c64(0)});  // Waits
+        const Leaves kept = unasked ? kept_waits(filter.cond) : Leaves();
+        for (llvm::Value* at : kept) begin_with.push_back(load_shared(at));
+        if (unasked && kept.empty()) begin_with.append({e_.c64(0), e_.c64(0)});
         const Leaves end = rounds(lo, hi, size, begin_with, [&](llvm::Value* from, const Leaves& now) {
             const Leaves before(now.begin(), now.begin() + std::ptrdiff_t(state.size()));
             llvm::Value* after = ir.CreateAdd(from, e_.c64(size), "", true, true);
@@ -308,7 +311,28 @@ class RangeEmitter {
             if (unasked) next.append(waits_after(waits, most));
             return next;
         });
+        for (std::size_t i = 0; i < kept.size(); ++i) store_shared(kept[i], end[state.size() + i]);
         return Leaves(end.begin(), end.begin() + std::ptrdiff_t(state.size()));
+    }
+
+    /// Where the two numbers of Waits are from one chunk to the next: behind the bits that `cond` asks. Threads share them,
+    /// and may see those of others or not.
+    Leaves kept_waits(const Expr* cond) {
+        const Expr* bits = nullptr;
+        visit(cond, [&](const Expr* e) {
+            if (const KeyExists k = e->as<KeyExists>(); k && k.bits()) bits = k.bits();
+        });
+        if (!bits) return {};
+        const Leaves words = e_.emit(bits);
+        return {word_behind(e_, words, 0), word_behind(e_, words, 1)};
+    }
+    llvm::Value* load_shared(llvm::Value* at) {
+        llvm::LoadInst* load = e_.ir.CreateAlignedLoad(e_.unit.i64, at, llvm::Align(8));
+        load->setAtomic(llvm::AtomicOrdering::Monotonic);
+        return load;
+    }
+    void store_shared(llvm::Value* at, llvm::Value* value) {
+        e_.ir.CreateAlignedStore(value, at, llvm::Align(8))->setAtomic(llvm::AtomicOrdering::Monotonic);
     }
 
     /// Prefetches those elements of iteration `at` that the condition does not read, and the work does.

@@ -526,6 +526,10 @@ llvm::Value* has_bit(Emitter& e, const Type* key_type, const Leaves& key, const 
     return ir.CreateTrunc(ir.CreateLShr(word, in_word), e.ir.getInt1Ty());
 }
 
+llvm::Value* word_behind(Emitter& e, const Leaves& bits, std::int64_t n) {
+    return e.ir.CreateGEP(e.unit.i64, bits[0], e.ir.CreateAdd(bits[1], e.c64(n)));
+}
+
 /// Keys of a table are one byte: see WeldPlaces.
 static bool are_bytes(const Type* key_type) { return has_places(key_type) && size_of(key_type) == 1; }
 

@@ -52,6 +52,9 @@ Leaves merge_or_wait(Emitter& e, const Leaves& open, const Type* key_type, const
 /// i1: the bit of `key` is set in `bits`, {words, number of words, shift} (kernel weld_key_bits).
 llvm::Value* has_bit(Emitter& e, const Type* key_type, const Leaves& key, const Leaves& bits);
 
+/// The address of word `n` of two behind `bits` that the kernel leaves for a loop that asks.
+llvm::Value* word_behind(Emitter& e, const Leaves& bits, std::int64_t n);
+
 /// Prefetches the slot of the index at which a search for `key` begins, or the entry that it names.
 void prefetch_entry(Emitter& e, llvm::Value* table, const Type* key_type, const Type* value_type,
                     const Leaves& key, bool entry);

@@ -15,6 +15,8 @@ using namespace weld::runtime;
 constexpr int kFewestIndexBits = 15, kMostIndexBits = 25;
 constexpr int kBitsForSlot = 2;  ///< the logarithm
 constexpr int kWordBits = 6;
+/// Behind the words a loop that asks keeps for how long it does not, from one chunk to the next (codegen/rounds.cpp).
+constexpr std::int64_t kMoreWords = 2;
 
 /// {vec[u64],i64}: bit `tag >> shift` is set for every key.
 struct KeyBits {
@@ -31,10 +33,11 @@ std::int32_t make_bits(Task* task, const WeldDict* d, std::int64_t rounds, std::
     const bool has_bits = d && d->count && pays(d, rounds);
     const int log = has_bits ? d->bits + kBitsForSlot : kWordBits;
     const std::int64_t count = std::int64_t(1) << (log - kWordBits);
-    auto* words = allocate_array<std::uint64_t>(task, count, loc);
+    auto* words = allocate_array<std::uint64_t>(task, count + kMoreWords, loc);
     if (!words) return kFailed;
     *to = {{words, count}, kWeldTagBits - log};
     std::fill_n(words, count, has_bits ? 0 : ~std::uint64_t(0));
+    std::fill_n(words + count, kMoreWords, 0);
     if (!has_bits) return kOk;
     return in_strips(task, 0, std::int64_t(d->mask) + 1, loc, [&](std::int64_t lo, std::int64_t hi) {
         for (std::int64_t i = lo; i < hi; ++i) {

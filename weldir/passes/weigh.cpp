@@ -13,7 +13,7 @@
 //     result(@(cost:35300, work:work) for(rows, appender[f64], |b, i, x|
 //       merge(b, result(@(cost:1500, short:33333) for(w, merger[f64,+], f)))))
 // - `short`: a loop inside of another one over elements is run where it stands, on the state in registers,
-//   if it has so few rounds that a call would cost more than several threads bring.
+//   if it has so few rounds that a call would cost more than several threads bring. So is one in a small `iterate`.
 // - `optimize:false`: bodies that are too large, since LLVM takes more than linear time to optimise.
 //
 // Sorts learn the cost of their function.
@@ -36,16 +36,18 @@ namespace {
 constexpr std::int64_t kComparison = 1000;       // what a sort does besides comparing
 constexpr std::int64_t kShortWork = 50'000'000;  // of a loop in place: the runtime cuts none with so little
 constexpr std::size_t kMostOptimised = 5000;     // nodes
+constexpr std::size_t kMostInRounds = 256;       // nodes of an `iterate` in which loops are in place
 
 class Weigher {
   public:
     Weigher(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
 
-    /// `in_loop`: over elements.
+    /// `in_loop`: over elements, or of few nodes.
     const Expr* weighed(const Expr* e, bool in_loop) {
         if (!e->binds) return e;
         if (e->op == Op::Block) return in_block(e->as<Block>(), in_loop);
-        const bool repeats = e->op == Op::For || e->op == Op::Sort;
+        const bool repeats = e->op == Op::For || e->op == Op::Sort ||
+                             (e->op == Op::Iterate && size_of_tree(e) <= kMostInRounds);
         const Expr* now = map_args(m_, e, [&](const Expr* a, std::size_t i) {
             const bool inside = in_loop || (repeats && a->op == Op::Lambda);
             return is_lazy_arg(e, i) ? alone(a, inside) : weighed(a, inside);
