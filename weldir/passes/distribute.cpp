@@ -15,6 +15,10 @@
 // lanes of their own elements (vectorize-outer) where the whole cannot: the nearest centre of each row, beside
 // a loop that adds the row to sums, which is still in the cache then. 256 rows at a time.
 //
+// And so do loops that find numbers by loops inside, as a sum of each row, and go on with what takes long, as `exp`: the
+// numbers of 256 rows are found first, and what follows goes over lanes. If loops inside follow again, which add the row to
+// sums, what takes long is computed in between.
+//
 // Not for loops that can be vectorised as they are; nor in loops, which may be short; nor what only some
 // rounds compute, or, but for such loops, may fail; nor, but beside these, with appenders.
 #include <algorithm>
@@ -42,6 +46,7 @@ constexpr std::int64_t kRowsOfVectors = 256;                   // where the elem
 constexpr std::uint32_t kMostNodes = 1000;                     // of a body, parts of which are there twice
 constexpr std::int64_t kLeastOfEach = 1'500;  // picoseconds of a value that is computed early
 constexpr std::int64_t kLeastOfAll = 5'000;
+constexpr std::int64_t kLeastBehind = 4'000;  // of what follows rounds: two roots or quotients
 
 bool merges_by_key(const Type* t) {
     if (t->is_builder()) return info(t).probes || (info(t).indexed && has_operator(t->builder));
@@ -76,6 +81,12 @@ bool are_numbers(const Type* t) {
     return t->is_scalar() || (t->is_struct() && std::ranges::all_of(t->args, are_numbers));
 }
 
+/// Mergers of numbers.
+bool are_mergers(const Type* t) {
+    if (t->is_struct()) return std::ranges::all_of(t->args, are_mergers);
+    return t->is_builder() && is_value(info(t)) && are_numbers(t->args[0]);
+}
+
 /// The body of a loop, and what of it can be computed early.
 class Body {
   public:
@@ -89,11 +100,11 @@ class Body {
             if (are_early) shared_.insert(s);
         }
         has_rounds_ = !early_.empty();
-        const auto of_rounds = std::ptrdiff_t(early_.size());
+        num_of_rounds_ = early_.size();
+        const auto of_rounds = std::ptrdiff_t(num_of_rounds_);
         for (std::size_t i = 0; lets_ && i < lets_.size(); ++i)
             if (!movable_.contains(lets_.symbol(i))) look(lets_.value(i));
         look(lets_ ? lets_.result() : loop.body().body());
-        if (early_.empty()) return;
         for (std::size_t i = 0; lets_ && i < lets_.size(); ++i)
             if (!movable_.contains(lets_.symbol(i))) share(lets_.value(i));
         share(lets_ ? lets_.result() : loop.body().body());
@@ -105,6 +116,9 @@ class Body {
     const std::vector<const Expr*>& early() const { return early_; }
     /// Among what is computed early are loops.
     bool has_rounds() const { return has_rounds_; }
+
+    /// Nothing but what rounds find is computed early.
+    void keep_rounds_alone() { early_.resize(num_of_rounds_); }
 
     /// Rounds in which it does something follow from a condition that is computed early, on lanes, so that
     /// those are found quickly: noted in `early`, however cheap it is.
@@ -182,7 +196,8 @@ class Body {
     /// Loops, or an `iterate`, whose result is numbers, and which can be run early.
     bool is_rounds(const Expr* e) {
         const Traits& t = facts_.traits(e);
-        return are_numbers(e->type) && has_loop(e) && !t.ordered && !t.calls && reads_what_is_early(e);
+        return (are_numbers(e->type) || are_mergers(e->type)) && has_loop(e) && !t.ordered && !t.calls &&
+               reads_what_is_early(e);
     }
     bool reads_what_is_early(const Expr* e) {
         return std::ranges::all_of(free_symbols(e), [&](const Symbol* s) {
@@ -198,7 +213,7 @@ class Body {
         bool any = false, all = true;
         const std::function<void(const Expr*)> look = [&](const Expr* e) {
             const Expr* of = e;
-            while (of->op == Op::GetField) of = of->arg(0);
+            while (of->op == Op::GetField || of->op == Op::Result) of = of->arg(0);
             if (!is_var(of, lets_.symbol(at))) {
                 std::ranges::for_each(e->args(), look);
                 return;
@@ -253,6 +268,7 @@ class Body {
     For loop_;
     Block lets_;
     bool has_rounds_ = false;
+    std::size_t num_of_rounds_ = 0;  // the first of what is early
     std::unordered_map<const Symbol*, const Expr*> movable_;  // scalars, and rounds, by their names
     std::unordered_map<const Symbol*, bool> is_early_;        // of the lets
     std::unordered_set<const Symbol*> looked_at_;
@@ -296,6 +312,34 @@ class Distributor {
         return holds_table(loop.node->type) || !can_vectorize(m_, facts_, loop.node);
     }
 
+    /// The vectors that `first`, the early loop, makes, by names.
+    std::vector<const Expr*> vectors_of(const Expr* first, const Body& body, Lets& lets) {
+        const Expr* all = name(first, "early", lets);
+        std::vector<const Expr*> vectors;
+        for (std::size_t i = 0; i < body.early().size(); ++i) {
+            const Expr* one = body.early().size() > 1 ? get_field(m_, all, i) : all;
+            vectors.push_back(name(result(m_, one), "early", lets));
+        }
+        return vectors;
+    }
+
+    /// What is left behind rounds goes over lanes, and takes long.
+    bool pays_behind(const Expr* late) {
+        const Expr* body = late->as<For>().body().body();
+        return !has_loop(body) && picoseconds(body) - without_long_divisions(body) >= kLeastBehind &&
+               can_vectorize(m_, facts_, late);
+    }
+
+    /// The rounds that are left behind others, `late`, with what takes long in them computed before, on lanes. Null: nothing
+    /// does.
+    const Expr* behind_lanes(For late, Lets& lets) {
+        Body body(facts_, late);
+        if (body.early().empty() || body.has_rounds() || body.cost() < kLeastOfAll) return nullptr;
+        const Expr* first = early_loop(late, body, i64(0), nullptr);
+        if (!can_vectorize(m_, facts_, first)) return nullptr;
+        return late_loop(late, body, i64(0), nullptr, vectors_of(first, body, lets), late.builder());
+    }
+
     const Type* appender_of(const Type* elem) { return m_.types.builder(BuilderKind::Appender, {&elem, 1}); }
 
     /// The vectors of what is computed early, for the rounds [from, to).
@@ -328,10 +372,12 @@ class Distributor {
         return rounds(loop, from, to, more, late, loop.builder_param(), builder);
     }
 
-    /// The rounds [from, to) with another body, over those of its data that this reads, and `more` by names.
+    /// The rounds [from, to), or all if `to` is null, with another body, over those of its data that this reads, and `more`
+    /// by names.
     const Expr* rounds(For loop, const Expr* from, const Expr* to, const Lets& more, const Expr* body,
                        const Symbol* builder_param, const Expr* builder) {
-        const std::vector<const Expr*> own = subranges(m_, loop, from, to);
+        const std::vector<const Expr*> own =
+            to ? subranges(m_, loop, from, to) : std::vector<const Expr*>(loop.data().begin(), loop.data().end());
         std::vector<bool> reads(own.size());
         const auto is_field = [&](const Expr* e) {
             return own.size() > 1 && e->op == Op::GetField && is_var(e->arg(0), loop.elem_param());
@@ -395,17 +441,17 @@ const Expr* Distributor::in_parts(For loop, const Expr* builder) {
     const Expr* to = scalar_op(m_, Op::Min, {scalar_op(m_, Op::Add, {from, i64(rows)}), n});
     to = name(to, "to", inner);
     const Expr* first = early_loop(loop, body, from, to);
-    if (body.has_rounds() ? !can_vectorize_outer(m_, facts_, first) : !can_vectorize(m_, facts_, first))
-        return nullptr;
-    const Expr* all = name(first, "early", inner);
-    std::vector<const Expr*> vectors;
-    for (std::size_t i = 0; i < body.early().size(); ++i) {
-        const Expr* one = body.early().size() > 1 ? get_field(m_, all, i) : all;
-        vectors.push_back(name(result(m_, one), "early", inner));
+    const bool on_lanes = !body.has_rounds() || can_vectorize_outer(m_, facts_, first);
+    if (!on_lanes) {
+        body.keep_rounds_alone();
+        first = early_loop(loop, body, from, to);
     }
+    if (!body.has_rounds() && !can_vectorize(m_, facts_, first)) return nullptr;
+    const std::vector<const Expr*> vectors = vectors_of(first, body, inner);
     const Symbol *b = m_.symbol(loop.builder_param()->name, loop.node->type),
                  *k = m_.symbol("k", m_.types.i64());
     const Expr* late = late_loop(loop, body, from, to, vectors, var(m_, b));
+    if (!on_lanes && !pays_behind(late) && !(late = behind_lanes(late->as<For>(), inner))) return nullptr;
     const Expr* f = lambda(m_, {b, k, part}, block(m_, inner, late), loop.body().node->loc);
     const Expr* parts = scalar_op(m_, Op::Add, {n, i64(rows - 1)});
     parts = scalar_op(m_, Op::Div, {parts, i64(rows)});
