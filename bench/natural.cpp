@@ -1,4 +1,4 @@
-// N1 to N25: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// N1 to N26: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
 // references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural25.cpp), which make the same columns.
 #include <cstring>
 
@@ -202,6 +202,15 @@ Inputs plane(size_t numbers, std::uint64_t stream, size_t width) {
     Column<WeldVec> all = rows(x, width);
     const WeldVec args[] = {all.vec()};
     return inputs(args, std::move(x), std::move(all));
+}
+
+/// Rows of so many numbers each, and one row more.
+template <class T>
+Inputs rows_and_one(size_t count, size_t width, std::uint64_t stream) {
+    Column<T> x = uniform<T>(count * width, stream, 1), one = uniform<T>(width, stream + 1, 1);
+    Column<WeldVec> all = rows(x, width);
+    const WeldVec args[] = {all.vec(), one.vec()};
+    return inputs(args, std::move(x), std::move(one), std::move(all));
 }
 
 /// A symmetric matrix with a large diagonal.
@@ -515,7 +524,17 @@ std::vector<Workload> natural() {
         {"N25.largest", "N25.largest", 6210228, 1e-9, [] { return plane(3'200'000, 477, 32); }, vector<i64>},
         {"N25.minutes", "N25.minutes", 689466319404, 1e-9, [] { return columns(Column<i32>(720, [](size_t i) { return i32(i); }), below<i32>(4'000'000, 478, 720)); }, number<i64>},
         {"N25.taps", "N25.taps", 21274619.2137, 1e-5, [] { return columns(uniform<f32>(2'000'000, 479, 1), uniform<f32>(9, 480, 1)); }, vector<f32>},
-        {"N25.numbers", "N25.numbers", 401347361641, 1e-9, [] { return columns(below<u8>(4'000'000, 481, 16)); }, vector<i64>}};
+        {"N25.numbers", "N25.numbers", 401347361641, 1e-9, [] { return columns(below<u8>(4'000'000, 481, 16)); }, vector<i64>},
+        {"N26.loss", "N26.loss", 120977.03702, 1e-9, [] { return rows_and_one<f64>(300'000, 16, 482); }, number<f64>},
+        {"N26.cosines", "N26.cosines", 59382.7242426, 1e-5, [] { return rows_and_one<f32>(20'000, 64, 484); }, vector<f32>},
+        {"N26.sixteen", "N26.sixteen", 204279436, 1e-9,
+         [] { return columns_and(i64(100'000), Column<i32>(16, [](size_t i) { return i32(500 + bnd(486, i, 10'000)); })); }, number<i64>},
+        {"N26.found", "N26.found", 39987259202, 1e-9,
+         [] {
+             return columns(Column<i64>(20'000, [](size_t i) { return i64(sm(487, i) >> 1); }),
+                            Column<i64>(4'000'000, [](size_t i) { return i64(sm(487, bnd(488, i, 20'000)) >> 1); }));
+         },
+         number<i64>}};
     return all;
 }
 

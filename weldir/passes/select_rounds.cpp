@@ -12,7 +12,12 @@
 // guessed: @(selection:16384, often:10), it was another than in the round before in 10 of the first 64.
 //
 // A filter of bits (ask-bits), which rounds need not have asked, is left alone for longer and longer where it
-// holds in most rounds: @(selection:16384, unasked:63).
+// holds in most rounds: @(selection:16384, unasked:63); if rounds that pass ask again what is asked along with it. What is
+// asked behind it, as whether the key is there, they ask alone.
+#include <algorithm>
+#include <functional>
+#include <vector>
+
 #include "weldir/ir/builder.h"
 #include "weldir/ir/loop_forms.h"
 #include "weldir/ir/traits.h"
@@ -29,11 +34,48 @@ constexpr std::string_view kChanges =
     "10";  // of a condition, in 64 rounds: guesses cost more than its selection
 constexpr std::size_t kLargestCondition = 24;  // nodes, with the lets before it
 
-/// The rounds ask again what the filter of bits says of their keys.
-bool asks_bits(const Expr* cond) {
+/// Calls f for the conditions that all hold where `cond` does.
+void each_condition(const Expr* cond, const std::function<void(const Expr*)>& f) {
+    if (cond->op != Op::And && cond->op != Op::BitAnd) return f(cond);
+    for (const Expr* a : cond->args()) each_condition(a, f);
+}
+bool is_of_bits(const Expr* cond) { return cond->op == Op::KeyExists && cond->as<KeyExists>().bits(); }
+bool holds_bits(const Expr* cond) {
     bool any = false;
-    visit(cond, [&](const Expr* e) { any |= e->op == Op::KeyExists && e->as<KeyExists>().bits(); });
+    each_condition(cond, [&](const Expr* c) { any |= is_of_bits(c); });
     return any;
+}
+
+/// A filter of bits is asked, and rounds that pass it ask again what else `filter` does.
+bool asks_bits(const Filter& filter) {
+    std::vector<const Expr*> again;
+    for (const Expr* work = filter.work;;) {
+        if (const Block b = work->as<Block>()) work = b.result();
+        const If choice = work->as<If>();
+        if (!choice) break;
+        each_condition(choice.cond(), [&](const Expr* c) { again.push_back(c); });
+        work = choice.then();
+    }
+    bool all = filter.wanted && holds_bits(filter.cond);
+    each_condition(filter.cond, [&](const Expr* c) {
+        all &= is_of_bits(c) || std::ranges::any_of(again, [&](const Expr* a) { return same(a, c); });
+    });
+    return all;
+}
+
+/// `f` with what is asked behind a filter of bits asked by the rounds that pass it.
+const Expr* with_bits_first(Module& m, For f, const Filter& filter) {
+    const Expr *cond = filter.cond, *work = filter.work, *untouched = var(m, f.builder_param());
+    while (cond->op == Op::And && holds_bits(cond->arg(0))) {
+        work = if_(m, cond->arg(1), work, untouched);
+        cond = cond->arg(0);
+    }
+    if (!filter.wanted || cond == filter.cond) return f.node;
+    const Expr* body = if_(m, cond, work, untouched);
+    Lets lets;
+    for (std::size_t i = 0; filter.lets && i < filter.lets.size(); ++i)
+        lets.emplace_back(filter.lets.symbol(i), filter.lets.value(i));
+    return with_body(m, f.node, block(m, lets, body));
 }
 
 /// Something in `work` is asked for early, and by a key.
@@ -66,9 +108,10 @@ const Expr* select_rounds(Module& m, const Expr* lambda) {
             plain &= is_straight_line(filter->lets.value(i));
         }
         if (!plain || size > kLargestCondition) return nullptr;
-        const Expr* now = annotate(m, e, AttrKey::Selection, kRounds);
-        if (has_groups(f)) return annotate(m, now, AttrKey::Often, kChanges);
-        return asks_bits(filter->cond) ? annotate(m, now, AttrKey::Unasked, kBlocks) : now;
+        if (has_groups(f))
+            return annotate(m, annotate(m, e, AttrKey::Selection, kRounds), AttrKey::Often, kChanges);
+        const Expr* now = annotate(m, with_bits_first(m, f, *filter), AttrKey::Selection, kRounds);
+        return asks_bits(*filter_of(now->as<For>())) ? annotate(m, now, AttrKey::Unasked, kBlocks) : now;
     });
 }
 
