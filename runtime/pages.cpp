@@ -343,11 +343,13 @@ Page* PageHeap::grow_single(Page* page, std::int64_t size) {
     return page;
 }
 
-/// A mapping that waits, at most `room` larger than asked for, and at most a quarter, or, if that is little, kSpanBytes: what
-/// grows from one that small takes less time if it does so in place.
+/// A mapping that waits, at most `room` larger than asked for, and at most a quarter; or, if that is little, kSpanBytes, where
+/// there is much more room: what grows from one that small takes less time if it does so in place.
 Page* PageHeap::waiting_mapping(std::int64_t bytes, std::int64_t room) {
     const std::lock_guard lock(mutex_);
-    const std::int64_t most = bytes + std::min(bytes < kSpanBytes ? kSpanBytes : bytes / 4, room);
+    const std::int64_t quarter = std::min(bytes / 4, room);
+    const std::int64_t most =
+        bytes + (bytes < kSpanBytes ? std::max(quarter, std::min(kSpanBytes, room / 16)) : quarter);
     auto best = mappings_.end();
     for (auto m = mappings_.begin(); m != mappings_.end(); ++m)
         if ((*m)->bytes >= bytes && (*m)->bytes <= most)
