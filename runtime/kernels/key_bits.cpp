@@ -15,7 +15,7 @@ using namespace weld::runtime;
 constexpr int kFewestIndexBits = 15, kMostIndexBits = 25;
 constexpr int kBitsForSlot = 2;  ///< the logarithm
 constexpr int kWordBits = 6;
-/// Behind the words a loop that asks keeps for how long it does not, from one chunk to the next (codegen/rounds.cpp).
+/// Behind the words a loop keeps from one chunk to the next for how many blocks it does not ask (codegen/rounds.cpp).
 constexpr std::int64_t kMoreWords = 2;
 
 /// {vec[u64],i64}: bit `tag >> shift` is set for every key.

@@ -268,7 +268,7 @@ class Body {
     For loop_;
     Block lets_;
     bool has_rounds_ = false;
-    std::size_t num_of_rounds_ = 0;  // the first of what is early
+    std::size_t num_of_rounds_ = 0;                           // the first of what is early
     std::unordered_map<const Symbol*, const Expr*> movable_;  // scalars, and rounds, by their names
     std::unordered_map<const Symbol*, bool> is_early_;        // of the lets
     std::unordered_set<const Symbol*> looked_at_;
@@ -377,7 +377,8 @@ class Distributor {
     const Expr* rounds(For loop, const Expr* from, const Expr* to, const Lets& more, const Expr* body,
                        const Symbol* builder_param, const Expr* builder) {
         const std::vector<const Expr*> own =
-            to ? subranges(m_, loop, from, to) : std::vector<const Expr*>(loop.data().begin(), loop.data().end());
+            to ? subranges(m_, loop, from, to)
+               : std::vector<const Expr*>(loop.data().begin(), loop.data().end());
         std::vector<bool> reads(own.size());
         const auto is_field = [&](const Expr* e) {
             return own.size() > 1 && e->op == Op::GetField && is_var(e->arg(0), loop.elem_param());

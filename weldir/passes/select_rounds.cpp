@@ -46,13 +46,13 @@ bool holds_bits(const Expr* cond) {
     return any;
 }
 
-/// A filter of bits is asked, and rounds that pass it ask again what else `filter` does.
-bool asks_bits(const Filter& filter) {
+/// A filter of bits is asked, and rounds that pass it ask again what else `f` does, before they do anything.
+bool asks_bits(For f) {
+    const Filter filter = *filter_of(f);
     std::vector<const Expr*> again;
     for (const Expr* work = filter.work;;) {
-        if (const Block b = work->as<Block>()) work = b.result();
         const If choice = work->as<If>();
-        if (!choice) break;
+        if (!choice || !is_var(choice.otherwise(), f.builder_param())) break;
         each_condition(choice.cond(), [&](const Expr* c) { again.push_back(c); });
         work = choice.then();
     }
@@ -111,7 +111,7 @@ const Expr* select_rounds(Module& m, const Expr* lambda) {
         if (has_groups(f))
             return annotate(m, annotate(m, e, AttrKey::Selection, kRounds), AttrKey::Often, kChanges);
         const Expr* now = annotate(m, with_bits_first(m, f, *filter), AttrKey::Selection, kRounds);
-        return asks_bits(*filter_of(now->as<For>())) ? annotate(m, now, AttrKey::Unasked, kBlocks) : now;
+        return asks_bits(now->as<For>()) ? annotate(m, now, AttrKey::Unasked, kBlocks) : now;
     });
 }
 
