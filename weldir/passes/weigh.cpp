@@ -42,7 +42,7 @@ class Weigher {
   public:
     Weigher(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
 
-    /// `in_loop`: over elements, or of few nodes.
+    /// `in_loop`: over elements, or in a small `iterate`.
     const Expr* weighed(const Expr* e, bool in_loop) {
         if (!e->binds) return e;
         if (e->op == Op::Block) return in_block(e->as<Block>(), in_loop);
