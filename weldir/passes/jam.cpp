@@ -30,6 +30,10 @@
 //
 // The inner loop may stand under a condition, as `lookups-to-iters` leaves it: then four rows are taken at a
 // time where it holds in all of them, and where it does not, these go on one by one as it is written for that.
+//
+// `jam-rows` does the same with three loops where rows are vectors among the elements of the outer one, before
+// look-ups beside them become iterators: four rows go together that turn out to be equally long, and no longer
+// than `c`, so that no two rounds of a row merge at the same place.
 #include <algorithm>
 
 #include "weldir/ir/builder.h"
@@ -53,18 +57,24 @@ constexpr int kMostStreams = 2;           // of a row
 // hold all four.
 constexpr std::int64_t kShortRow = 160, kLongRow = 7168;  // bytes
 constexpr std::int64_t kCached = 1024 * 1024;             // bytes of all rows
+constexpr std::int64_t kMostColumns = INT32_MAX;          // the place of a column cannot wrap around
+
+/// What the rows are: parts of a vector that the outer loop finds by its index, or vectors among its elements.
+enum class Rows { Parts, Vectors };
 
 class Jammer {
   public:
-    Jammer(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
+    Jammer(Module& m, const Expr* lambda, Rows rows) : m_(m), facts_(m, lambda), rows_(rows) {}
 
     const Expr* jammed(const Expr* e) {
         const For outer = e->as<For>();
         if (!outer || !outer.node->type->is_builder() || !info(outer.node->type).indexed) return nullptr;
         const Nest nest = nest_of(outer);
+        if (rows_ == Rows::Vectors && !nest.middle) return nullptr;
         if (!nest.inner || !goes_on(outer, nest.middle ? nest.middle : nest.inner)) return nullptr;
         if (nest.middle && !goes_on(nest.middle, nest.inner)) return nullptr;
         inside_ = BoundNames(outer.node);
+        elem_ = outer.elem_param();
         return fits(nest) ? jammed(nest) : nullptr;
     }
 
@@ -96,10 +106,16 @@ class Jammer {
                (!nest.choice || is_cheap(facts_, nest.choice.cond()));
     }
 
+    static bool has_rows(const Expr* datum) {
+        const Type* elem = datum->type->elem();
+        return elem->is_vec() && elem->elem()->is_scalar();
+    }
+
     /// Its elements can be found by an index, and what comes before the inner loop is straight code.
     bool fits_around(For outer) {
         const auto is_found = [&](const Expr* d) {
             const Iter it = d->as<Iter>();
+            if (rows_ == Rows::Vectors) return is_path(d) && (d->type->elem()->is_scalar() || has_rows(d));
             return d->type->elem()->is_scalar() && (!it || it.shape().bounded) && may_be_cut(facts_, d);
         };
         if (!std::ranges::all_of(outer.data(), is_found) || outer.node->says(AttrKey::Vectorize, false))
@@ -119,8 +135,19 @@ class Jammer {
         const Block b = middle.body().body()->as<Block>();
         const auto is_plain = [&](const Expr* v) { return is_cheap(facts_, v); };
         if (b && !std::ranges::all_of(b.values(), is_plain)) return false;
-        const std::optional<Count> n = facts_.iterations(middle.node);
-        return n && !inside_.are_read_by(*n);
+        return goes_over_row(middle) || are_equally_many(facts_.iterations(middle.node));
+    }
+
+    bool are_equally_many(const std::optional<Count>& rounds) {
+        return rounds && !inside_.are_read_by(*rounds);
+    }
+
+    /// A vector among the elements of the outer loop.
+    bool is_row(const Expr* datum) {
+        return rows_ == Rows::Vectors && is_path(datum) && base_of(datum) == elem_;
+    }
+    bool goes_over_row(For f) {
+        return std::ranges::any_of(f.data(), [&](const Expr* d) { return is_row(d); });
     }
 
     bool fits_inside(const Nest& nest) {
@@ -128,19 +155,20 @@ class Jammer {
         int streams = 0;
         for (const Expr* d : inner.data()) {
             if (!may_be_cut_by_row(d)) return false;
-            streams += varies(d) && !d->as<Iter>().shape().range;
+            const Iter it = d->as<Iter>();
+            streams += varies(d) && !(it && it.shape().range);
         }
         if (streams == 0 || streams > kMostStreams || inner.node->says(AttrKey::Vectorize, false))
             return false;
-        const std::optional<Count> n = facts_.iterations(inner.node);
-        return n && !inside_.are_read_by(*n) && merges_at_index(nest, *n);
+        return (goes_over_row(inner) || are_equally_many(facts_.iterations(inner.node))) &&
+               merges_at_index(nest);
     }
 
     /// Consecutive scalars.
     bool may_be_cut_by_row(const Expr* datum) {
         if (!datum->type->elem()->is_scalar()) return false;
         const Iter it = datum->as<Iter>();
-        if (!it) return is_path(datum) && !varies(datum);
+        if (!it) return is_path(datum) && (!varies(datum) || is_row(datum));
         const IterShape s = it.shape();
         return s.kind == IterKind::Scalar && !s.nd && (!s.bounded || is_int(it.stride(), 1)) &&
                (s.range || (is_path(it.data()) && !varies(it.data())));
@@ -148,7 +176,7 @@ class Jammer {
 
     bool varies(const Expr* e) const { return inside_.are_read_by(e); }
 
-    bool merges_at_index(const Nest& nest, const Count& columns) {
+    bool merges_at_index(const Nest& nest) {
         const For inner = nest.inner;
         const Expr* end = inner.body().body();
         if (const Block b = end->as<Block>()) {
@@ -158,31 +186,46 @@ class Jammer {
         }
         const Merge one = end->as<Merge>();
         return one && !one.mask() && is_var(one.builder(), inner.builder_param()) &&
-               one.value()->op == Op::MakeStruct && is_place(nest, one.value()->arg(0), columns) &&
-               is_cheap(facts_, one.value()->arg(1));
+               one.value()->op == Op::MakeStruct && is_place(nest, one.value()->arg(0)) &&
+               is_plain(nest, one.value()->arg(1));
+    }
+
+    /// Cheap, or asks for elements at a counter, of which the first that is not there is so in the first row.
+    bool is_plain(const Nest& nest, const Expr* e) {
+        if (is_cheap(facts_, e)) return true;
+        if (const Lookup l = e->as<Lookup>(); l && rows_ == Rows::Vectors)
+            return e->type->is_scalar() && is_path(l.of()) && !varies(l.of()) && l.of()->type->is_vec() &&
+                   (is_counter(nest.inner, l.key()) || is_counter(nest.middle, l.key()));
+        const Traits own = facts_.own_traits(e);
+        return !e->binds && own.free_to_repeat() && !own.heavy && !own.costly &&
+               std::ranges::all_of(e->args(), [&](const Expr* a) { return is_plain(nest, a); });
     }
 
     /// The counter of the inner loop; behind as many for each round of the one between.
-    bool is_place(const Nest& nest, const Expr* place, const Count& columns) {
-        if (!nest.middle) return is_counter(nest.inner, place);
-        if (place->op != Op::Add) return false;
-        for (const int k : {0, 1})
-            if (is_counter(nest.inner, place->arg(k)) && begins_row(nest.middle, place->arg(1 - k), columns))
-                return true;
-        return false;
+    bool is_place(const Nest& nest, const Expr* place) {
+        return nest.middle ? columns(nest, place) != nullptr : is_counter(nest.inner, place);
     }
 
-    /// The counter of `middle` times `columns`.
-    bool begins_row(For middle, const Expr* first, const Count& columns) {
-        const Block b = middle.body().body()->as<Block>();
+    /// What the counter of the loop between is multiplied by in a place that adds the counter of the inner loop:
+    /// as many as that has rounds, or what is compared with these in each group. Null if it is something else.
+    const Expr* columns(const Nest& nest, const Expr* place) {
+        if (place->op != Op::Add) return nullptr;
+        const int own = is_counter(nest.inner, place->arg(0)) ? 0 : 1;
+        if (!is_counter(nest.inner, place->arg(own))) return nullptr;
+        const Expr* first = place->arg(1 - own);
+        const Block b = nest.middle.body().body()->as<Block>();
         for (std::size_t i = 0; b && i < b.size(); ++i)
             if (is_var(first, b.symbol(i))) first = b.value(i);
-        if (first->op != Op::Mul) return false;
+        if (first->op != Op::Mul) return nullptr;
+        const std::optional<Count> rounds = facts_.iterations(nest.inner.node);
         for (const int k : {0, 1}) {
-            const std::optional<Count> n = facts_.count(first->arg(1 - k));
-            if (n && *n == columns && is_counter(middle, first->arg(k))) return true;
+            if (!is_counter(nest.middle, first->arg(k))) continue;
+            const Expr* c = first->arg(1 - k);
+            const std::optional<Count> n = facts_.count(c);
+            if (n && rounds && *n == *rounds) return c;
+            if (rows_ == Rows::Vectors && is_atom(c) && !varies(c)) return c;
         }
-        return false;
+        return nullptr;
     }
 
     /// The name of a count is the counter of `loop`, from 0 on.
@@ -204,7 +247,10 @@ class Jammer {
                         now[b.symbol(i)] = named(m_, in_round(m_, b.value(i), now), b.symbol(i)->name, lets);
             return in_group(nest, group);
         };
-        return loop_by_groups(m_, facts_, nest.outer, body, [&](Lets&) { return pays(nest); });
+        if (rows_ == Rows::Parts)
+            return loop_by_groups(m_, facts_, nest.outer, body, [&](Lets&) { return pays(nest); });
+        return loop_over_groups(m_, facts_, nest.outer, body,
+                                [&](const RoundGroup& group) { return are_alike(nest, group.names); });
     }
 
     /// Rows are long, or very short, or all of them are in the cache; null: for sure.
@@ -241,6 +287,32 @@ class Jammer {
         return if_(m_, holds, together,
                    loop_over_subrange(m_, otherwise->as<For>(), group.first, end, group.builder),
                    nest.choice.node->loc);
+    }
+
+    /// The rows of a group are equally long, and no longer than the columns are many.
+    const Expr* are_alike(const Nest& nest, const std::vector<SymbolMap>& rows) {
+        const Expr *length = nullptr, *all = nullptr;
+        const auto also = [&](const Expr* c) { all = all ? scalar_op(m_, Op::BitAnd, {all, c}) : c; };
+        std::vector<const Expr*> seen;
+        for (const For f : {nest.inner, nest.middle})
+            for (const Expr* d : f.data()) {
+                const auto is_same = [&](const Expr* other) { return same(d, other); };
+                if (!is_row(d) || std::ranges::any_of(seen, is_same)) continue;
+                seen.push_back(d);
+                for (const SymbolMap& now : rows) {
+                    const Expr* n = len(m_, in_round(m_, d, now));
+                    if (length) also(scalar_op(m_, Op::Eq, {length, n}));
+                    else length = n;
+                }
+            }
+        const Expr* end = nest.inner.body().body();
+        if (const Block b = end->as<Block>()) end = b.result();
+        const Expr* c = columns(nest, end->as<Merge>().value()->arg(0));
+        if (facts_.iterations(nest.inner.node) == facts_.count(c)) return all;
+        const Expr* n = trip_count(m_, in_round(m_, nest.inner.data()[0], rows[0]));
+        also(scalar_op(m_, Op::Le, {n, c}));
+        also(scalar_op(m_, Op::Le, {c, i64_literal(m_, kMostColumns)}));
+        return all;
     }
 
     /// The loop between over all rows at once.
@@ -299,16 +371,21 @@ class Jammer {
 
     Module& m_;
     Facts facts_;
-    BoundNames inside_;  // of the outer loop
+    Rows rows_;
+    BoundNames inside_;             // of the outer loop
+    const Symbol* elem_ = nullptr;  // of it
 };
 
-}  // namespace
-
-const Expr* jam(Module& m, const Expr* lambda) {
+const Expr* jammed(Module& m, const Expr* lambda, Rows rows) {
     if (!has_loop(lambda)) return lambda;
-    Jammer jammer(m, lambda);
+    Jammer jammer(m, lambda, rows);
     const Expr* now = rewrite_binding(m, lambda, [&](const Expr* e) { return jammer.jammed(e); });
     return in_normal_form(m, lambda, now);
 }
+
+}  // namespace
+
+const Expr* jam(Module& m, const Expr* lambda) { return jammed(m, lambda, Rows::Parts); }
+const Expr* jam_rows(Module& m, const Expr* lambda) { return jammed(m, lambda, Rows::Vectors); }
 
 }  // namespace weld

@@ -52,6 +52,7 @@ static constexpr Name kChooseMeans[] = {
     "nest",               // after fusion, which would not join nests; before those that see the walks
     "inline-lets",        // the row is `y` by no other name
     "hoist",              // so what it decides is made once a row
+    "jam-rows",           // before the next three: conditions for one row are none for four
     "ask-sizes",          // before the next two, which ask in each round of a loop around
     "strides",            // before lookups-to-iters: rows are walked
     "lookups-to-iters",   // after hoist, which makes offsets plain; before vectorize, which stops at lookups

@@ -91,4 +91,41 @@ const Expr* loop_by_groups(Module& m, Facts& facts, For loop,
     return block(m, lets, loop_over_subrange(m, loop, from, n, all), loop.node->loc);
 }
 
+const Expr* loop_over_groups(Module& m, Facts& facts, For loop,
+                             const std::function<const Expr*(RoundGroup& group, Lets& lets)>& body,
+                             const std::function<const Expr*(const RoundGroup& group)>& holds) {
+    const auto i64 = [&](std::int64_t n) { return i64_literal(m, n); };
+    Lets lets;
+    if (const Expr* check = length_check(m, facts, loop.data(), loop.node->loc))
+        named(m, check, "equal", lets);
+    const Expr* n = named(m, trip_count(m, loop.data()[0]), "n", lets);
+    const Expr* groups = scalar_op(
+        m, Op::Div, {scalar_op(m, Op::Add, {n, i64(RoundGroup::kRounds - 1)}), i64(RoundGroup::kRounds)});
+
+    const Symbol* b = m.symbol(loop.builder_param()->name, loop.node->type);
+    const Symbol *o = m.symbol("o", m.types.i64()), *y = m.symbol("y", m.types.i64());
+    Lets inside;
+    RoundGroup group = {
+        var(m, b),
+        named(m, scalar_op(m, Op::Mul, {var(m, y), i64(RoundGroup::kRounds)}), "first", inside),
+        {}};
+    const Expr* last = named(m, scalar_op(m, Op::Sub, {n, i64(1)}), "last", lets);
+    for (std::int64_t k = 0; k < RoundGroup::kRounds; ++k) {
+        const Expr* at = scalar_op(m, Op::Min, {scalar_op(m, Op::Add, {group.first, i64(k)}), last});
+        group.names.push_back(names_in(m, loop, k ? named(m, at, "row", inside) : group.first, inside));
+    }
+    const Expr* end = scalar_op(m, Op::Add, {group.first, i64(RoundGroup::kRounds)});
+    end = named(m, end, "end", inside);
+    const Expr* all_hold = scalar_op(m, Op::BitAnd, {scalar_op(m, Op::Le, {end, n}), holds(group)});
+    Lets together;
+    const Expr* done = body(group, together);
+    const Expr* one_by_one =
+        loop_over_subrange(m, loop, group.first, scalar_op(m, Op::Min, {end, n}), group.builder);
+    const Expr* choice = if_(m, all_hold, block(m, together, done), one_by_one, loop.node->loc);
+    const Expr* f = lambda(m, {b, o, y}, block(m, inside, choice), loop.body().node->loc);
+    const Expr* range = range_iter(m, IterKind::Scalar, i64(0), named(m, groups, "groups", lets), i64(1));
+    const Expr* all = weld::loop(m, {&range, 1}, loop.builder(), f, loop.node->loc);
+    return block(m, lets, with_annotations(m, all, loop.node->annotations), loop.node->loc);
+}
+
 }  // namespace weld

@@ -58,4 +58,10 @@ const Expr* loop_by_groups(Module& m, Facts& facts, For loop,
                            const std::function<const Expr*(RoundGroup& group, Lets& lets)>& body,
                            const std::function<const Expr*(Lets& lets)>& pays);
 
+/// `loop` over vectors by groups of rounds. Those of which `holds` is true do what `body` gives, the others, and
+/// the last one if it has fewer, go one by one.
+const Expr* loop_over_groups(Module& m, Facts& facts, For loop,
+                             const std::function<const Expr*(RoundGroup& group, Lets& lets)>& body,
+                             const std::function<const Expr*(const RoundGroup& group)>& holds);
+
 }  // namespace weld
