@@ -4,6 +4,9 @@
 // the first set and the next byte, loaded at text + 1, in one of the second.
 #include "runtime/kernels/byte_scan.h"
 
+#include <algorithm>
+#include <bit>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -169,6 +172,30 @@ PairScan::PairScan(std::uint8_t first, std::optional<std::uint8_t> second) : run
     first_.low.fill(first);
     second_.low.fill(second.value_or(0));
     second_.width.fill(second ? 0 : 255);
+}
+
+bool short_text_holds(std::string_view text, std::string_view what, [[maybe_unused]] const char* readable) {
+    const std::size_t size = what.size();
+    if (text.size() < size) return false;
+#if defined(__x86_64__)
+    // Sixteen places at a time, of which those are looked at where its first and its last byte are.
+    constexpr std::size_t kPlaces = 16;
+    if (readable - (text.data() + text.size()) >= std::ptrdiff_t(kPlaces)) {
+        const __m128i first = _mm_set1_epi8(what.front()), last = _mm_set1_epi8(what.back());
+        const auto are = [](const char* at, __m128i byte) {
+            return _mm_cmpeq_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)), byte);
+        };
+        const char* at = text.data();
+        for (std::size_t left = text.size() - size + 1;; at += kPlaces, left -= kPlaces) {
+            auto places = std::uint32_t(_mm_movemask_epi8(are(at, first) & are(at + size - 1, last)));
+            places &= (1U << std::min(left, kPlaces)) - 1;
+            for (; places; places &= places - 1)
+                if (std::memcmp(at + std::countr_zero(places), what.data(), size) == 0) return true;
+            if (left <= kPlaces) return false;
+        }
+    }
+#endif
+    return text.find(what) != text.npos;
 }
 
 }  // namespace weld::runtime

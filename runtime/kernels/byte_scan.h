@@ -1,5 +1,5 @@
 // Where in a text two bytes in a row may be the beginning of what is looked for: 64 places at a time. And
-// whether offsets ascend. In the vectors of the machine.
+// whether offsets ascend. In the vectors of the machine. And whether a short text holds another.
 #pragma once
 
 #include <array>
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 namespace weld::runtime {
 
@@ -59,5 +60,9 @@ class PairScan {
 inline bool ascends(const std::int64_t* offsets, std::size_t count) {
     return scan_forms()[0].ascends(offsets, count);
 }
+
+/// Whether `text` holds `what`, which is not empty. For short texts: nothing is prepared, and at worst `what` is
+/// compared at each place. Bytes up to `readable` may be read.
+bool short_text_holds(std::string_view text, std::string_view what, const char* readable);
 
 }  // namespace weld::runtime

@@ -35,12 +35,30 @@ using Byte = std::uint8_t;
 //
 // A finder says whether a text holds what is looked for: `search`. If it has a `scan`, that marks all places
 // where it may begin, and `check` looks at one of them: is it there, or where may the next one be. Both give
-// up when the run is to stop; that isn't looked at in texts up to kLongText.
+// up when the run is to stop; that isn't looked at in texts up to kLongText. In texts of up to `kShort` bytes it
+// takes less to search than to begin a scan.
 
 constexpr std::ptrdiff_t kLongText = 1 << 20;
 
+/// What may be read behind a text: up to the end of the page, that is there whole.
+const Byte* readable_behind(const Byte* end) {
+#if defined(WELD_POISONING) || defined(__SANITIZE_THREAD__)
+    return end;
+#else
+    constexpr std::uintptr_t kPage = 4096;
+    return end + (-reinterpret_cast<std::uintptr_t>(end) & (kPage - 1));
+#endif
+}
+
+/// See short_text_holds.
+bool holds(const Byte* begin, const Byte* end, std::string_view what) {
+    return short_text_holds({reinterpret_cast<const char*>(begin), std::size_t(end - begin)}, what,
+                            reinterpret_cast<const char*>(readable_behind(end)));
+}
+
 /// Every text has it, or none.
 struct Always {
+    static constexpr std::size_t kShort = 0;
     bool found;
     static constexpr const PairScan* scan() { return nullptr; }
     bool search(const Task*, const Byte*, const Byte*) const { return found; }
@@ -50,6 +68,7 @@ struct Always {
 /// A text that is not empty.
 class Needle {
   public:
+    static constexpr std::size_t kShort = 256;
     explicit Needle(std::string_view text) : text_(text), scan_(Byte(text[0]), second(text)) {}
 
     const PairScan* scan() const { return &scan_; }
@@ -72,14 +91,11 @@ class Needle {
   private:
     bool is_in(const Byte* begin, const Byte* end) const {
         const auto size = std::size_t(end - begin);
-        if (size < text_.size()) return false;
-        // In short texts memmem takes longer to begin than the first byte to find, and their product is small.
-        if (size <= kShortText)
-            return std::string_view(reinterpret_cast<const char*>(begin), size).find(text_) != text_.npos;
-        return memmem(begin, size, text_.data(), text_.size()) != nullptr;
+        if (size <= kShort) return holds(begin, end, text_);
+        return size >= text_.size() && memmem(begin, size, text_.data(), text_.size()) != nullptr;
     }
 
-    static constexpr std::size_t kCompared = 64, kShortText = 256;
+    static constexpr std::size_t kCompared = 64;
     static std::optional<Byte> second(std::string_view text) {
         return text.size() > 1 ? std::optional(Byte(text[1])) : std::nullopt;
     }
@@ -91,6 +107,7 @@ class Needle {
 /// A match of a plain pattern.
 class Automaton {
   public:
+    static constexpr std::size_t kShort = 16;
     explicit Automaton(SearchDfa dfa) : dfa_(std::move(dfa)) {
         const ByteSet first = dfa_.first_bytes(), second = dfa_.second_bytes();
         const std::size_t pairs = first.count() * second.count();
@@ -126,6 +143,7 @@ class Automaton {
 
 /// A match of any pattern. RE2 is not to be stopped: it goes through a text at once.
 struct Regex {
+    static constexpr std::size_t kShort = 0;
     const RE2& pattern;
     static constexpr const PairScan* scan() { return nullptr; }
     bool search(const Task*, const Byte* begin, const Byte* end) const {
@@ -188,22 +206,11 @@ bool any_candidate(const Task* task, const PairScan& scan, const Byte* begin, co
     return false;
 }
 
-/// What may be read behind a text: up to the end of the page, that is there whole.
-const Byte* readable_behind(const Byte* end) {
-#if defined(WELD_POISONING) || defined(__SANITIZE_THREAD__)
-    return end;
-#else
-    constexpr std::uintptr_t kPage = 4096;
-    return end + (-reinterpret_cast<std::uintptr_t>(end) & (kPage - 1));
-#endif
-}
-
 template <class Finder>
 bool found_in(const Task* task, const Finder& finder, const WeldVec& text) {
-    constexpr std::size_t kTooShort = 16;  // for a scan to pay
     const Byte *begin = static_cast<const Byte*>(text.data), *end = begin + text.len, *next = begin;
     const PairScan* scan = finder.scan();
-    if (!scan || std::size_t(text.len) < kTooShort) return finder.search(task, begin, end);
+    if (!scan || std::size_t(text.len) <= Finder::kShort) return finder.search(task, begin, end);
     return any_candidate(task, *scan, begin, end, readable_behind(end),
                          [&](const Byte* at) { return at >= next && finder.check(task, at, end, &next); });
 }
@@ -342,8 +349,16 @@ WELD_KERNEL_BODY(weld_kernel_contains_nested) {
 }
 
 WELD_KERNEL_BODY(weld_kernel_contains) {
-    return with_needle(text_of(argument<WeldVec>(call, 1)), [&](const auto& finder) {
-        *static_cast<bool*>(result) = found_in(task, finder, argument<WeldVec>(call, 0));
+    const auto& text = argument<WeldVec>(call, 0);
+    const std::string_view what = text_of(argument<WeldVec>(call, 1));
+    auto& found = *static_cast<bool*>(result);
+    if (!what.empty() && std::size_t(text.len) <= Needle::kShort) {
+        const auto* begin = static_cast<const Byte*>(text.data);
+        found = holds(begin, begin + text.len, what);
+        return kOk;
+    }
+    return with_needle(what, [&](const auto& finder) {
+        found = found_in(task, finder, text);
         return task->check_stop(call->loc);
     });
 }

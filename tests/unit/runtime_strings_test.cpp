@@ -162,6 +162,23 @@ TEST_CASE("single bytes are marked as sets of them are") {
     }
 }
 
+TEST_CASE("a short text holds another, whatever may be read behind it") {
+    Random r{std::mt19937(11)};
+    for (int i = 0; i < 20000; ++i) {
+        std::string room(r.below(80) + 16, ' ');
+        for (char& c : room) c = "abb\xFF"[r.below(4)];
+        const std::size_t size = r.below(room.size() - 15);
+        const std::string_view text(room.data(), size);
+        std::string what = room.substr(r.below(room.size()), r.below(20) + 1);
+        if (r.below(2)) what[r.below(what.size())] = 'a';
+        CAPTURE(text);
+        CAPTURE(what);
+        const bool expected = text.find(what) != text.npos;
+        CHECK(short_text_holds(text, what, text.data() + size + 16) == expected);
+        CHECK(short_text_holds(text, what, text.data() + size) == expected);
+    }
+}
+
 TEST_CASE("offsets ascend or do not, on every instruction set") {
     for (const ScanForms& forms : scan_forms()) {
         CAPTURE(forms.isa);
