@@ -38,6 +38,7 @@ static constexpr Name kStraighten[] = {
     "fuse-zip",       // after it: both may read the same
     "windows",        // before unroll, which makes straight code of them
     "unroll",         // after fusion: loops over fused short vectors
+    "count-bits",     // after simplify, which makes `x + -1` of `x - 1`
     "inline-lets",    // unrolled bodies are chains of lets
     "fold",           // and full of constants
     "simplify",       //
