@@ -16,7 +16,7 @@
 // a loop that adds the row to sums, which is still in the cache then. 256 rows at a time.
 //
 // And so do loops that find numbers by loops inside, as a sum of each row, and go on with what takes long, as `exp`: the
-// numbers of 256 rows are found first, and what follows goes over lanes. If loops inside follow again, which add the row to
+// numbers of 64 rows are found first, and what follows goes over lanes. If loops inside follow again, which add the row to
 // sums, what takes long is computed in between.
 //
 // Not for loops that can be vectorised as they are; nor in loops, which may be short; nor what only some
@@ -46,6 +46,8 @@ constexpr std::int64_t kRowsOfVectors = 256;                   // where the elem
 constexpr std::uint32_t kMostNodes = 1000;                     // of a body, parts of which are there twice
 constexpr std::int64_t kLeastOfEach = 1'500;  // picoseconds of a value that is computed early
 constexpr std::int64_t kLeastOfAll = 5'000;
+// Read twice, with little in between: rows of a cache line or two stay in the first level, and memory is read meanwhile.
+constexpr std::int64_t kRowsOfSums = 64;
 constexpr std::int64_t kLeastBehind = 4'000;  // of what follows rounds: two roots or quotients
 
 bool merges_by_key(const Type* t) {
@@ -404,7 +406,8 @@ class Distributor {
             return types.size() == 1 ? var(m_, z) : get_field(m_, var(m_, z), i);
         };
         body = rewrite(m_, body, [&](const Expr* e) -> const Expr* {
-            if (is_field(e)) return element(at[std::size_t(e->attr.index)]);
+            if (e->op == Op::GetField && e->arg(0)->op == Op::MakeStruct)
+                return e->arg(0)->arg(e->attr.index);
             if (!is_var(e, loop.elem_param())) return nullptr;
             std::vector<const Expr*> all;
             for (std::size_t i = 0; i < own.size(); ++i) all.push_back(element(at[i]));
@@ -436,17 +439,15 @@ const Expr* Distributor::in_parts(For loop, const Expr* builder) {
     Lets lets, inner;
     if (const Expr* check = length_check(m_, facts_, loop.data(), loop.node->loc)) name(check, "equal", lets);
     const Expr* n = name(trip_count(m_, loop.data()[0]), "n", lets);
+    const bool on_lanes =
+        !body.has_rounds() || can_vectorize_outer(m_, facts_, early_loop(loop, body, i64(0), nullptr));
+    if (!on_lanes) body.keep_rounds_alone();
+    const std::int64_t rows = on_lanes ? body.rows() : kRowsOfSums;
     const Symbol* part = m_.symbol("part", m_.types.i64());
-    const std::int64_t rows = body.rows();
     const Expr* from = name(scalar_op(m_, Op::Mul, {var(m_, part), i64(rows)}), "from", inner);
     const Expr* to = scalar_op(m_, Op::Min, {scalar_op(m_, Op::Add, {from, i64(rows)}), n});
     to = name(to, "to", inner);
     const Expr* first = early_loop(loop, body, from, to);
-    const bool on_lanes = !body.has_rounds() || can_vectorize_outer(m_, facts_, first);
-    if (!on_lanes) {
-        body.keep_rounds_alone();
-        first = early_loop(loop, body, from, to);
-    }
     if (!body.has_rounds() && !can_vectorize(m_, facts_, first)) return nullptr;
     const std::vector<const Expr*> vectors = vectors_of(first, body, inner);
     const Symbol *b = m_.symbol(loop.builder_param()->name, loop.node->type),
