@@ -1,4 +1,4 @@
-// N1 to N26: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// N1 to N27: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
 // references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural26.cpp), which make the same columns.
 #include <cstring>
 
@@ -128,8 +128,8 @@ struct Words {
     Column<WeldVec> rows;
 };
 
-Inputs words() {
-    Words w(2'000'000, 371);
+Inputs words(size_t n = 2'000'000, std::uint64_t stream = 371) {
+    Words w(n, stream);
     const WeldVec args[] = {w.rows.vec()};
     return inputs(args, std::move(w));
 }
@@ -197,8 +197,9 @@ Inputs short_rows() {
 }
 
 /// Rows of so many numbers each.
+template <class T = f32>
 Inputs plane(size_t numbers, std::uint64_t stream, size_t width) {
-    Column<f32> x = uniform<f32>(numbers, stream, 1);
+    Column<T> x = uniform<T>(numbers, stream, 1);
     Column<WeldVec> all = rows(x, width);
     const WeldVec args[] = {all.vec()};
     return inputs(args, std::move(x), std::move(all));
@@ -356,7 +357,7 @@ std::vector<Workload> natural() {
         {"N12.symmetric", "N12.symmetric", 18005137.5407, 1e-9,
          [] { return columns_and(i64(3000), uniform<f64>(9'000'000, 366, 1)); }, vector<f64>},
         {"N13.rows", "N13.rows", 39990873421, 1e-9, ragged, nested<i64>},
-        {"N13.reversed", "N13.reversed", 6571634517, 1e-9, words, nested<u8>},
+        {"N13.reversed", "N13.reversed", 6571634517, 1e-9, [] { return words(); }, nested<u8>},
         {"N13.joined", "N13.joined", 6569813471, 1e-9, pairs_of_words, nested<u8>},
         {"N13.field", "N13.field", 49983282642, 1e-9, lines, number<i64>},
         {"N14.first", "N14.first", 196018726.998084, 1e-9,
@@ -534,7 +535,11 @@ std::vector<Workload> natural() {
              return columns(Column<i64>(20'000, [](size_t i) { return i64(sm(487, i) >> 1); }),
                             Column<i64>(4'000'000, [](size_t i) { return i64(sm(487, bnd(488, i, 20'000)) >> 1); }));
          },
-         number<i64>}};
+         number<i64>},
+        {"N27.covariances", "N27.covariances", 1, 1e-9, [] { return plane<f64>(3'200'000, 489, 16); }, vector<f64>},
+        {"N27.bits", "N27.bits", 1, 1e-9, [] { return columns(Column<i64>(2'000'000, [](size_t i) { return i64(sm(490, i)); })); }, vector<i64>},
+        {"N27.within", "N27.within", 1, 1e-9, [] { return words(1'000'000, 491); }, number<i64>},
+        {"N27.running", "N27.running", 1, 1e-9, [] { return columns(below<i32>(2'000'000, 493, 1000)); }, vector<i64>}};
     return all;
 }
 

@@ -244,6 +244,8 @@ class Emitter {
     Leaves emit_result(Result r);
     /// Makes room for `extra` elements more in an appender or an open groupmerger.
     Leaves grow_array(const Type* t, Leaves array, llvm::Value* extra, Loc loc);
+    /// The same for so many rounds that append `each`, if it has no room so far and there is much more memory.
+    Leaves expecting(const Type* t, Leaves array, llvm::Value* rounds, std::int64_t each, Loc loc);
     /// Mergers in `state` (of `type`, a builder or struct of builders, maybe with data between) from form
     /// `from` to form `to`: lanes are folded into the scalar, or start neutral. `loc`: of the loop.
     Leaves reform(const Type* type, const Leaves& state, Lanes from, Lanes to, Loc loc = {});

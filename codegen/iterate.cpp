@@ -10,7 +10,8 @@
 //     do { make room;  left = rounds there is room for
 //          do { state, again = round(state) } while (again && --left) } while (again)
 //
-// and where they count (`@(counts:…)`), rounds that are left are known, and `--left` alone is asked.
+// and where they count (`@(counts:…)`), rounds that are left are known, and `--left` alone is asked. If all of them append as
+// many (`@(exact:true)`), room for all is made before the first.
 //
 // Lanes that have ended keep their state under a mask until the last one ends, but for what nobody reads
 // (`@(unread:…)`). Where few are left for some rounds (`@(few:…, patience:…)`), these lanes go on one by
@@ -118,11 +119,22 @@ static llvm::Value* rounds_left(Emitter& e, Iterate it, const Leaves& state) {
     return e.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, left, one);  // the difference may wrap around
 }
 
+/// `init` with room for what all rounds append, where there is much more memory.
+static Leaves with_room_for_all(Emitter& e, Iterate it, Leaves init, const std::vector<Appended>& appenders) {
+    llvm::Value* rounds = rounds_left(e, it, init);
+    for (const Appended& a : appenders) {
+        const auto at = init.begin() + std::ptrdiff_t(a.leaf);
+        std::ranges::copy(e.expecting(a.type, Leaves(at, at + 3), rounds, a.most, it.node->loc), at);
+    }
+    return init;
+}
+
 /// The state after the last round, where there is room for those of a block.
-static Leaves emit_blocks(Emitter& e, Iterate it, const Leaves& init, const std::vector<Appended>& appenders,
+static Leaves emit_blocks(Emitter& e, Iterate it, Leaves init, const std::vector<Appended>& appenders,
                           bool region) {
     constexpr std::int64_t most_rounds = 1024;  // until the next look whether to stop
     auto& ir = e.ir;
+    if (it.node->says(AttrKey::Exact, true)) init = with_room_for_all(e, it, std::move(init), appenders);
     RoundState blocks(e, init);
     Leaves begin = blocks.state();
     e.stop_check(it.node->loc);

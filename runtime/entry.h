@@ -38,6 +38,8 @@ std::int64_t weld_rt_nd_offset(const WeldVec* shape, const WeldVec* strides, std
 
 std::int32_t weld_rt_appender_grow(WeldTask* task, WeldAppender* appender, std::int64_t room,
                                    std::int64_t size, std::int32_t loc);
+std::int32_t weld_rt_appender_expect(WeldTask* task, WeldAppender* appender, std::int64_t rounds,
+                                     std::int64_t each, std::int64_t size, std::int32_t loc);
 std::int32_t weld_rt_slab_grow(WeldTask* task, WeldAppender* appender, std::int64_t room, std::int64_t size,
                                std::int32_t loc);
 std::int32_t weld_rt_scratch_grow(WeldTask* task, WeldAppender* appender, std::int64_t room,

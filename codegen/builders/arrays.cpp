@@ -34,6 +34,16 @@ Leaves Emitter::grow_array(const Type* t, Leaves array, llvm::Value* extra, Loc 
     return array;
 }
 
+Leaves Emitter::expecting(const Type* t, Leaves array, llvm::Value* rounds, std::int64_t each, Loc loc) {
+    array.push_back(slot(sizeof(WeldAppender), alignof(WeldAppender)));
+    llvm::Value* room = closed_array(*this, array)[0];
+    call_checked("weld_rt_appender_expect",
+                 {task, room, rounds, c64(each), c64(size_of(kept_merges(t))), at(loc)});
+    array = opened_array(*this, room);
+    array.pop_back();
+    return array;
+}
+
 /// An array in a slab with room for as many more as it has, and `extra`.
 static Leaves grown_where_it_lies(Emitter& e, const Slab& slab, const Type* elem, const Leaves& s,
                                   std::int64_t extra, Loc loc) {

@@ -72,6 +72,9 @@ const BuilderPieces kGroupMergerPieces{.cut = cut,
                                        .reach = reach_group,
                                        .kept = kept_group};
 
+/// Larger vectors grow without copies, and may never come to what is expected of them.
+constexpr std::int64_t kMostExpected = 64 << 20;
+
 /// Bytes of `count` elements and as many as have room behind them in huge pages that are begun; 0 if there
 /// are none.
 static std::int64_t size_in_spans(std::int64_t count, std::int64_t size) {
@@ -103,4 +106,13 @@ extern "C" std::int32_t weld_rt_appender_grow(WeldTask* t, WeldAppender* a, std:
     a->data = data;
     a->capacity = capacity;
     return kOk;
+}
+
+extern "C" std::int32_t weld_rt_appender_expect(WeldTask* t, WeldAppender* a, std::int64_t rounds,
+                                                std::int64_t each, std::int64_t size, std::int32_t loc) {
+    std::int64_t room, bytes;
+    const bool is_much = __builtin_mul_overflow(rounds, each, &room) ||
+                         __builtin_mul_overflow(room, size, &bytes) || bytes > kMostExpected ||
+                         !has_room(task_of(t), bytes);
+    return is_much || a->capacity ? kOk : weld_rt_appender_grow(t, a, room, size, loc);
 }

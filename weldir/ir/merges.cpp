@@ -137,6 +137,10 @@ std::vector<std::int64_t> most_appends_per_round(Iterate it) {
     return kept_of(it.init()->type, counted(it.body(), true));
 }
 
+std::vector<std::int64_t> appends_per_round(Iterate it) {
+    return kept_of(it.init()->type, counted(it.body(), false));
+}
+
 std::int64_t most_appends_per_iteration(For f) {
     const std::vector<std::int64_t> kept = kept_of(f.builder()->type, counted(f.body(), true));
     if (kept.empty() || std::ranges::find(kept, -1) != kept.end()) return -1;

@@ -26,6 +26,9 @@ std::int64_t most_appends_per_iteration(For f);
 /// -1 where that is not known: what `@(most:…)` says.
 std::vector<std::int64_t> most_appends_per_round(Iterate it);
 
+/// The same where every round merges as many, whatever happens; -1 where that varies: what `@(exact:true)` says of them.
+std::vector<std::int64_t> appends_per_round(Iterate it);
+
 /// `if(c, merge(b, v), b)` or the other way round, of one value into a builder that keeps what is merged, or a number that is
 /// added to an element of a vector: the merge, or nothing.
 Merge conditional_merge(If choice);

@@ -96,6 +96,11 @@ void annotations(Demands& d, const Expr* e) {
                        "rounds with room for what they append count in a field of their state");
                 break;
             }
+            case AttrKey::Exact:
+                d.that(e->op == Op::Iterate && e->annotation(AttrKey::Counts) &&
+                           appends_per_round(e->as<Iterate>()) == most_appends_per_round(e->as<Iterate>()),
+                       "rounds that count append as often as they say");
+                break;
             case AttrKey::TopK:
                 d.that(e->op == Op::Sort && a.text == "false", "sorts say `false` if they stay sorts");
                 break;

@@ -6,7 +6,8 @@
 //     @(appends:2, appends:-1) for(…)
 //
 // Rounds of an `iterate` learn how often they do at most: `@(most:1)`, and whether they count up to something:
-// `@(most:1, counts:2)`, in field 2 of their state, so that none of a block asks whether there is another one. Room is made
+// `@(most:1, counts:2)`, in field 2 of their state, so that none of a block asks whether there is another one, and `exact:true` if each of them
+// appends as many, so that room is made for all. Room is made
 // before the loop then, no merge looks whether there is any, and chunks write to their places.
 // -1 stands for numbers that vary; those that are known only when the loop begins, `sizes` writes down. After
 // vectorize, since a merge of lanes counts as many.
@@ -30,7 +31,10 @@ static const Expr* counted(Module& m, const Expr* e, AttrKey key, const std::vec
 
 static const Expr* with_count(Module& m, Iterate it, const Expr* counted) {
     const std::optional<Counting> counting = counted ? counting_of(it) : std::nullopt;
-    return counting ? annotate(m, counted, AttrKey::Counts, std::to_string(counting->field)) : counted;
+    if (!counting) return counted;
+    counted = annotate(m, counted, AttrKey::Counts, std::to_string(counting->field));
+    const bool is_exact = appends_per_round(it) == most_appends_per_round(it);
+    return is_exact ? annotate(m, counted, AttrKey::Exact, "true") : counted;
 }
 
 const Expr* count_appends(Module& m, const Expr* lambda) {

@@ -28,7 +28,7 @@ constexpr std::size_t kMostNodes = 40;  // of a body that is looked at
 
 class BitCounter {
   public:
-    BitCounter(Module& m, Iterate it) : m_(m), it_(it) {}
+    BitCounter(Module& m, Facts& facts, Iterate it) : m_(m), facts_(facts), it_(it) {}
 
     /// The state in the end; null if it is something else.
     const Expr* counted() {
@@ -37,6 +37,7 @@ class BitCounter {
         for (const Type* field : state->args)
             if (!field->is_scalar() || !is_integer(field->scalar)) return nullptr;
         if (size_of_tree(it_.body().node) > kMostNodes) return nullptr;
+        if (!facts_.traits(it_.body().body()).free_to_repeat()) return nullptr;  // it does more than count
         const Expr* end = round();
         for (const std::size_t k : {std::size_t(0), std::size_t(1)}) {
             number_ = k;
@@ -211,6 +212,7 @@ class BitCounter {
     }
 
     Module& m_;
+    Facts& facts_;
     Iterate it_;
     std::size_t number_ = 0;  // the field whose bits are counted; the other one counts
     Lets lets_;
@@ -219,10 +221,11 @@ class BitCounter {
 }  // namespace
 
 const Expr* count_bits(Module& m, const Expr* lambda) {
+    Facts facts(m, lambda);
     bool any = false;
     const Expr* now = rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
         const Iterate it = e->as<Iterate>();
-        const Expr* total = it ? BitCounter(m, it).counted() : nullptr;
+        const Expr* total = it ? BitCounter(m, facts, it).counted() : nullptr;
         any |= total != nullptr;
         return total;
     });

@@ -123,6 +123,7 @@ class Jammer {
         const Block b = outer.body().body()->as<Block>();
         return !b || std::ranges::all_of(b.values(), [&](const Expr* v) {
             const Traits& t = facts_.traits(v);
+            if (rows_ == Rows::Vectors && t.fails) return false;
             return !t.fails_here && !t.calls && !t.ordered && !t.builds && !t.heavy;
         });
     }
@@ -160,15 +161,20 @@ class Jammer {
         }
         if (streams == 0 || streams > kMostStreams || inner.node->says(AttrKey::Vectorize, false))
             return false;
-        return (goes_over_row(inner) || are_equally_many(facts_.iterations(inner.node))) &&
-               merges_at_index(nest);
+        const bool is_even =
+            rows_ == Rows::Vectors ? goes_over_row(inner) : are_equally_many(facts_.iterations(inner.node));
+        return is_even && merges_at_index(nest);
     }
 
     /// Consecutive scalars.
     bool may_be_cut_by_row(const Expr* datum) {
         if (!datum->type->elem()->is_scalar()) return false;
+        if (rows_ == Rows::Vectors) return is_row(datum) || (!varies(datum) && is_walked(datum));
+        return is_walked(datum);
+    }
+    bool is_walked(const Expr* datum) {
         const Iter it = datum->as<Iter>();
-        if (!it) return is_path(datum) && (!varies(datum) || is_row(datum));
+        if (!it) return is_path(datum) && !varies(datum);
         const IterShape s = it.shape();
         return s.kind == IterKind::Scalar && !s.nd && (!s.bounded || is_int(it.stride(), 1)) &&
                (s.range || (is_path(it.data()) && !varies(it.data())));
@@ -197,8 +203,10 @@ class Jammer {
             return e->type->is_scalar() && is_path(l.of()) && !varies(l.of()) && l.of()->type->is_vec() &&
                    (is_counter(nest.inner, l.key()) || is_counter(nest.middle, l.key()));
         const Traits own = facts_.own_traits(e);
-        return !e->binds && own.free_to_repeat() && !own.heavy && !own.costly &&
-               std::ranges::all_of(e->args(), [&](const Expr* a) { return is_plain(nest, a); });
+        if (e->binds || !own.free_to_repeat() || own.heavy || own.costly) return false;
+        for (std::size_t i = 0; i < e->num_args; ++i)
+            if (is_lazy_arg(e, i) ? !is_cheap(facts_, e->arg(i)) : !is_plain(nest, e->arg(i))) return false;
+        return true;
     }
 
     /// The counter of the inner loop; behind as many for each round of the one between.
@@ -309,8 +317,7 @@ class Jammer {
         if (const Block b = end->as<Block>()) end = b.result();
         const Expr* c = columns(nest, end->as<Merge>().value()->arg(0));
         if (facts_.iterations(nest.inner.node) == facts_.count(c)) return all;
-        const Expr* n = trip_count(m_, in_round(m_, nest.inner.data()[0], rows[0]));
-        also(scalar_op(m_, Op::Le, {n, c}));
+        also(scalar_op(m_, Op::Le, {length, c}));
         also(scalar_op(m_, Op::Le, {c, i64_literal(m_, kMostColumns)}));
         return all;
     }
