@@ -174,23 +174,42 @@ PairScan::PairScan(std::uint8_t first, std::optional<std::uint8_t> second) : run
     second_.width.fill(second ? 0 : 255);
 }
 
+#if defined(__x86_64__)
+
+constexpr std::size_t kPlaces = 16;  // of a text, looked at together
+
+/// The places among those from `at` on, of which there are `left`, where the first and the last byte of a text of `size`
+/// bytes are.
+static std::uint32_t ends_at(const char* at, std::size_t left, std::size_t size, __m128i first,
+                             __m128i last) {
+    const auto are = [](const char* from, __m128i byte) {
+        return _mm_cmpeq_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)), byte);
+    };
+    const auto places = std::uint32_t(_mm_movemask_epi8(are(at, first) & are(at + size - 1, last)));
+    return places & ((1U << std::min(left, kPlaces)) - 1);
+}
+
+/// `what` is at one of the `left` places from `at` on. By itself: what is called here would keep vectors in memory there.
+[[gnu::noinline]] static bool holds_from(const char* at, std::size_t left, std::string_view what) {
+    const __m128i first = _mm_set1_epi8(what.front()), last = _mm_set1_epi8(what.back());
+    for (;; at += kPlaces, left -= kPlaces) {
+        for (auto places = ends_at(at, left, what.size(), first, last); places; places &= places - 1)
+            if (std::memcmp(at + std::countr_zero(places), what.data(), what.size()) == 0) return true;
+        if (left <= kPlaces) return false;
+    }
+}
+
+#endif
+
 bool short_text_holds(std::string_view text, std::string_view what, [[maybe_unused]] const char* readable) {
     const std::size_t size = what.size();
     if (text.size() < size) return false;
 #if defined(__x86_64__)
-    // Sixteen places at a time, of which those are looked at where its first and its last byte are.
-    constexpr std::size_t kPlaces = 16;
     if (readable - (text.data() + text.size()) >= std::ptrdiff_t(kPlaces)) {
         const __m128i first = _mm_set1_epi8(what.front()), last = _mm_set1_epi8(what.back());
-        const auto are = [](const char* at, __m128i byte) {
-            return _mm_cmpeq_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)), byte);
-        };
         const char* at = text.data();
         for (std::size_t left = text.size() - size + 1;; at += kPlaces, left -= kPlaces) {
-            auto places = std::uint32_t(_mm_movemask_epi8(are(at, first) & are(at + size - 1, last)));
-            places &= (1U << std::min(left, kPlaces)) - 1;
-            for (; places; places &= places - 1)
-                if (std::memcmp(at + std::countr_zero(places), what.data(), size) == 0) return true;
+            if (ends_at(at, left, size, first, last)) return holds_from(at, left, what);
             if (left <= kPlaces) return false;
         }
     }
