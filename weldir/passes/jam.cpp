@@ -229,11 +229,15 @@ class Jammer {
         for (const int k : {0, 1}) {
             if (!is_counter(nest.middle, first->arg(k))) continue;
             const Expr* c = first->arg(1 - k);
-            const std::optional<Count> n = facts_.count(c);
-            if (n && rounds && *n == *rounds) return c;
+            if (is_count(c, rounds)) return c;
             if (rows_ == Rows::Vectors && is_atom(c) && !varies(c)) return c;
         }
         return nullptr;
+    }
+
+    bool is_count(const Expr* e, const std::optional<Count>& rounds) {
+        const std::optional<Count> n = facts_.count(e);
+        return n && rounds && *n == *rounds;
     }
 
     /// The name of a count is the counter of `loop`, from 0 on.
@@ -316,7 +320,7 @@ class Jammer {
         const Expr* end = nest.inner.body().body();
         if (const Block b = end->as<Block>()) end = b.result();
         const Expr* c = columns(nest, end->as<Merge>().value()->arg(0));
-        if (facts_.iterations(nest.inner.node) == facts_.count(c)) return all;
+        if (is_count(c, facts_.iterations(nest.inner.node))) return all;
         also(scalar_op(m_, Op::Le, {length, c}));
         also(scalar_op(m_, Op::Le, {c, i64_literal(m_, kMostColumns)}));
         return all;
