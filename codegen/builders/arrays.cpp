@@ -24,24 +24,28 @@ Leaves closed_array(Emitter& e, const Leaves& open) {
     return {open.back()};
 }
 
-Leaves Emitter::grow_array(const Type* t, Leaves array, llvm::Value* extra, Loc loc) {
+/// An array after a call of the runtime, `change`, that finds it in memory.
+static Leaves changed_in_memory(Emitter& e, Leaves array, const std::function<void(llvm::Value*)>& change) {
     const bool points = array.size() == 4;
-    if (!points) array.push_back(slot(sizeof(WeldAppender), alignof(WeldAppender)));
-    llvm::Value* room = closed_array(*this, array)[0];
-    call_checked("weld_rt_appender_grow", {task, room, extra, c64(size_of(kept_merges(t))), at(loc)});
-    array = opened_array(*this, room);
+    if (!points) array.push_back(e.slot(sizeof(WeldAppender), alignof(WeldAppender)));
+    llvm::Value* room = closed_array(e, array)[0];
+    change(room);
+    array = opened_array(e, room);
     if (!points) array.pop_back();
     return array;
 }
 
+Leaves Emitter::grow_array(const Type* t, Leaves array, llvm::Value* extra, Loc loc) {
+    return changed_in_memory(*this, std::move(array), [&](llvm::Value* room) {
+        call_checked("weld_rt_appender_grow", {task, room, extra, c64(size_of(kept_merges(t))), at(loc)});
+    });
+}
+
 Leaves Emitter::expecting(const Type* t, Leaves array, llvm::Value* rounds, std::int64_t each, Loc loc) {
-    array.push_back(slot(sizeof(WeldAppender), alignof(WeldAppender)));
-    llvm::Value* room = closed_array(*this, array)[0];
-    call_checked("weld_rt_appender_expect",
-                 {task, room, rounds, c64(each), c64(size_of(kept_merges(t))), at(loc)});
-    array = opened_array(*this, room);
-    array.pop_back();
-    return array;
+    return changed_in_memory(*this, std::move(array), [&](llvm::Value* room) {
+        call_checked("weld_rt_appender_expect",
+                     {task, room, rounds, c64(each), c64(size_of(kept_merges(t))), at(loc)});
+    });
 }
 
 /// An array in a slab with room for as many more as it has, and `extra`.

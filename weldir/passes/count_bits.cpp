@@ -75,14 +75,14 @@ class BitCounter {
         const Expr* left = end->arg(0)->arg(number_);
         const auto is_left = [&](const Expr* e) { return same(e, left); };
         if (asks_for_none(end->arg(1), is_left) != false) return {};
-        return takes_last_bit(left) && !asks_first(end->arg(0)->arg(1 - number_)) ? 1 : 0;
+        return takes_last_bit(left) && !one_more(end->arg(0)->arg(1 - number_)) ? 1 : 0;
     }
 
     /// The next state has one bit less and one counted.
     bool counts(const Expr* next) const {
         if (next->op != Op::MakeStruct) return false;
         const Expr *left = next->arg(number_), *count = next->arg(1 - number_);
-        if (takes_last_bit(left)) return adds_one(asks_first(count) ? one_more(count) : count);
+        if (const Expr* more = one_more(count); takes_last_bit(left)) return adds_one(more ? more : count);
         return shifts(left) && adds_bit(count);
     }
 
@@ -124,8 +124,7 @@ class BitCounter {
         }
         return false;
     }
-    /// `if(x == 0, n, n + 1)`.
-    bool asks_first(const Expr* count) const { return one_more(count) != nullptr; }
+    /// The other side of `if(x == 0, n, n + 1)`; null if it is something else.
     const Expr* one_more(const Expr* count) const {
         if (count->op != Op::If && count->op != Op::Select) return nullptr;
         const std::optional<bool> none = asks_for_none(count->arg(0), is_number());
@@ -179,7 +178,7 @@ class BitCounter {
 
     const Expr* bits_of(const Expr* x) {
         const Scalar own = unsigned_of(size_of(x->type->scalar));
-        const Scalar wide = std::max(size_of(own), 4) == 4 ? Scalar::U32 : Scalar::U64;
+        const Scalar wide = size_of(own) <= 4 ? Scalar::U32 : Scalar::U64;
         const Expr* u = named(cast_to(wide, cast_to(own, x)), "u");
         const auto number = [&](std::uint64_t bits) {
             return literal(m_, u->type, wide == Scalar::U32 ? bits & 0xFFFFFFFF : bits);

@@ -14,8 +14,8 @@
 //           merge(merge(merge(merge(d, {j, e.$0}), {j, e.$1}), {j, e.$2}), {j, e.$3}))),
 //       |b, n, i| ... as before)
 //
-// so that what is merged into is read and written once for four rows, as is all else that they share. Each
-// element takes what it took before, in the order in which it took it: floats come out the same.
+// so that what is merged into is read and written once for four rows, as is all else that they share. In a
+// chunk each element takes what it took before, in the order in which it took it.
 //
 // Four at a time where it pays: `groups` is 0 if rows are short and there are too many of them for the cache.
 //

@@ -54,6 +54,20 @@ SymbolMap names_in(Module& m, For loop, const Expr* at, Lets& lets) {
             {loop.elem_param(), elements.size() == 1 ? elements[0] : make_struct(m, elements)}};
 }
 
+/// Group `number` of the rounds of `loop`, on `builder`; no round behind `last`, if that is given.
+static RoundGroup group_of(Module& m, For loop, const Symbol* builder, const Symbol* number, const Expr* last,
+                           Lets& lets) {
+    const auto i64 = [&](std::int64_t n) { return i64_literal(m, n); };
+    const Expr* first = scalar_op(m, Op::Mul, {var(m, number), i64(RoundGroup::kRounds)});
+    RoundGroup group = {var(m, builder), named(m, first, "first", lets), {}};
+    for (std::int64_t k = 0; k < RoundGroup::kRounds; ++k) {
+        const Expr* at = k ? scalar_op(m, Op::Add, {group.first, i64(k)}) : group.first;
+        if (k && last) at = scalar_op(m, Op::Min, {at, last});
+        group.names.push_back(names_in(m, loop, named(m, at, "row", lets), lets));
+    }
+    return group;
+}
+
 const Expr* loop_by_groups(Module& m, Facts& facts, For loop,
                            const std::function<const Expr*(RoundGroup& group, Lets& lets)>& body,
                            const std::function<const Expr*(Lets& lets)>& pays) {
@@ -77,12 +91,7 @@ const Expr* loop_by_groups(Module& m, Facts& facts, For loop,
     const Symbol* b = m.symbol(loop.builder_param()->name, loop.node->type);
     const Symbol *o = m.symbol("o", m.types.i64()), *y = m.symbol("y", m.types.i64());
     Lets inside;
-    RoundGroup group = {var(m, b), named(m, scalar_op(m, Op::Mul, {var(m, y), each}), "first", inside), {}};
-    for (std::int64_t k = 0; k < RoundGroup::kRounds; ++k) {
-        const Expr* at =
-            k ? named(m, scalar_op(m, Op::Add, {group.first, i64(k)}), "row", inside) : group.first;
-        group.names.push_back(names_in(m, loop, at, inside));
-    }
+    RoundGroup group = group_of(m, loop, b, y, nullptr, inside);
     const Expr* together = body(group, inside);
     const Expr* f = lambda(m, {b, o, y}, block(m, inside, together), loop.body().node->loc);
     const Expr* range = range_iter(m, IterKind::Scalar, i64(0), groups, i64(1));
@@ -105,15 +114,8 @@ const Expr* loop_over_groups(Module& m, Facts& facts, For loop,
     const Symbol* b = m.symbol(loop.builder_param()->name, loop.node->type);
     const Symbol *o = m.symbol("o", m.types.i64()), *y = m.symbol("y", m.types.i64());
     Lets inside;
-    RoundGroup group = {
-        var(m, b),
-        named(m, scalar_op(m, Op::Mul, {var(m, y), i64(RoundGroup::kRounds)}), "first", inside),
-        {}};
     const Expr* last = named(m, scalar_op(m, Op::Sub, {n, i64(1)}), "last", lets);
-    for (std::int64_t k = 0; k < RoundGroup::kRounds; ++k) {
-        const Expr* at = scalar_op(m, Op::Min, {scalar_op(m, Op::Add, {group.first, i64(k)}), last});
-        group.names.push_back(names_in(m, loop, k ? named(m, at, "row", inside) : group.first, inside));
-    }
+    RoundGroup group = group_of(m, loop, b, y, last, inside);
     const Expr* end = scalar_op(m, Op::Add, {group.first, i64(RoundGroup::kRounds)});
     end = named(m, end, "end", inside);
     const Expr* all_hold = scalar_op(m, Op::BitAnd, {scalar_op(m, Op::Le, {end, n}), holds(group)});
