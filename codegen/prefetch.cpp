@@ -146,23 +146,20 @@ void Prefetches::emit(Emitter& e, llvm::Value* i, llvm::Value* last, const Leave
             key.resize(std::size_t(e.num_leaves(site.key_type)));
             return site.in_vector || site.matrix ? key : canonical_key(e, site.key_type, key);
         };
-        const auto fetch_element = [&]() -> Leaves {
+        const auto fetch_element = [&] {
             llvm::Value* index = key_at(after(site.rounds))[0];
             e.prefetch(e.element(from[0], site.value_type, index));
-            return {};
         };
-        const auto fetch_row = [&]() -> Leaves {
+        const auto fetch_row = [&] {
             e.prefetch_row(e.element(from[0], site.value_type, key_at(after(site.rounds))[0]));
-            return {};
         };
-        const auto fetch_entry = [&]() -> Leaves {
+        const auto fetch_entry = [&] {
             for (const bool entry : {false, true}) {
                 const Leaves key = key_at(after(entry ? site.rounds : 2 * site.rounds));
                 prefetch_entry(e, from[0], site.key_type, site.value_type, key, entry);
             }
-            return {};
         };
-        const auto fetch_strings = [&]() -> Leaves {
+        const auto fetch_strings = [&] {
             for (llvm::Value* part : key_at(after(3 * site.rounds)))
                 if (part->getType()->isPointerTy()) e.prefetch(part);
             const auto tag = [&](std::int64_t iterations) { return EarlyTag{site.ring, after(iterations)}; };
@@ -170,15 +167,14 @@ void Prefetches::emit(Emitter& e, llvm::Value* i, llvm::Value* last, const Leave
             hash_early(e, from[0], site.key_type, key_at(hashed.iteration), hashed);
             prefetch_tagged_entry(e, from[0], site.key_type, site.value_type, tag(site.rounds));
             prefetch_tagged_strings(e, from[0], site.key_type, site.value_type, tag(site.rounds / 2));
-            return {};
         };
-        const auto nothing = [&]() -> Leaves { return {}; };
         llvm::Value* size = site.in_vector || site.matrix ? from[1] : index_slots(e, from[0]);
         llvm::Value* is_far = e.ir.CreateICmpSGE(size, e.c64(site.far));
-        if (site.in_vector) e.emit_if(is_far, fetch_element, nothing);
-        else if (site.matrix) e.emit_if(is_far, fetch_row, nothing);
-        else if (site.ring) e.emit_if(is_far, fetch_strings, nothing);
-        else e.emit_if(is_far, fetch_entry, nothing);
+        // then memory is what it waits for, not two jumps more
+        if (site.in_vector) e.unlikely(is_far, fetch_element);
+        else if (site.matrix) e.unlikely(is_far, fetch_row);
+        else if (site.ring) e.unlikely(is_far, fetch_strings);
+        else e.unlikely(is_far, fetch_entry);
         if (site.ring) e.early_tags[site.node] = {site.ring, i};
     }
 }

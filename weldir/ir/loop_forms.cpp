@@ -24,6 +24,11 @@ std::optional<Filter> filter_of(For f) {
     return Filter{lets, choice.cond(), wanted, wanted ? choice.then() : choice.otherwise()};
 }
 
+void each_condition(const Expr* cond, const std::function<void(const Expr*)>& f) {
+    if (cond->op != Op::And && cond->op != Op::BitAnd) return f(cond);
+    for (const Expr* a : cond->args()) each_condition(a, f);
+}
+
 bool goes_one_by_one(For f) {
     return std::ranges::none_of(f.data(), [](const Expr* datum) {
         const Iter it = datum->as<Iter>();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct Filter {
     const Expr* work;  ///< what is done then
 };
 std::optional<Filter> filter_of(For f);
+
+/// Calls `f` for the conditions that all hold where `cond` does.
+void each_condition(const Expr* cond, const std::function<void(const Expr*)>& f);
 
 /// It goes over plain elements, one after the other.
 bool goes_one_by_one(For f);

@@ -126,7 +126,7 @@ class Body {
     /// those are found quickly: noted in `early`, however cheap it is.
     bool asks_early() {
         const std::optional<Filter> filter = filter_of(loop_);
-        if (!filter || !is_early(filter->cond)) return false;
+        if (!filter || !is_early(filter->cond) || guards_index(*filter)) return false;
         if (!is_known(filter->cond)) early_.push_back(filter->cond);
         return true;
     }
@@ -242,6 +242,39 @@ class Body {
     }
     bool is_known(const Expr* e) const {
         return std::ranges::any_of(early_, [&](const Expr* other) { return same(other, e); });
+    }
+
+    bool is_invariant(const Expr* e) const {
+        return std::ranges::none_of(free_symbols(e), [&](const Symbol* s) {
+            return s == loop_.elem_param() || s == loop_.index_param() || is_early_.contains(s);
+        });
+    }
+    /// `e` is computed from `part`, or is it.
+    bool is_made_of(const Expr* e, const Expr* part) {
+        std::vector<const Expr*> all = needed({e});
+        all.push_back(e);
+        bool any = false;
+        for (const Expr* of : all) visit(of, [&](const Expr* x) { any |= same(x, part); });
+        return any;
+    }
+
+    /// All it asks is whether the index of a merge into a vector, or what that is computed from, lies in a range, which is
+    /// so in nearly every round.
+    bool guards_index(const Filter& filter) {
+        const Expr* index = nullptr;
+        visit(filter.work, [&](const Expr* e) {
+            const Merge one = e->as<Merge>();
+            if (one && one.builder()->type->is_builder() && info(one.builder()->type).indexed &&
+                one.value()->op == Op::MakeStruct)
+                index = one.value()->arg(0);
+        });
+        bool all = index && filter.wanted;
+        each_condition(filter.cond, [&](const Expr* c) {
+            all = all && is_comparison(c->op) && c->op != Op::Eq && c->op != Op::Ne &&
+                  ((is_made_of(index, c->arg(0)) && is_invariant(c->arg(1))) ||
+                   (is_made_of(index, c->arg(1)) && is_invariant(c->arg(0))));
+        });
+        return all;
     }
 
     /// Finds what every round computes.

@@ -34,11 +34,6 @@ constexpr std::string_view kChanges =
     "10";  // of a condition, in 64 rounds: guesses cost more than its selection
 constexpr std::size_t kLargestCondition = 24;  // nodes, with the lets before it
 
-/// Calls f for the conditions that all hold where `cond` does.
-void each_condition(const Expr* cond, const std::function<void(const Expr*)>& f) {
-    if (cond->op != Op::And && cond->op != Op::BitAnd) return f(cond);
-    for (const Expr* a : cond->args()) each_condition(a, f);
-}
 bool is_of_bits(const Expr* cond) { return cond->op == Op::KeyExists && cond->as<KeyExists>().bits(); }
 bool holds_bits(const Expr* cond) {
     bool any = false;
