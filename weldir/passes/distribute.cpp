@@ -19,6 +19,9 @@
 // numbers of 32 rows are found first, and what follows goes over lanes. If loops inside follow again, which add the row to
 // sums, what takes long is computed in between.
 //
+// Conditions that are cheap are asked early too, so that rounds in which they do not hold are left out quickly; not those
+// that only guard the index of a vector, which hold in nearly all.
+//
 // Not for loops that can be vectorised as they are; nor in loops, which may be short; nor what only some
 // rounds compute, or, but for such loops, may fail; nor, but beside these, with appenders.
 #include <algorithm>
