@@ -178,17 +178,22 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
             if (len) equal = ir.CreateAnd(equal, ir.CreateICmpEQ(len, row[1]));
             else len = row[1];
         }
-        // The next group's rows come from memory while this one's are worked on.
+        // The next group's rows come from memory while this one's are worked on. Processors have fewer than 32 lines under
+        // way: half of the rows wait till those here are transposed.
         llvm::Value* last = ir.CreateSub(of[1], c64(1));
-        for (std::int64_t k = 0; k < n; ++k) {
-            llvm::Value* next = ir.CreateAdd(first, c64(n + k));
-            prefetch_row(load(
-                elem, element(of[0], elem, ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, next, last)))[0]);
-        }
+        const auto prefetch_rows = [&](std::int64_t from, std::int64_t to) {
+            for (std::int64_t k = from; k < to; ++k) {
+                llvm::Value* next = ir.CreateAdd(first, c64(n + k));
+                llvm::Value* at = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, next, last);
+                prefetch_row(load(elem, element(of[0], elem, at))[0]);
+            }
+        };
+        prefetch_rows(0, n / 2);
         llvm::Value* most = c64(most_bytes / size_of(l.found()->elem()));
         const auto found = [&]() -> Leaves {
             llvm::Value* to = alloc(len, size_of(l.found()->elem()), l.node->loc);
             transpose(*this, unit.memory(elem->elem()->scalar), rows, len, to);
+            prefetch_rows(n / 2, n);
             return {ir.getTrue(), to, len};
         };
         return emit_if(ir.CreateAnd(equal, ir.CreateICmpSLE(len, most)), found, [&] { return none; });
