@@ -13,33 +13,35 @@ namespace {
 template <class V>
 using Mask = decltype(lt(V{}, V{}));
 
-/// c[First] + c[First + Step] x + ... in Horner's way.
-template <unsigned First, unsigned Step, class V, class T, unsigned N>
-WELD_VM_INLINE V horner(V x, const T (&c)[N]) {
-    if constexpr (First + Step >= N) return set<V>(c[First]);
-    else return mul_add(horner<First + Step, Step>(x, c), x, set<V>(c[First]));
+/// c[First] + c[First + Step] x + ... in Horner's way, of N coefficients.
+template <unsigned First, unsigned Step, unsigned N, class V>
+WELD_VM_INLINE V horner(V x, Coefficients<V> c) {
+    if constexpr (First + Step >= N) return c[First];
+    else return mul_add(horner<First + Step, Step, N>(x, c), x, c[First]);
 }
 
-/// c[0] + c[1] x + c[2] x^2 + ...: even and odd powers apart, which halves the chain of dependent operations.
-template <class V, class T, unsigned N>
-WELD_VM_INLINE V poly(V x, const T (&c)[N]) {
-    if constexpr (N <= 3) return horner<0, 1>(x, c);
-    else return mul_add(horner<1, 2>(x * x, c), x, horner<0, 2>(x * x, c));
+/// C[0] + C[1] x + C[2] x^2 + ...: even and odd powers apart, which halves the chain of dependent operations.
+template <const auto& C, class V>
+WELD_VM_INLINE V poly(V x) {
+    constexpr unsigned N = sizeof(C) / sizeof(C[0]);
+    const Coefficients<V> c = coefficients<C, V>();
+    if constexpr (N <= 3) return horner<0, 1, N>(x, c);
+    else return mul_add(horner<1, 2, N>(x * x, c), x, horner<0, 2, N>(x * x, c));
 }
 
-template <unsigned First, class V, class T, unsigned N>
-WELD_VM_INLINE V paired_from(V x, V x2, const T (&c)[N]) {
-    V pair = set<V>(c[First]);
-    if constexpr (First + 1 < N) pair = mul_add(set<V>(c[First + 1]), x, pair);
+template <unsigned First, unsigned N, class V>
+WELD_VM_INLINE V paired_from(V x, V x2, Coefficients<V> c) {
+    V pair = c[First];
+    if constexpr (First + 1 < N) pair = mul_add(c[First + 1], x, pair);
     if constexpr (First + 2 >= N) return pair;
-    else return mul_add(paired_from<First + 2>(x, x2, c), x2, pair);
+    else return mul_add(paired_from<First + 2, N>(x, x2, c), x2, pair);
 }
 
-/// The same as (c[0] + c[1] x) + (c[2] + c[3] x) x^2 + ..., for coefficients of alternating sign, where all
+/// The same as (C[0] + C[1] x) + (C[2] + C[3] x) x^2 + ..., for coefficients of alternating sign, where all
 /// even and all odd powers would cancel. A tenth slower.
-template <class V, class T, unsigned N>
-WELD_VM_INLINE V paired_poly(V x, const T (&c)[N]) {
-    return paired_from<0>(x, x * x, c);
+template <const auto& C, class V>
+WELD_VM_INLINE V paired_poly(V x) {
+    return paired_from<0, sizeof(C) / sizeof(C[0])>(x, x * x, coefficients<C, V>());
 }
 
 /// Calls a routine of floats for its lower and upper lanes in double.

@@ -31,12 +31,12 @@ WELD_VM_INLINE ArcParts<V> arc_parts(V x) {
     using C = ArcConstants<V>;
     using T = Scalar<V>;
     V a = abs(x);
-    auto far = lt(set<V>(0.5), a);
+    auto far = lt(fixed<V, 0.5>(), a);
     V z = select<V>(far, (T(1) - a) * T(0.5), a * a);
     V s = sqrt(z);
     V upper = from_bits(bits(s) & C::kUpperHalf);
-    V lower = neg_mul_add(upper, upper, z) / max(s + upper, set<V>(C::kTiny));
-    return {far, a, s, upper, lower, z * poly(z, Poly<T>::asin)};
+    V lower = neg_mul_add(upper, upper, z) / max(s + upper, fixed<V, C::kTiny>());
+    return {far, a, s, upper, lower, z * poly<Poly<T>::asin>(z)};
 }
 
 template <class V>
@@ -56,10 +56,10 @@ WELD_VM_INLINE V acos(V x) {
     using C = ArcConstants<V>;
     using T = Scalar<V>;
     ArcParts<V> p = arc_parts(x);
-    V near = C::kHalfPi - (x - neg_mul_add(x, p.rest, set<V>(C::kHalfPiLo)));
+    V near = C::kHalfPi - (x - neg_mul_add(x, p.rest, fixed<V, C::kHalfPiLo>()));
     V above = T(2) * (p.upper + mul_add(p.s, p.rest, p.lower));
     V below = T(2) * (C::kHalfPi - (p.s + (p.s * p.rest - C::kHalfPiLo)));
-    return select<V>(p.far, select<V>(lt(x, set<V>(0)), below, above), near);
+    return select<V>(p.far, select<V>(lt(x, fixed<V, 0>()), below, above), near);
 }
 
 /// Beyond 1, atan(x) = pi / 2 + atan(-1 / x).
@@ -67,12 +67,12 @@ template <class V>
 WELD_VM_INLINE V atan(V x) {
     using C = ArcConstants<V>;
     V a = abs(x);
-    auto far = lt(set<V>(1), a);
-    V t = select<V>(far, set<V>(-1), a) / select<V>(far, a, set<V>(1));
+    auto far = lt(fixed<V, 1>(), a);
+    V t = select<V>(far, fixed<V, -1>(), a) / select<V>(far, a, fixed<V, 1>());
     V z = t * t;
-    V low = mul_add(t * z, paired_poly(z, Poly<Scalar<V>>::atan),
-                    select<V>(far, set<V>(C::kHalfPiLo), set<V>(0)));
-    V y = select<V>(far, set<V>(C::kHalfPi), set<V>(0)) + (t + low);
+    V low = mul_add(t * z, paired_poly<Poly<Scalar<V>>::atan>(z),
+                    select<V>(far, fixed<V, C::kHalfPiLo>(), fixed<V, 0>()));
+    V y = select<V>(far, fixed<V, C::kHalfPi>(), fixed<V, 0>()) + (t + low);
     return flip(y, sign_of(x));
 }
 

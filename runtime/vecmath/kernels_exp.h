@@ -29,11 +29,11 @@ struct ExpParts {
 template <class V>
 WELD_VM_INLINE ExpParts<V> exp_parts(V x) {
     using E = ExpLimits<V>;
-    V magic = set<V>(Lane<V>::kMagic);
-    V shifted = mul_add(x, set<V>(E::kLog2e), magic);
+    V magic = fixed<V, (Lane<V>::kMagic)>();
+    V shifted = mul_add(x, fixed<V, E::kLog2e>(), magic);
     V k = shifted - magic;
-    V r = neg_mul_add(k, set<V>(E::kLn2Lo), neg_mul_add(k, set<V>(E::kLn2Hi), x));
-    return {k, shifted, r, poly(r, Poly<Scalar<V>>::exp)};
+    V r = neg_mul_add(k, fixed<V, E::kLn2Lo>(), neg_mul_add(k, fixed<V, E::kLn2Hi>(), x));
+    return {k, shifted, r, poly<Poly<Scalar<V>>::exp>(r)};
 }
 
 /// e^r - 1
@@ -46,15 +46,15 @@ WELD_VM_INLINE V minus_one(const ExpParts<V>& p) {
 template <class V>
 WELD_VM_INLINE V exp(V x) {
     using E = ExpLimits<V>;
-    ExpParts<V> p = exp_parts(max(set<V>(E::kUnderflow), min(set<V>(E::kOverflow), x)));
-    V one = set<V>(1), sum = one + p.r, lost = (one - sum) + p.r;
+    ExpParts<V> p = exp_parts(max(fixed<V, E::kUnderflow>(), min(fixed<V, E::kOverflow>(), x)));
+    V one = fixed<V, 1>(), sum = one + p.r, lost = (one - sum) + p.r;
     return scale(sum + mul_add(p.r * p.r, p.series, lost), p.k, p.shifted);
 }
 
 /// e^x / 2 for x >= 0, finite as long as the result is.
 template <class V>
 WELD_VM_INLINE V half_exp(V x) {
-    ExpParts<V> p = exp_parts(min(set<V>(ExpLimits<V>::kSinhOverflow), x));
+    ExpParts<V> p = exp_parts(min(fixed<V, (ExpLimits<V>::kSinhOverflow)>(), x));
     return scale(minus_one(p) + Scalar<V>(1), p.k - Scalar<V>(1), p.shifted - Scalar<V>(1));
 }
 
@@ -68,17 +68,17 @@ WELD_VM_INLINE V cosh(V x) {
 template <class V>
 WELD_VM_INLINE V sinh(V x) {
     V a = abs(x), z = a * a;
-    V near = mul_add(a * z, poly(z, Poly<Scalar<V>>::sinh), a);
+    V near = mul_add(a * z, poly<Poly<Scalar<V>>::sinh>(z), a);
     V half = half_exp(a);
     V far = half - Scalar<V>(0.25) / half;
-    return flip(select<V>(lt(a, set<V>(1)), near, far), sign_of(x));
+    return flip(select<V>(lt(a, fixed<V, 1>()), near, far), sign_of(x));
 }
 
 /// |t / (t + 2)| with t = e^(-2|x|) - 1 = (2^k - 1) + 2^k * (e^r - 1); as k <= 0, nothing cancels.
 template <class V>
 WELD_VM_INLINE V tanh(V x) {
     using L = Lane<V>;
-    V a = min(set<V>(ExpLimits<V>::kTanhIsOne), abs(x));
+    V a = min(fixed<V, (ExpLimits<V>::kTanhIsOne)>(), abs(x));
     ExpParts<V> p = exp_parts(a * Scalar<V>(-2));
     V power = from_bits((bits(p.shifted) + Word<V>(L::kBias)) << L::kMantissa);  // 2^k
     V t = mul_add(power, minus_one(p), power - Scalar<V>(1));
@@ -90,15 +90,15 @@ template <class V>
 WELD_VM_INLINE V erf(V x) {
     using L = Lane<V>;
     using P = Poly<Scalar<V>>;
-    V near = mul_add(x, paired_poly(x * x, P::erf_near), x);
-    V a = abs(x), magic = set<V>(L::kMagic);
-    V power = poly(min(set<V>(ExpLimits<V>::kErfIsOne), a), P::erf_far);
+    V near = mul_add(x, paired_poly<P::erf_near>(x * x), x);
+    V a = abs(x), magic = fixed<V, L::kMagic>();
+    V power = poly<P::erf_far>(min(fixed<V, (ExpLimits<V>::kErfIsOne)>(), a));
     V shifted = magic - power, k = shifted - magic;
     V f = -(power + k);
-    V fraction = mul_add(f, poly(f, P::exp2), set<V>(1));
+    V fraction = mul_add(f, poly<P::exp2>(f), fixed<V, 1>());
     V erfc = from_bits(bits(fraction) + (bits(shifted) << L::kMantissa));  // 2^k adds to the exponent
     V far = flip(Scalar<V>(1) - erfc, sign_of(x));
-    return select<V>(le(set<V>(1.25), a), far, near);  // NaN stays near
+    return select<V>(le(fixed<V, 1.25>(), a), far, near);  // NaN stays near
 }
 
 }  // namespace

@@ -8,11 +8,11 @@ template <class V>
 WELD_VM_INLINE V log(V x) {
     using E = ExpLimits<V>;
     Split<V> p = split(x);
-    V f = p.m - Scalar<V>(1), s = f / (p.m + Scalar<V>(1)), z = s * s;
-    V half = f * f * Scalar<V>(0.5);
-    V rest = mul_add(z, poly(z, Poly<Scalar<V>>::log), half);
-    V low = half - mul_add(s, rest, p.e * E::kLn2Lo);
-    return mul_add(p.e, set<V>(E::kLn2Hi), f - low);
+    V one = fixed<V, 1>(), f = p.m - one, s = f / (p.m + one), z = s * s;
+    V half = f * f * fixed<V, 0.5>();
+    V rest = mul_add(z, poly<Poly<Scalar<V>>::log>(z), half);
+    V low = half - mul_add(s, rest, p.e * fixed<V, E::kLn2Lo>());
+    return mul_add(p.e, fixed<V, E::kLn2Hi>(), f - low);
 }
 
 /// An unevaluated sum: `lo` is what `hi` lost to rounding.
@@ -47,27 +47,27 @@ WELD_VM_INLINE Sum log2_sum(F64 x) {
     Sum back = product(s_hi, g);
     Sum s = {s_hi, neg_mul_add(s_hi, g_lo, (f - back.hi) - back.lo) * inverse};
     Sum z = product(s, s);
-    F64 rest = z.hi * poly(z.hi, P::log2_rest);
-    Sum c1 = sum(set<F64>(P::log2_1_hi), {rest, set<F64>(P::log2_1_lo)});
+    F64 rest = z.hi * poly<P::log2_rest>(z.hi);
+    Sum c1 = sum(fixed<F64, P::log2_1_hi>(), {rest, fixed<F64, P::log2_1_lo>()});
     Sum c0 = product(z, c1);
-    c0 = sum(set<F64>(P::log2_0_hi), {c0.hi, c0.lo + P::log2_0_lo});
+    c0 = sum(fixed<F64, P::log2_0_hi>(), {c0.hi, c0.lo + P::log2_0_lo});
     return sum(p.e, product(s, c0));
 }
 
 /// 2^(hi + lo), the exponent of any size.
 WELD_VM_INLINE F64 exp2_sum(Sum x) {
     using P = Poly<double>;
-    F64 limit = set<F64>(1100), magic = set<F64>(Lane<F64>::kMagic);
+    F64 limit = fixed<F64, 1100>(), magic = fixed<F64, (Lane<F64>::kMagic)>();
     F64 hi = max(-limit, min(limit, x.hi));
-    F64 lo = select<F64>(eq(hi, x.hi), x.lo, set<F64>(0));
+    F64 lo = select<F64>(eq(hi, x.hi), x.lo, fixed<F64, 0>());
     F64 shifted = hi + magic, k = shifted - magic;
     F64 f = (hi - k) + lo, f_lo = ((hi - k) - f) + lo;
     // 1 + f ln 2 + f^2 rest, whose two large terms are added with what rounding loses: powers that are whole
     // numbers come out as such.
-    Sum linear = product(f, set<F64>(P::ln2_hi));
-    F64 low = mul_add(f, set<F64>(P::ln2_lo), mul_add(f_lo, set<F64>(P::ln2_hi), linear.lo));
-    low = mul_add(f * f, poly(f, P::exp2_rest), low);
-    Sum result = sum(set<F64>(1), {linear.hi, low});
+    Sum linear = product(f, fixed<F64, P::ln2_hi>());
+    F64 low = mul_add(f, fixed<F64, P::ln2_lo>(), mul_add(f_lo, fixed<F64, P::ln2_hi>(), linear.lo));
+    low = mul_add(f * f, poly<P::exp2_rest>(f), low);
+    Sum result = sum(fixed<F64, 1>(), {linear.hi, low});
     return scale(result.hi + result.lo, k, shifted);
 }
 
@@ -80,14 +80,17 @@ WELD_VM_INLINE F64 pow_signs(F64 r, F64 x, F64 y) {
         M64 whole = eq(round_abs(a), a);
         M64 odd = whole & not_(eq(round_abs(half), half));
         r = flip(r, where(negative & odd, U64{} + Lane<F64>::kSign));
-        M64 no_root = not_(whole) & lt(x, set<F64>(0)) & lt(set<F64>(-Lane<F64>::kInfinity), x) & eq(y, y);
-        r = select<F64>(no_root, set<F64>(-Lane<F64>::kNaN), r);
+        M64 no_root =
+            not_(whole) & lt(x, fixed<F64, 0>()) & lt(fixed<F64, (-Lane<F64>::kInfinity)>(), x) & eq(y, y);
+        r = select<F64>(no_root, fixed<F64, (-Lane<F64>::kNaN)>(), r);
     }
-    return select<F64>(eq(x, set<F64>(1)) | eq(y, set<F64>(0)), set<F64>(1), r);
+    return select<F64>(eq(x, fixed<F64, 1>()) | eq(y, fixed<F64, 0>()), fixed<F64, 1>(), r);
 }
 
 /// Beyond this |y| all powers but those of +-1 are 0 or infinity, and y is an even number.
-WELD_VM_INLINE F64 limited_exponent(F64 y) { return max(set<F64>(-0x1p66), min(set<F64>(0x1p66), y)); }
+WELD_VM_INLINE F64 limited_exponent(F64 y) {
+    return max(fixed<F64, -0x1p66>(), min(fixed<F64, 0x1p66>(), y));
+}
 
 /// Without fused operations exact products cost more than the C library's pow, lane by lane.
 WELD_VM_INLINE F64 pow(F64 x, F64 y) {
@@ -106,12 +109,12 @@ WELD_VM_INLINE F64 pow(F64 x, F64 y) {
 WELD_VM_INLINE F64 pow_short(F64 x, F64 y) {
     Split<F64> p = split(abs(x));
     F64 s = (p.m - 1.0) / (p.m + 1.0);
-    F64 log2 = mul_add(s, poly(s * s, PolyShort::log2), p.e);
-    F64 limit = set<F64>(300), magic = set<F64>(Lane<F64>::kMagic);
+    F64 log2 = mul_add(s, poly<PolyShort::log2>(s * s), p.e);
+    F64 limit = fixed<F64, 300>(), magic = fixed<F64, (Lane<F64>::kMagic)>();
     F64 power = max(-limit, min(limit, limited_exponent(y) * log2));
     F64 shifted = power + magic;
     F64 f = power - (shifted - magic);
-    F64 fraction = mul_add(f, poly(f, PolyShort::exp2), set<F64>(1));
+    F64 fraction = mul_add(f, poly<PolyShort::exp2>(f), fixed<F64, 1>());
     // 2^k adds to the exponent; a NaN that was a float has no low bits that could.
     return pow_signs(from_bits(bits(fraction) + (bits(shifted) << 52)), x, y);
 }

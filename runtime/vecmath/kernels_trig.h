@@ -17,9 +17,9 @@ struct Angle<F64> {
     static constexpr double kLimit = kFused ? 0x1p40 : 0x1p23;
     WELD_VM_INLINE F64 less_multiple(F64 a, F64 k) {
         if constexpr (kFused) {
-            a = neg_mul_add(k, set<F64>(0x1.921fb54442d18p0), a);
-            a = neg_mul_add(k, set<F64>(0x1.1a62633145c07p-54), a);
-            return neg_mul_add(k, set<F64>(-0x1.f1976b7ed8fbcp-110), a);
+            a = neg_mul_add(k, fixed<F64, 0x1.921fb54442d18p0>(), a);
+            a = neg_mul_add(k, fixed<F64, 0x1.1a62633145c07p-54>(), a);
+            return neg_mul_add(k, fixed<F64, -0x1.f1976b7ed8fbcp-110>(), a);
         } else {
             a = (a - k * 0x1.921fb54p0) - k * 0x1.10b461p-30;
             return (a - k * 0x1.a62633p-58) - k * 0x1.45c06e0e68948p-86;
@@ -28,10 +28,11 @@ struct Angle<F64> {
     /// The same with what is lost when rounding to `hi`.
     WELD_VM_INLINE Sum less_multiple_sum(F64 a, F64 k) {
         if constexpr (kFused) {
-            a = neg_mul_add(k, set<F64>(0x1.921fb54442d18p0), a);
-            Sum part = product(k, set<F64>(0x1.1a62633145c07p-54));
+            a = neg_mul_add(k, fixed<F64, 0x1.921fb54442d18p0>(), a);
+            Sum part = product(k, fixed<F64, 0x1.1a62633145c07p-54>());
             F64 hi = a - part.hi;
-            return {hi, neg_mul_add(k, set<F64>(-0x1.f1976b7ed8fbcp-110), ((a - hi) - part.hi) - part.lo)};
+            return {hi,
+                    neg_mul_add(k, fixed<F64, -0x1.f1976b7ed8fbcp-110>(), ((a - hi) - part.hi) - part.lo)};
         } else {
             a = (a - k * 0x1.921fb54p0) - k * 0x1.10b461p-30;
             F64 part = k * 0x1.a62633p-58, hi = a - part;
@@ -44,9 +45,9 @@ struct Angle<F32> {  // only where operations are fused
     using P = Poly<float>;
     static constexpr float kLimit = 0x1p15f;
     WELD_VM_INLINE F32 less_multiple(F32 a, F32 k) {
-        a = neg_mul_add(k, set<F32>(0x1.921fb6p0f), a);
-        a = neg_mul_add(k, set<F32>(-0x1.777a5cp-25f), a);
-        return neg_mul_add(k, set<F32>(-0x1.ee59dap-50f), a);
+        a = neg_mul_add(k, fixed<F32, 0x1.921fb6p0f>(), a);
+        a = neg_mul_add(k, fixed<F32, -0x1.777a5cp-25f>(), a);
+        return neg_mul_add(k, fixed<F32, -0x1.ee59dap-50f>(), a);
     }
 };
 
@@ -55,8 +56,8 @@ struct ShortAngle {
     using P = PolyShort;
     static constexpr double kLimit = 0x1p27;
     WELD_VM_INLINE F64 less_multiple(F64 a, F64 k) {
-        a = neg_mul_add(k, set<F64>(0x1.921fb5p0), a);
-        return neg_mul_add(k, set<F64>(0x1.110b4611a6263p-26), a);
+        a = neg_mul_add(k, fixed<F64, 0x1.921fb5p0>(), a);
+        return neg_mul_add(k, fixed<F64, 0x1.110b4611a6263p-26>(), a);
     }
 };
 
@@ -67,8 +68,8 @@ struct Turns {
 };
 template <class V>
 WELD_VM_INLINE Turns<V> turns_of(V a) {
-    V magic = set<V>(Lane<V>::kMagic);
-    V shifted = mul_add(a, set<V>(Scalar<V>(0x1.45f306dc9c883p-1)), magic);
+    V magic = fixed<V, (Lane<V>::kMagic)>();
+    V shifted = mul_add(a, fixed<V, (Scalar<V>(0x1.45f306dc9c883p-1))>(), magic);
     return {shifted - magic, shifted};
 }
 
@@ -80,10 +81,10 @@ WELD_VM_INLINE B bit_as_sign(B words) {
 }
 
 /// r + r^3 P(r^2)
-template <class V, class T, unsigned N>
-WELD_VM_INLINE V odd_poly(V r, const T (&c)[N]) {
+template <const auto& C, class V>
+WELD_VM_INLINE V odd_poly(V r) {
     V z = r * r;
-    return mul_add(r * z, poly(z, c), r);
+    return mul_add(r * z, poly<C>(z), r);
 }
 
 /// sin(a + first * pi / 2) for a >= 0: sin(r), cos(r), -sin(r), -cos(r) as k + first is 0, 1, 2, 3 modulo 4.
@@ -92,8 +93,8 @@ template <class A, class V>
 WELD_VM_INLINE V sin_from(V a, Word<V> first) {
     Turns<V> t = turns_of(a);
     V r = A::less_multiple(a, t.k), z = r * r;
-    V sine = odd_poly(r, A::P::sin);
-    V cosine = mul_add(z, mul_add(z, poly(z, A::P::cos), set<V>(Scalar<V>(-0.5))), set<V>(1));
+    V sine = odd_poly<A::P::sin>(r);
+    V cosine = mul_add(z, mul_add(z, poly<A::P::cos>(z), fixed<V, (Scalar<V>(-0.5))>()), fixed<V, 1>());
     Bits<V> quadrant = bits(t.shifted) + first;
     V y = select<V>(has_sign(bit_as_sign<0>(quadrant)), cosine, sine);
     return flip(y, bit_as_sign<1>(quadrant));
@@ -111,8 +112,8 @@ WELD_VM_INLINE V cos_of(V x) {
 /// tan'(r).
 WELD_VM_INLINE F64 tan_poly(Sum r) {
     F64 z = r.hi * r.hi;
-    F64 slope = mul_add(mul_add(z, set<F64>(0.7), set<F64>(1)), z, set<F64>(1));
-    return r.hi + mul_add(r.hi * z, poly(z, Poly<double>::tan), r.lo * slope);
+    F64 slope = mul_add(mul_add(z, fixed<F64, 0.7>(), fixed<F64, 1>()), z, fixed<F64, 1>());
+    return r.hi + mul_add(r.hi * z, poly<Poly<double>::tan>(z), r.lo * slope);
 }
 
 /// tan(a) = tan(r) or, for odd k, -1 / tan(r).
@@ -121,7 +122,7 @@ WELD_VM_INLINE V tan_of(V x) {
     V a = abs(x), y;
     Turns<V> t = turns_of(a);
     if constexpr (requires { A::less_multiple_sum; }) y = tan_poly(A::less_multiple_sum(a, t.k));
-    else y = odd_poly(A::less_multiple(a, t.k), A::P::tan);
+    else y = odd_poly<A::P::tan>(A::less_multiple(a, t.k));
     y = select<V>(has_sign(bit_as_sign<0>(bits(t.shifted))), Scalar<V>(-1) / y, y);
     return flip(y, sign_of(x));
 }
@@ -130,7 +131,7 @@ WELD_VM_INLINE V tan_of(V x) {
 template <class V>
 WELD_VM_INLINE Mask<V> huge(V x, Scalar<V> limit) {
     V a = abs(x);
-    return lt(set<V>(limit), a) & lt(a, set<V>(Lane<V>::kInfinity));
+    return lt(set<V>(limit), a) & lt(a, fixed<V, (Lane<V>::kInfinity)>());
 }
 
 /// `y`, with f(x) in the lanes whose angles are too large.

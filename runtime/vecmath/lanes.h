@@ -1,6 +1,7 @@
 // Vectors of doubles and floats as the kernels see them: what does not depend on the instruction set.
 //
-// Included once per translation unit, by lanes_ISA.h, which says how wide a register is and how masks look.
+// Included once per translation unit, by lanes_ISA.h, which says how wide a register is, whether operations read constants from
+// memory (where an instruction cannot repeat a scalar for all lanes), and how masks look.
 // Everything is in an unnamed namespace and always inlined, and no header of the standard library is used: a
 // function compiled for AVX-512 that the linker may share with other files would crash older machines.
 #pragma once
@@ -80,6 +81,50 @@ WELD_VM_INLINE V flip(V x, Bits<V> sign) {
 template <class V>
 WELD_VM_INLINE V with_sign(V x, Bits<V> sign) {
     return from_bits((bits(x) & ~Lane<V>::kSign) | sign);
+}
+
+/// The coefficients of a polynomial.
+///
+/// With kConstantsInMemory each is there in all lanes, and operations read them there: a compiler that knew them would load each
+/// into a register, and processors rename too few of these for the chains of several calls to overlap.
+template <class V>
+struct Coefficients {
+    const Scalar<V>* all;
+    __attribute__((always_inline)) inline V operator[](unsigned i) const {
+        if constexpr (!kConstantsInMemory) return set<V>(all[i]);
+        V c;
+        __builtin_memcpy(&c, all + i * Lane<V>::kCount, sizeof(V));
+        return c;
+    }
+};
+
+template <const auto& C, class V>
+struct InLanes {
+    struct Rows {
+        alignas(V) Scalar<V> all[sizeof(C) / sizeof(C[0])][Lane<V>::kCount];
+    };
+    static constexpr Rows made() {
+        Rows rows = {};
+        for (unsigned i = 0; i < sizeof(C) / sizeof(C[0]); i++)
+            for (int lane = 0; lane < Lane<V>::kCount; lane++) rows.all[i][lane] = C[i];
+        return rows;
+    }
+    static constexpr Rows kRows = made();
+};
+
+template <const auto& C, class V>
+WELD_VM_INLINE Coefficients<V> coefficients() {
+    if constexpr (!kConstantsInMemory) return {C};
+    const Scalar<V>* all = InLanes<C, V>::kRows.all[0];
+    __asm__("" : "+r"(all));
+    return {all};
+}
+
+/// `S` in every lane, read in the same way.
+template <class V, auto S>
+WELD_VM_INLINE V fixed() {
+    static constexpr Scalar<V> kOne[] = {Scalar<V>(S)};
+    return coefficients<kOne, V>()[0];
 }
 
 }  // namespace

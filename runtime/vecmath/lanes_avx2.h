@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #define WELD_VM_BYTES 32
+static constexpr bool kConstantsInMemory = true;
 #include "runtime/vecmath/lanes.h"
 
 namespace {

@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #define WELD_VM_BYTES 64
+static constexpr bool kConstantsInMemory = false;
 #include "runtime/vecmath/lanes.h"
 
 namespace {

@@ -3,6 +3,7 @@
 #pragma once
 
 #define WELD_VM_BYTES 16
+static constexpr bool kConstantsInMemory = false;
 #include "runtime/vecmath/lanes.h"
 #if defined(__SSE2__)
 #include <emmintrin.h>

@@ -30,15 +30,15 @@ WELD_VM_INLINE Split<V> split_from(Scalar<V> least, V x) {
     constexpr int lift = L::kMantissa + 2;
     constexpr S smallest = wide ? S(0x1p-1022) : S(0x1p-126f);  // normal
     const Word<V> least_bits = __builtin_bit_cast(Word<V>, least), one = Word<V>(L::kBias) << L::kMantissa;
-    auto tiny = lt(x, set<V>(smallest));
-    V y = select<V>(tiny, x * S(wide ? 0x1p54 : 0x1p25), x);
+    auto tiny = lt(x, fixed<V, smallest>());
+    V y = select<V>(tiny, x * fixed<V, wide ? 0x1p54 : 0x1p25>(), x);
     Bits<V> exponent = (bits(y) + (one - least_bits)) >> L::kMantissa;  // biased
     V m = from_bits(bits(y) - (exponent << L::kMantissa) + one);
     // 2^mantissa + exponent, put together from bits, makes a float of the exponent.
-    const S base = S(Word<V>(1) << L::kMantissa);
-    V e = from_bits(exponent | __builtin_bit_cast(Word<V>, base)) - (base + S(L::kBias));
-    e = select<V>(tiny, e - S(lift), e);
-    auto odd = not_(lt(set<V>(0), x) & lt(x, set<V>(L::kInfinity)));
+    constexpr S base = S(Word<V>(1) << L::kMantissa);
+    V e = from_bits(exponent | __builtin_bit_cast(Word<V>, base)) - fixed<V, base + S(L::kBias)>();
+    e = select<V>(tiny, e - fixed<V, lift>(), e);
+    auto odd = not_(lt(fixed<V, 0>(), x) & lt(x, fixed<V, L::kInfinity>()));
     if (__builtin_expect(lanes_of(odd) != 0, 0)) {
         auto zero = eq(x, set<V>(0)), infinite = eq(x, set<V>(L::kInfinity));
         m = select<V>(odd, select<V>(zero | infinite, set<V>(1), set<V>(L::kNaN)), m);
