@@ -7,7 +7,8 @@
 //     @(privatise:N)      the same with copies of a small vector
 //     @(tile:N)           N rounds of this loop by N of the one inside, or by one of its rounds of lanes, for
 //                         which what look-ups give is transposed first
-//     @(skip:N)           with or without accumulators, blocks of N: first ask whether any lane passes
+//     @(skip:N)           with or without accumulators, blocks of N: first ask in which any lane passes; where
+//                         these are few, do them alone
 //     @(selection:N)      blocks of N: first note the rounds in which the condition holds, then do these; with
 //                         `unasked:M` up to M blocks are done whole where that is most rounds
 //     none of these       lo, lo + 1, ..., hi - 1
@@ -217,8 +218,10 @@ class RangeEmitter {
             };
             if (every != 1) state = asking_once(every, &lo, hi, state, round);
             const bool skips = accumulators() == 1 && plan_.f.node->annotation(AttrKey::Skip);
-            state = skips ? skipping(lo, hi, state, 1, round,
-                                     [&](llvm::Value* from, llvm::Value* to) { return any_passes(from, to); })
+            state = skips ? skipping(
+                                lo, hi, state, 1, round,
+                                [&](llvm::Value* i) { return e_.ir.CreateIsNotNull(lanes_that_pass(i)); },
+                                [&](llvm::Value* i) { prefetch_undemanded(i); })
                           : rounds(lo, hi, 1, state, round);
         }
         return state;
@@ -406,44 +409,107 @@ class RangeEmitter {
         return ir.CreateAdd(n, count, "", true, true);
     }
 
-    /// Rounds [lo, hi) of `iterations` iterations each, by blocks of which those are left out in which no lane
-    /// passes. After a block that was asked in vain, twice as many as before are not asked.
+    /// Rounds [lo, hi) of `iterations` iterations each, by blocks. Of a block it is asked first in which rounds any lane `passes`;
+    /// where those are few, they alone are done. After a block that was asked in vain, some are not asked.
     Leaves skipping(llvm::Value* lo, llvm::Value* hi, const Leaves& state, std::int64_t iterations,
                     const std::function<Leaves(llvm::Value*, const Leaves&)>& round,
-                    const std::function<llvm::Value*(llvm::Value*, llvm::Value*)>& passes) {
-        constexpr std::int64_t most_unasked = 63;
+                    const std::function<llvm::Value*(llvm::Value*)>& passes,
+                    const std::function<void(llvm::Value*)>& prefetch) {
+        constexpr std::int64_t blocks_unasked = 63;
         auto& ir = e_.ir;
-        const std::int64_t size = plan_.f.node->annotation(AttrKey::Skip)->number / iterations;
-        Leaves begin = state;
-        begin.append({e_.c64(0), e_.c64(0)});  // Waits
+        const std::int64_t asked = plan_.f.node->annotation(AttrKey::Skip)->number / iterations;
+        const std::int64_t size = std::min<std::int64_t>(asked, 64);  // a bit each
         const std::vector<bool> fixed(state.size(), false);
+        llvm::Value* is_far = is_undemanded_far();
+        const auto end_of = [&](llvm::Value* from) {
+            llvm::Value* end = ir.CreateAdd(from, e_.c64(size), "", true, true);
+            return ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, hi);
+        };
+        // `fn` for each round from `from` on whose bit is in `needed`.
+        const auto each_of = [&](llvm::Value* needed, llvm::Value* from, const Leaves& first,
+                                 const std::function<Leaves(llvm::Value*, const Leaves&)>& fn) {
+            Leaves begin = first;
+            begin.push_back(needed);
+            const std::vector<bool> fixed(begin.size(), false);
+            llvm::Value* count = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, needed);
+            Leaves last =
+                e_.counted_loop(e_.c64(0), count, 1, begin, fixed, [&](llvm::Value*, const Leaves& s) {
+                    llvm::Value* left = s.back();
+                    llvm::Value* r = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, ir.getTrue());
+                    Leaves next = fn(ir.CreateAdd(from, r, "", true, true), Leaves(s.begin(), s.end() - 1));
+                    next.push_back(ir.CreateAnd(left, ir.CreateSub(left, e_.c64(1))));
+                    return next;
+                });
+            last.pop_back();
+            return last;
+        };
+        llvm::Value* all = e_.c64(-1);
+        // Which rounds from `from` on are needed, or all; if few, the other data come from memory while the block before is
+        // worked on.
+        const auto needed_from = [&](llvm::Value* from, llvm::Value* behind_few) -> Leaves {
+            llvm::Value* needed = e_.counted_loop(
+                from, end_of(from), 1, {e_.c64(0)}, {false}, [&](llvm::Value* r, const Leaves& bits) {
+                    llvm::Value* bit = ir.CreateZExt(passes(r), e_.unit.i64);
+                    return Leaves{ir.CreateOr(bits[0], ir.CreateShl(bit, ir.CreateSub(r, from)))};
+                })[0];
+            // Memory is read faster in order, and going over from the one to the other takes time.
+            llvm::Value* most = ir.CreateSelect(is_far, e_.c64(size / 9), e_.c64(size / 3));
+            llvm::Value* most_behind = ir.CreateSelect(is_far, e_.c64(size / 6), e_.c64(size / 2));
+            llvm::Value* count = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, needed);
+            llvm::Value* few = ir.CreateICmpULE(count, ir.CreateSelect(behind_few, most_behind, most));
+            const auto few_of_them = [&]() -> Leaves {
+                each_of(needed, from, {}, [&](llvm::Value* r, const Leaves&) -> Leaves {
+                    prefetch(r);
+                    return {};
+                });
+                return {needed};
+            };
+            return e_.emit_if(few, few_of_them, [&]() -> Leaves { return {all}; });
+        };
+        Leaves begin = state;
+        begin.append({e_.c64(0), e_.c64(0)});  // which are needed, and how many blocks more are not asked
         const auto block = [&](llvm::Value* from, const Leaves& now) {
             const Leaves before(now.begin(), now.end() - 2);
-            const Waits waits = {now[state.size()], now[state.size() + 1], most_unasked};
-            llvm::Value* end = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin,
-                                                        ir.CreateAdd(from, e_.c64(size), "", true, true), hi);
-            llvm::Value* any = e_.emit_if(
-                asks(waits), [&]() -> Leaves { return {passes(from, end)}; },
-                [&]() -> Leaves { return {ir.getTrue()}; })[0];
+            llvm::Value *needed = now[state.size()], *unasked = now[state.size() + 1];
+            llvm::Value* next_from = ir.CreateAdd(from, e_.c64(size), "", true, true);
+            llvm::Value *is_few = ir.CreateICmpNE(needed, all), *asks = ir.CreateICmpEQ(unasked, e_.c64(0));
+            llvm::Value* next_needed = e_.emit_if(
+                asks, [&] { return needed_from(next_from, is_few); }, [&]() -> Leaves { return {all}; })[0];
             Leaves next = e_.emit_if(
-                any, [&] { return e_.counted_loop(from, end, 1, before, fixed, round); },
-                [&] { return before; });
-            next.append(waits_after(waits, any));
+                is_few, [&] { return each_of(needed, from, before, round); },
+                [&] { return e_.counted_loop(from, end_of(from), 1, before, fixed, round); });
+            llvm::Value* more = ir.CreateICmpEQ(next_needed, all);
+            more = ir.CreateSelect(more, e_.c64(blocks_unasked), e_.c64(0));
+            next.append({next_needed, ir.CreateSelect(asks, more, ir.CreateSub(unasked, e_.c64(1)))});
             return next;
         };
+        // No round of the block before the first is needed.
         const std::vector<bool> all_fixed(begin.size(), false);
-        const Leaves end = e_.counted_loop(lo, hi, size, begin, all_fixed, block, strip(size * iterations));
+        const Leaves end = e_.counted_loop(ir.CreateSub(lo, e_.c64(size)), hi, size, begin, all_fixed, block,
+                                           strip(size * iterations));
         return Leaves(end.begin(), end.end() - 2);
     }
 
-    /// Whether any lane of the iterations [from, to) passes.
-    llvm::Value* any_passes(llvm::Value* from, llvm::Value* to) {
-        llvm::Value* none = e_.ir.getIntN(unsigned(plan_.step), 0);
-        const Leaves any =
-            e_.counted_loop(from, to, 1, {none}, {false}, [&](llvm::Value* i, const Leaves& some) {
-                return Leaves{e_.ir.CreateOr(some[0], lanes_that_pass(i))};
-            });
-        return e_.ir.CreateIsNotNull(any[0]);
+    /// What is read beside what says whether any lane passes is more than the last cache holds.
+    llvm::Value* is_undemanded_far() {
+        constexpr std::int64_t cached = 32 << 20;  // bytes
+        const Demand demand = *demand_of(plan_.f);
+        llvm::Value* elements = e_.c64(0);
+        std::int64_t bytes = 0;
+        for (std::size_t k = 0; k < plan_.data.size(); ++k) {
+            const Datum& d = plan_.data[k];
+            if (demand.reads[k] || d.vec.empty()) continue;
+            bytes += size_of((d.iter ? d.iter.data()->type : plan_.f.data()[k]->type)->elem());
+            elements = d.vec[1];
+        }
+        return e_.ir.CreateICmpSGT(elements, e_.c64(bytes ? cached / bytes : 0));
+    }
+
+    /// Asks for what iteration `i` reads beside what says whether any lane passes.
+    void prefetch_undemanded(llvm::Value* i) {
+        std::vector<bool> others = demand_of(plan_.f)->reads;
+        others.flip();
+        prefetch_elements(i, &others, 0, Cache::First);
     }
 
     /// The lanes of iteration `i` that have what all merges demand, as bits.
@@ -746,23 +812,26 @@ class RangeEmitter {
             e_.accumulator = 0;
             return now;
         };
-        const auto passes = [&](llvm::Value* from, llvm::Value* to) -> llvm::Value* {
-            const auto at = [&](llvm::Value* r) {
-                return e_.ir.CreateAdd(begin, e_.ir.CreateMul(r, step, "", true, true), "", true, true);
-            };
-            llvm::Value *first = at(from), *last = at(to);
-            llvm::Value* any = any_passes(first, last);
-            for (std::int64_t k = 1; is_apart && k < n; ++k) {
-                first = e_.ir.CreateAdd(first, distance, "", true, true);
-                last = e_.ir.CreateSelect(is_apart, e_.ir.CreateAdd(last, distance, "", true, true), first);
-                any = e_.ir.CreateOr(any, any_passes(first, last));
+        const auto passes = [&](llvm::Value* r) {
+            llvm::Value* i = e_.ir.CreateAdd(begin, e_.ir.CreateMul(r, step, "", true, true), "", true, true);
+            llvm::Value* lanes = lanes_that_pass(i);
+            for (std::int64_t k = 1; k < n; ++k) {
+                i = e_.ir.CreateAdd(i, distance, "", true, true);
+                lanes = e_.ir.CreateOr(lanes, lanes_that_pass(i));
             }
-            return any;
+            return e_.ir.CreateIsNotNull(lanes);
+        };
+        const auto prefetch = [&](llvm::Value* r) {
+            llvm::Value* i = e_.ir.CreateAdd(begin, e_.ir.CreateMul(r, step, "", true, true), "", true, true);
+            for (std::int64_t k = 0; k < n; ++k) {
+                prefetch_undemanded(i);
+                i = e_.ir.CreateAdd(i, distance, "", true, true);
+            }
         };
         const auto loop = [&] {
             const Leaves first = into(form, state);
             const bool skips = plan_.f.node->annotation(AttrKey::Skip);
-            return into(single, skips ? skipping(e_.c64(0), times, first, n, round, passes)
+            return into(single, skips ? skipping(e_.c64(0), times, first, n, round, passes, prefetch)
                                       : rounds(e_.c64(0), times, 1, first, round, n));
         };
         return e_.emit_if(any, loop, [&] { return state; });

@@ -1,15 +1,16 @@
-// Loops over lanes whose merges are all under a mask ask first, for many rounds at a time, whether any lane passes.
+// Loops over lanes whose merges are all under a mask ask first, for many rounds at a time, in which any lane passes.
 //
 //     for(zip(simditer[8](day), simditer[8](x), simditer[8](y)), merger[f64,+], |b, i, e|
 //       merge(b, e.$1 * e.$2, e.$0 >= broadcast[8](1000) & e.$1 > broadcast[8](0.5)))
 // becomes
 //     @(skip:128) for(…)
 //
-// Of 128 rounds at a time the days alone are read; if none of them passes, the other data are not. That is so
-// where rows that pass lie together, such as days that are sorted. Where it was in vain, code waits longer
-// and longer before it asks again, so that it costs next to nothing then (codegen/rounds.cpp).
+// Of up to 128 rounds at a time the days alone are read. Where few of them pass, wherever they are, the other data are read
+// for these rounds only. Where they are many, code waits before it asks again, so that it costs next to nothing
+// (codegen/rounds.cpp).
 //
-// Not where a round may fail, nor for loops inside of loops, which are short; nor where what is asked reads more than it can save.
+// Not where a round may fail, nor for loops inside of loops, which are short; nor where what is asked reads more than it can
+// save. Look-ups count as what is read: each lane is loaded by itself.
 #include "weldir/ir/layout.h"
 #include "weldir/ir/loop_forms.h"
 #include "weldir/ir/walk.h"
@@ -20,6 +21,7 @@ namespace weld {
 namespace {
 
 constexpr std::string_view kRounds = "128";
+constexpr std::int64_t kBytesOfLookup = 8;  // which take as long to read
 
 std::int64_t bytes_read(const Expr* datum) {
     const Iter it = datum->as<Iter>();
@@ -32,6 +34,7 @@ bool pays(For f) {
     std::int64_t asked = 0, saved = 0;
     for (std::size_t i = 0; i < f.data().size(); ++i)
         (demand->reads[i] ? asked : saved) += bytes_read(f.data()[i]);
+    visit(f.body().body(), [&](const Expr* e) { saved += e->op == Op::LookupLanes ? kBytesOfLookup : 0; });
     return asked > 0 && asked <= saved;
 }
 
