@@ -410,84 +410,76 @@ class RangeEmitter {
     }
 
     /// Rounds [lo, hi) of `iterations` iterations each, by blocks. Of a block it is asked first in which rounds any lane `passes`;
-    /// where those are few, they alone are done. After a block that was asked in vain, some are not asked.
+    /// where those are few, they alone are done. Where they are not, that block and others behind it are done whole.
     Leaves skipping(llvm::Value* lo, llvm::Value* hi, const Leaves& state, std::int64_t iterations,
                     const std::function<Leaves(llvm::Value*, const Leaves&)>& round,
                     const std::function<llvm::Value*(llvm::Value*)>& passes,
                     const std::function<void(llvm::Value*)>& prefetch) {
-        constexpr std::int64_t blocks_unasked = 63;
+        constexpr std::int64_t blocks = 64;  // one behind the other, till it is asked again in any case
         auto& ir = e_.ir;
         const std::int64_t asked = plan_.f.node->annotation(AttrKey::Skip)->number / iterations;
         const std::int64_t size = std::min<std::int64_t>(asked, 64);  // a bit each
-        const std::vector<bool> fixed(state.size(), false);
+        const std::vector<bool> fixed(state.size(), false), with_more(state.size() + 2, false);
         llvm::Value* is_far = is_undemanded_far();
-        const auto end_of = [&](llvm::Value* from) {
-            llvm::Value* end = ir.CreateAdd(from, e_.c64(size), "", true, true);
-            return ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, hi);
+        const auto end_of = [&](llvm::Value* from, std::int64_t rounds, llvm::Value* most) {
+            llvm::Value* end = ir.CreateAdd(from, e_.c64(rounds), "", true, true);
+            return ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, most);
         };
-        // `fn` for each round from `from` on whose bit is in `needed`.
-        const auto each_of = [&](llvm::Value* needed, llvm::Value* from, const Leaves& first,
-                                 const std::function<Leaves(llvm::Value*, const Leaves&)>& fn) {
-            Leaves begin = first;
-            begin.push_back(needed);
-            const std::vector<bool> fixed(begin.size(), false);
+        const auto needed_in = [&](llvm::Value* from, llvm::Value* end) {  // a bit for each round
+            const auto ask = [&](llvm::Value* r, const Leaves& bits) {
+                llvm::Value* bit = ir.CreateZExt(passes(r), e_.unit.i64);
+                return Leaves{ir.CreateOr(bits[0], ir.CreateShl(bit, ir.CreateSub(r, from)))};
+            };
+            return e_.counted_loop(from, end, 1, {e_.c64(0)}, {false}, ask)[0];
+        };
+        // Memory is read faster in order, and going over from the one to the other takes time.
+        const auto are_few = [&](llvm::Value* needed, llvm::Value* is_first) {
             llvm::Value* count = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, needed);
-            Leaves last =
-                e_.counted_loop(e_.c64(0), count, 1, begin, fixed, [&](llvm::Value*, const Leaves& s) {
-                    llvm::Value* left = s.back();
-                    llvm::Value* r = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, ir.getTrue());
-                    Leaves next = fn(ir.CreateAdd(from, r, "", true, true), Leaves(s.begin(), s.end() - 1));
-                    next.push_back(ir.CreateAnd(left, ir.CreateSub(left, e_.c64(1))));
-                    return next;
-                });
+            llvm::Value* first = ir.CreateSelect(is_far, e_.c64(size / 9), e_.c64(size / 3));
+            llvm::Value* later = ir.CreateSelect(is_far, e_.c64(size / 6), e_.c64(size / 2));
+            return ir.CreateICmpULE(count, ir.CreateSelect(is_first, first, later));
+        };
+        // `fn` for each round from `from` on that is needed.
+        const auto each_of = [&](llvm::Value* needed, llvm::Value* from, Leaves now,
+                                 const std::function<Leaves(llvm::Value*, const Leaves&)>& fn) {
+            now.push_back(needed);
+            const std::vector<bool> none_fixed(now.size(), false);
+            const auto next = [&](llvm::Value*, const Leaves& s) {
+                llvm::Value* left = s.back();
+                llvm::Value* r = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, ir.getTrue());
+                Leaves after = fn(ir.CreateAdd(from, r, "", true, true), Leaves(s.begin(), s.end() - 1));
+                after.push_back(ir.CreateAnd(left, ir.CreateSub(left, e_.c64(1))));
+                return after;
+            };
+            llvm::Value* count = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, needed);
+            Leaves last = e_.counted_loop(e_.c64(0), count, 1, now, none_fixed, next);
             last.pop_back();
             return last;
         };
-        llvm::Value* all = e_.c64(-1);
-        // Which rounds from `from` on are needed, or all; if few, the other data come from memory while the block before is
-        // worked on.
-        const auto needed_from = [&](llvm::Value* from, llvm::Value* behind_few) -> Leaves {
-            llvm::Value* needed = e_.counted_loop(
-                from, end_of(from), 1, {e_.c64(0)}, {false}, [&](llvm::Value* r, const Leaves& bits) {
-                    llvm::Value* bit = ir.CreateZExt(passes(r), e_.unit.i64);
-                    return Leaves{ir.CreateOr(bits[0], ir.CreateShl(bit, ir.CreateSub(r, from)))};
-                })[0];
-            // Memory is read faster in order, and going over from the one to the other takes time.
-            llvm::Value* most = ir.CreateSelect(is_far, e_.c64(size / 9), e_.c64(size / 3));
-            llvm::Value* most_behind = ir.CreateSelect(is_far, e_.c64(size / 6), e_.c64(size / 2));
-            llvm::Value* count = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, needed);
-            llvm::Value* few = ir.CreateICmpULE(count, ir.CreateSelect(behind_few, most_behind, most));
-            const auto few_of_them = [&]() -> Leaves {
-                each_of(needed, from, {}, [&](llvm::Value* r, const Leaves&) -> Leaves {
-                    prefetch(r);
-                    return {};
-                });
-                return {needed};
+        const auto all_blocks = [&](llvm::Value* begin, const Leaves& before) {
+            llvm::Value *end = end_of(begin, blocks * size, hi), *few = nullptr;
+            // A block whose rounds are few, while what those of the next one read comes from memory.
+            const auto block = [&](llvm::Value* from, const Leaves& now) {
+                llvm::Value* next_from = ir.CreateAdd(from, e_.c64(size), "", true, true);
+                llvm::Value* needed = needed_in(next_from, end_of(next_from, size, end));
+                few = are_few(needed, ir.CreateICmpEQ(next_from, begin));
+                const auto ask = [&](llvm::Value* r, const Leaves&) { return prefetch(r), Leaves{}; };
+                e_.emit_if(few, [&] { return each_of(needed, next_from, {}, ask); }, [] { return Leaves{}; });
+                Leaves next = each_of(now.back(), from, Leaves(now.begin(), now.end() - 2), round);
+                next.append({next_from, needed});
+                return next;
             };
-            return e_.emit_if(few, few_of_them, [&]() -> Leaves { return {all}; });
+            Leaves begin_with = before;
+            llvm::Value* none = ir.CreateSub(begin, e_.c64(size));  // before the first
+            begin_with.append({begin, e_.c64(0)});  // the first round that is left, and which are needed
+            Leaves next = e_.counted_loop(none, end, size, begin_with, with_more, block, {},
+                                          [&](const Leaves&) { return ir.CreateNot(few); });
+            next.pop_back();
+            llvm::Value* left = next.pop_back_val();
+            return e_.counted_loop(left, end, 1, next, fixed, round);
         };
-        Leaves begin = state;
-        begin.append({e_.c64(0), e_.c64(0)});  // which are needed, and how many blocks more are not asked
-        const auto block = [&](llvm::Value* from, const Leaves& now) {
-            const Leaves before(now.begin(), now.end() - 2);
-            llvm::Value *needed = now[state.size()], *unasked = now[state.size() + 1];
-            llvm::Value* next_from = ir.CreateAdd(from, e_.c64(size), "", true, true);
-            llvm::Value *is_few = ir.CreateICmpNE(needed, all), *asks = ir.CreateICmpEQ(unasked, e_.c64(0));
-            llvm::Value* next_needed = e_.emit_if(
-                asks, [&] { return needed_from(next_from, is_few); }, [&]() -> Leaves { return {all}; })[0];
-            Leaves next = e_.emit_if(
-                is_few, [&] { return each_of(needed, from, before, round); },
-                [&] { return e_.counted_loop(from, end_of(from), 1, before, fixed, round); });
-            llvm::Value* more = ir.CreateICmpEQ(next_needed, all);
-            more = ir.CreateSelect(more, e_.c64(blocks_unasked), e_.c64(0));
-            next.append({next_needed, ir.CreateSelect(asks, more, ir.CreateSub(unasked, e_.c64(1)))});
-            return next;
-        };
-        // No round of the block before the first is needed.
-        const std::vector<bool> all_fixed(begin.size(), false);
-        const Leaves end = e_.counted_loop(ir.CreateSub(lo, e_.c64(size)), hi, size, begin, all_fixed, block,
-                                           strip(size * iterations));
-        return Leaves(end.begin(), end.end() - 2);
+        return e_.counted_loop(lo, hi, blocks * size, state, fixed, all_blocks,
+                               strip(blocks * size * iterations));
     }
 
     /// What is read beside what says whether any lane passes is more than the last cache holds.
