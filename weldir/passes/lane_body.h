@@ -157,6 +157,8 @@ class LaneBody {
     std::optional<std::int64_t> step_of_counter(const Expr* name) const;
     bool lanes_walk(const Expr* place);
     bool goes_along_in_rounds(const Expr* place);
+    bool lanes_jump(const Expr* place);
+    const Expr* next_in_rounds(const Expr* name);
     std::optional<std::int64_t> step_in_rounds(const Expr* name);
     void scan_gather(const Expr* e, bool certain);
     bool is_worth_it(const Expr* branch);
@@ -187,7 +189,7 @@ class LaneBody {
     const Expr* with_fields(const Expr* e, std::size_t more,
                             const std::function<const Expr*(std::size_t)>& field_of);
     bool carry(Iterate it, std::vector<const Symbol*>* all) const;
-    const Expr* one_lane(Iterate it, const std::vector<const Symbol*>& carried);
+    const Expr* one_lane(Iterate it, const std::vector<const Symbol*>& carried, bool asks_who_goes_on);
 
     // builders
     Builders run(const Expr* e, const Expr* mask, Lets& lets, Merges& merges);

@@ -23,6 +23,8 @@
 
 namespace weld {
 
+constexpr int kLeastGathered = 4;  // bytes
+
 /// A look-up in a vector that is the same for all lanes.
 bool LaneBody::is_gather(const Expr* e) const {
     return e->op == Op::Lookup && is_row(e->arg(0)->type) && !varies(e->arg(0)) && varies(e->arg(1));
@@ -33,9 +35,11 @@ static bool is_near(std::optional<std::int64_t> stride) {
     return stride && *stride != 0 && std::abs(*stride) <= kFarthestLane;
 }
 
-/// Lanes that do not look up must not fail: these do so under a mask.
+/// Lanes that do not look up must not fail: these do so under a mask. Where lanes of an `iterate` end apart, looking up one
+/// behind the other takes no longer alone, nor do bytes, which lanes have no instruction for.
 void LaneBody::scan_gather(const Expr* e, bool certain) {
-    ok_ &= certain || !some_have_ended_;
+    if (some_have_ended_ && facts_.traits(e).fails)
+        ok_ &= size_of(e->type->scalar) >= kLeastGathered && lanes_jump(e->arg(1));
     looks_up_ = true;
     count_width(e->type);
     const std::optional<std::int64_t> stride = lane_stride(e->arg(1));
@@ -106,15 +110,36 @@ bool LaneBody::lanes_walk(const Expr* place) {
     return step && *step != 0 && std::abs(*step) <= most;
 }
 
-/// How far a field of the state of an `iterate` goes on in each round; nothing if it is none, or this varies.
-std::optional<std::int64_t> LaneBody::step_in_rounds(const Expr* name) {
-    if (name->op != Op::GetField || name->arg(0)->op != Op::Var) return {};
+/// The place lies elsewhere in each round of an `iterate`, as far as one can tell.
+bool LaneBody::lanes_jump(const Expr* place) {
+    if (lanes_walk(place)) return false;
+    const std::optional<Count> sum = facts_.count(place);
+    return !sum || std::ranges::all_of(sum->sum(), [&](const Count::Product& p) {
+        return std::ranges::all_of(p.of, [&](const Expr* name) {
+            const Expr* next = next_in_rounds(name);
+            return !next || next->op != Op::GetField;
+        });
+    });
+}
+
+/// What `name`, the state of an `iterate` or a field of it, is in the next round; null if it is none.
+const Expr* LaneBody::next_in_rounds(const Expr* name) {
+    const bool is_field = name->op == Op::GetField && name->arg(0)->op == Op::Var;
+    if (!is_field && !(name->op == Op::Var && name->type->is_scalar())) return nullptr;
     for (const auto& [node, step] : steps_) {
         if (step.fields.empty() || base_of(name) != node->as<Iterate>().body().param(0)) continue;
-        const std::optional<Count> next = facts_.count(step.fields[std::size_t(name->attr.index)]);
-        return next ? (*next - Count(name)).known() : std::nullopt;
+        const Expr* next = step.fields[is_field ? std::size_t(name->attr.index) : 0];
+        const bool is_of_name = next->op == Op::GetField && next->arg(0)->op == Op::Var;
+        return is_of_name ? part(facts_.resolve(next->arg(0)), std::size_t(next->attr.index)) : next;
     }
-    return {};
+    return nullptr;
+}
+
+/// How far it goes on in each round; nothing if it is none, or this varies.
+std::optional<std::int64_t> LaneBody::step_in_rounds(const Expr* name) {
+    const Expr* next = next_in_rounds(name);
+    const std::optional<Count> count = next ? facts_.count(next) : std::nullopt;
+    return count ? (*count - Count(name)).known() : std::nullopt;
 }
 
 /// How far a counter of the loop goes on in each round; nothing if it is none.

@@ -202,8 +202,8 @@ static bool holds_float(const Type* t) {
     return t->is_struct() ? std::ranges::any_of(t->args, holds_float) : t->is_scalar() && is_float(t->scalar);
 }
 
-/// Lanes may take different numbers of rounds. Those that have ended go on in vain, and must not fail; all of
-/// their state is lanes, which vectors cannot be.
+/// Lanes may take different numbers of rounds. Those that have ended go on in vain, and must not fail: what may is done under
+/// a mask of those that have not. All of their state is lanes, which vectors cannot be.
 void LaneBody::scan_iterate(Iterate it, bool certain) {
     const Step& step = step_of(it);
     ok_ &= certain && !step.fields.empty();
@@ -296,24 +296,34 @@ const Expr* LaneBody::nested_iterate(Iterate it, Lets& lets) {
     const bool apart = ends_apart(step);
     std::vector<const Symbol*> carried;
     const bool may_part = apart && carry(it, &carried);
-    const Expr* init = with_fields(state(begins, lets), carried.size(),
-                                   [&](std::size_t k) { return wide(var(m_, carried[k]), lets); });
+    const bool asks_who_goes_on = apart && facts_.traits(it.body().node).fails;
+    const std::size_t more = carried.size() + asks_who_goes_on;
+    const Expr* init = with_fields(state(begins, lets), more, [&](std::size_t k) {
+        return k < carried.size() ? wide(var(m_, carried[k]), lets)
+                                  : broadcast(m_, bool_literal(m_, true), lanes_);
+    });
     const Symbol* s = m_.symbol(it.body().param(0)->name, init->type);
+    const Expr* const outer_mask = mask_;
     values_[it.body().param(0)] = is_one ? get_field(m_, var(m_, s), 0) : var(m_, s);
     const auto bind_all = [&](Block b, Lets& into) {
         for (std::size_t k = 0; k < b.size(); ++k) bind(b, k, into);
     };
     const Expr* stop = bool_literal(m_, false);
-    Lets before;
+    Lets before, behind;
+    if (asks_who_goes_on) mask_ = named(get_field(m_, var(m_, s), begins.size() + carried.size()), before);
     const bool has_lets_before = it.body().body()->op == Op::Block;
     if (has_lets_before) bind_all(step.lets[0], before);
     const Expr* holds = !step.holds ? nullptr
                         : apart     ? named(wide(step.holds, before), before)
                                     : value(step.holds, before);
-    Lets behind;
+    if (holds && asks_who_goes_on) {
+        const Expr* goes_on = step.wanted ? holds : scalar_op(m_, Op::Not, {holds});
+        mask_ = named(scalar_op(m_, Op::BitAnd, {mask_, goes_on}), before);
+    }
     for (std::size_t k = has_lets_before; k < step.lets.size(); ++k) bind_all(step.lets[k], behind);
     const Expr* next = state(step.fields, behind);
     const Expr* again = apart ? wide(step.again, behind) : value(step.again, behind);
+    mask_ = outer_mask;
     const auto choose = [&](const Expr* goes_on, const Expr* ends) {
         return select(m_, holds, step.wanted ? goes_on : ends, step.wanted ? ends : goes_on);
     };
@@ -326,8 +336,11 @@ const Expr* LaneBody::nested_iterate(Iterate it, Lets& lets) {
         if (!always || !always.bits()) again = choose(again, broadcast(m_, stop, lanes_));
         else again = step.wanted ? holds : scalar_op(m_, Op::Not, {holds});
     }
-    const auto stays = [&](std::size_t k) { return get_field(m_, var(m_, s), begins.size() + k); };
-    const Expr* end = make_struct(m_, {with_fields(next, carried.size(), stays), again});
+    if (asks_who_goes_on) again = named(again, behind);
+    const auto stays = [&](std::size_t k) {
+        return k < carried.size() ? get_field(m_, var(m_, s), begins.size() + k) : again;
+    };
+    const Expr* end = make_struct(m_, {with_fields(next, more, stays), again});
     if (holds && !apart) {
         const Expr *goes_on = block(m_, behind, end), *ends = make_struct(m_, {var(m_, s), stop});
         end = if_(m_, holds, step.wanted ? goes_on : ends, step.wanted ? ends : goes_on);
@@ -339,7 +352,7 @@ const Expr* LaneBody::nested_iterate(Iterate it, Lets& lets) {
         const Expr* last = named(iterate(m_, init, body, it.node->loc), lets);
         return is_one ? get_field(m_, last, 0) : last;
     }
-    const Expr* one = may_part ? one_lane(it, carried) : nullptr;
+    const Expr* one = may_part ? one_lane(it, carried, asks_who_goes_on) : nullptr;
     const Expr* rounds = iterate(m_, init, body, it.node->loc, one);
     if (one) {
         rounds = annotate(m_, rounds, AttrKey::Few, std::to_string(std::max(1u, lanes_ / kFew)));
@@ -347,7 +360,7 @@ const Expr* LaneBody::nested_iterate(Iterate it, Lets& lets) {
     }
     const Expr* last = named(rounds, lets);
     if (is_one) return get_field(m_, last, 0);
-    if (carried.empty()) return last;
+    if (more == 0) return last;
     std::vector<const Expr*> fields;
     for (std::size_t k = 0; k < begins.size(); ++k) fields.push_back(get_field(m_, last, k));
     return make_struct(m_, fields);
@@ -371,8 +384,8 @@ bool LaneBody::carry(Iterate it, std::vector<const Symbol*>* all) const {
     return true;
 }
 
-/// The function of `it` for one lane of a state that carries what it reads of lanes around it.
-const Expr* LaneBody::one_lane(Iterate it, const std::vector<const Symbol*>& carried) {
+/// The function of `it` for one lane of a state that carries what it reads of lanes around it, and whether it goes on.
+const Expr* LaneBody::one_lane(Iterate it, const std::vector<const Symbol*>& carried, bool asks_who_goes_on) {
     const Step& step = step_of(it);
     const Type* own = it.node->type;
     const bool is_one = own->is_scalar();
@@ -380,6 +393,7 @@ const Expr* LaneBody::one_lane(Iterate it, const std::vector<const Symbol*>& car
     if (is_one) types.push_back(own);
     const std::size_t num_own = types.size();
     for (const Symbol* s : carried) types.push_back(s->type);
+    if (asks_who_goes_on) types.push_back(m_.types.scalar(Scalar::Bool));
     const Symbol* state = m_.symbol(it.body().param(0)->name, m_.types.structure(types));
     const auto field_at = [&](std::size_t k) { return get_field(m_, var(m_, state), k); };
 
@@ -393,6 +407,7 @@ const Expr* LaneBody::one_lane(Iterate it, const std::vector<const Symbol*>& car
 
     std::vector<const Expr*> next = step.fields, same = now;
     for (const Symbol* s : carried) next.push_back(var(m_, s)), same.push_back(var(m_, s));
+    if (asks_who_goes_on) next.push_back(bool_literal(m_, true)), same.push_back(bool_literal(m_, true));
     const auto behind = [&](std::size_t k, const Expr* end) {
         Lets lets;
         for (std::size_t i = 0; k < step.lets.size() && i < step.lets[k].size(); ++i)
