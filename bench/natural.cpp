@@ -1,5 +1,5 @@
-// N1 to N27: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
-// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural27.cpp), which make the same columns.
+// N1 to N28: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural28.cpp), which make the same columns.
 #include <cstring>
 
 #include "bench/columns.h"
@@ -539,7 +539,12 @@ std::vector<Workload> natural() {
         {"N27.covariances", "N27.covariances", 5.07860285138, 1e-9, [] { return plane<f64>(3'200'000, 489, 16); }, vector<f64>},
         {"N27.bits", "N27.bits", 256010991, 1e-9, [] { return columns(Column<i64>(2'000'000, [](size_t i) { return i64(sm(490, i)); })); }, vector<i64>},
         {"N27.within", "N27.within", 2644, 1e-9, [] { return words(1'000'000, 491); }, number<i64>},
-        {"N27.running", "N27.running", 3.99605103119e+15, 1e-9, [] { return columns(below<i32>(2'000'000, 493, 1000)); }, vector<i64>}};
+        {"N27.running", "N27.running", 3.99605103119e+15, 1e-9, [] { return columns(below<i32>(2'000'000, 493, 1000)); }, vector<i64>},
+        {"N28.search", "N28.search", 999856986848, 1e-9,
+         [] { return columns(Column<i64>(1'000'000, [](size_t i) { return i64(3 * i + bnd(500, i, 3)); }), below<i64>(500'000, 501, 3'000'000)); }, vector<i64>},
+        {"N28.chains", "N28.chains", 12454763, 1e-9, [] { return columns(below<i32>(1'000'000, 502, 1'000'000), below<i32>(200'000, 503, 1'000'000)); }, vector<i64>},
+        {"N28.few", "N28.few", 0.504991284973, 1e-9,
+         [] { return columns(below<i32>(2'000'000, 504, 2400), below<i64>(2'000'000, 505, 1000), uniform<f64>(2'000'000, 506, 100), uniform<f64>(2'000'000, 507, 0.1), below<u8>(1000, 508, 2)); }, number<f64>}};
     return all;
 }
 
