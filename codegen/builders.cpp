@@ -1,6 +1,7 @@
 // Builders: what all of them do alike. What one of them does is in codegen/builders, growth, tables and
 // joining the states of chunks are the runtime's (runtime/builders).
 #include <limits>
+#include <utility>
 
 #include "codegen/builders/arrays.h"
 #include "codegen/builders/code.h"
@@ -120,12 +121,14 @@ static Leaves merge_in_lanes(Emitter& e, Merge g, const Leaves& s, const Leaves&
     const BuilderCode& code = code_of(g.node->type);
     if (const auto at_once = code.merge_lanes(e, g, s, v, n, mask)) return *at_once;
     Leaves now = s;
+    const bool outer = std::exchange(e.side_by_side, true);
     for (std::uint32_t k = 0; k < n; ++k) {
         const Leaves before = now;
         const auto one = [&] { return code.merge(e, g, before, lane(e, v, k)); };
         if (!mask) now = one();
         else now = e.emit_if(e.ir.CreateExtractElement(mask, std::uint64_t(k)), one, [&] { return before; });
     }
+    e.side_by_side = outer;
     return now;
 }
 
