@@ -38,8 +38,7 @@ static bool is_near(std::optional<std::int64_t> stride) {
 /// Lanes that do not look up must not fail: these do so under a mask. Where lanes of an `iterate` end apart, looking up one
 /// behind the other takes no longer alone, nor do bytes, which lanes have no instruction for.
 void LaneBody::scan_gather(const Expr* e, bool certain) {
-    if (some_have_ended_ && facts_.traits(e).fails)
-        ok_ &= size_of(e->type->scalar) >= kLeastGathered && lanes_jump(e->arg(1));
+    if (some_have_ended_) ok_ &= size_of(e->type->scalar) >= kLeastGathered && lanes_jump(e->arg(1));
     looks_up_ = true;
     count_width(e->type);
     const std::optional<std::int64_t> stride = lane_stride(e->arg(1));
