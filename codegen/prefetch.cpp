@@ -136,7 +136,7 @@ void Prefetches::emit(Emitter& e, llvm::Value* i, llvm::Value* last, const Leave
     for (const Site& site : sites_) {
         const Leaves from = table(e, site, state);
         const auto after = [&](std::int64_t iterations) {
-            llvm::Value* there = e.ir.CreateAdd(i, e.c64(iterations), "", true, true);
+            llvm::Value* there = e.ir.CreateAdd(i, e.c64(iterations), "", false, true);  // `i` may be below 0
             return e.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, there, last);
         };
         const auto key_at = [&](llvm::Value* iteration) {

@@ -301,15 +301,16 @@ class RangeEmitter {
             const std::int64_t lead = prefetches.lead();
             llvm::Value* ahead = e_.c64(lead + kElementsAhead);
             ahead = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ahead, count);
-            const auto ask_and_work = [&](llvm::Value* n, const Leaves& now) {
-                llvm::Value* there = ir.CreateAdd(n, ahead, "", true, true);
-                there = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, there, last);
+            const auto ask_and_work = [&](llvm::Value* asked, const Leaves& now) {
+                llvm::Value* n = ir.CreateSub(asked, ahead, "", false, true);
+                llvm::Value* there = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, asked, last);
                 prefetch_unasked(filter, [&] { return round(there); });
                 prefetches.emit(e_, n, last, now, [&](llvm::Value* at) { begin(round(at)); });
                 llvm::Value* works = ir.CreateICmpSGE(n, e_.c64(0));
                 return e_.emit_if(works, [&] { return work(n, now); }, [&] { return now; });
             };
-            Leaves next = e_.counted_loop(ir.CreateNeg(ahead), count, 1, before, fixed, ask_and_work);
+            llvm::Value* in_all = ir.CreateAdd(count, ahead, "", true, true);
+            Leaves next = e_.counted_loop(e_.c64(0), in_all, 1, before, fixed, ask_and_work);
             llvm::Value* most = ir.CreateICmpUGT(ir.CreateShl(count, 2), ir.CreateMul(all, e_.c64(3)));
             if (unasked) next.append(waits_after(waits, most));
             return next;
@@ -459,8 +460,8 @@ class RangeEmitter {
         const auto all_blocks = [&](llvm::Value* begin, const Leaves& before) {
             llvm::Value *end = end_of(begin, blocks * size, hi), *few = nullptr;
             // A block whose rounds are few, while what those of the next one read comes from memory.
-            const auto block = [&](llvm::Value* from, const Leaves& now) {
-                llvm::Value* next_from = ir.CreateAdd(from, e_.c64(size), "", true, true);
+            const auto block = [&](llvm::Value* next_from, const Leaves& now) {
+                llvm::Value* from = ir.CreateSub(next_from, e_.c64(size), "", false, true);
                 llvm::Value* needed = needed_in(next_from, end_of(next_from, size, end));
                 few = are_few(needed, ir.CreateICmpEQ(next_from, begin));
                 const auto ask = [&](llvm::Value* r, const Leaves&) { return prefetch(r), Leaves{}; };
@@ -470,9 +471,9 @@ class RangeEmitter {
                 return next;
             };
             Leaves begin_with = before;
-            llvm::Value* none = ir.CreateSub(begin, e_.c64(size));  // before the first
             begin_with.append({begin, e_.c64(0)});  // the first round that is left, and which are needed
-            Leaves next = e_.counted_loop(none, end, size, begin_with, with_more, block, {},
+            llvm::Value* behind = ir.CreateAdd(end, e_.c64(size), "", true, true);  // once for the last
+            Leaves next = e_.counted_loop(begin, behind, size, begin_with, with_more, block, {},
                                           [&](const Leaves&) { return ir.CreateNot(few); });
             next.pop_back();
             llvm::Value* left = next.pop_back_val();
