@@ -401,13 +401,31 @@ class RangeEmitter {
         bits = ir.CreateBitCast(bits, ir.getInt64Ty());
         llvm::Value *first = ir.CreateSub(i, from),
                     *count = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, bits);
-        e_.counted_loop(e_.c64(0), count, 1, {bits}, {false}, [&](llvm::Value* k, const Leaves& left) {
-            llvm::Value* lane = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left[0], ir.getTrue());
+        each_bit(bits, {}, [&](llvm::Value* k, llvm::Value* lane, const Leaves&) -> Leaves {
             llvm::Value* number = ir.CreateTrunc(ir.CreateAdd(first, lane), ir.getInt16Ty());
             ir.CreateStore(number, place(ir.CreateAdd(n, k)));
-            return Leaves{ir.CreateAnd(left[0], ir.CreateSub(left[0], e_.c64(1)))};
+            return {};
         });
         return ir.CreateAdd(n, count, "", true, true);
+    }
+
+    /// fn(0, ...), fn(1, ...), ... for the places in `bits` that are set, in order, each with the state that the one before gives.
+    Leaves each_bit(llvm::Value* bits, Leaves state,
+                    const std::function<Leaves(llvm::Value* k, llvm::Value* bit, const Leaves&)>& fn) {
+        auto& ir = e_.ir;
+        state.push_back(bits);
+        const std::vector<bool> fixed(state.size(), false);
+        const auto next = [&](llvm::Value* k, const Leaves& s) {
+            llvm::Value* left = s.back();
+            llvm::Value* bit = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, ir.getTrue());
+            Leaves after = fn(k, bit, Leaves(s.begin(), s.end() - 1));
+            after.push_back(ir.CreateAnd(left, ir.CreateSub(left, e_.c64(1))));
+            return after;
+        };
+        llvm::Value* count = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, bits);
+        Leaves last = e_.counted_loop(e_.c64(0), count, 1, state, fixed, next);
+        last.pop_back();
+        return last;
     }
 
     /// Rounds [lo, hi) of `iterations` iterations each, by blocks. Of a block it is asked first in which rounds any lane `passes`;
@@ -441,21 +459,11 @@ class RangeEmitter {
             return ir.CreateICmpULE(count, ir.CreateSelect(is_first, first, later));
         };
         // `fn` for each round from `from` on that is needed.
-        const auto each_of = [&](llvm::Value* needed, llvm::Value* from, Leaves now,
+        const auto each_of = [&](llvm::Value* needed, llvm::Value* from, const Leaves& now,
                                  const std::function<Leaves(llvm::Value*, const Leaves&)>& fn) {
-            now.push_back(needed);
-            const std::vector<bool> none_fixed(now.size(), false);
-            const auto next = [&](llvm::Value*, const Leaves& s) {
-                llvm::Value* left = s.back();
-                llvm::Value* r = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, ir.getTrue());
-                Leaves after = fn(ir.CreateAdd(from, r, "", true, true), Leaves(s.begin(), s.end() - 1));
-                after.push_back(ir.CreateAnd(left, ir.CreateSub(left, e_.c64(1))));
-                return after;
-            };
-            llvm::Value* count = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, needed);
-            Leaves last = e_.counted_loop(e_.c64(0), count, 1, now, none_fixed, next);
-            last.pop_back();
-            return last;
+            return each_bit(needed, now, [&](llvm::Value*, llvm::Value* bit, const Leaves& s) {
+                return fn(ir.CreateAdd(from, bit, "", true, true), s);
+            });
         };
         const auto all_blocks = [&](llvm::Value* begin, const Leaves& before) {
             llvm::Value *end = end_of(begin, blocks * size, hi), *few = nullptr;
@@ -794,32 +802,27 @@ class RangeEmitter {
             step = e_.ir.CreateSelect(is_apart, distance, step);
             distance = e_.ir.CreateSelect(is_apart, times, distance);
         }
-        const auto round = [&](llvm::Value* r, const Leaves& s) {
+        const auto each_iteration = [&](llvm::Value* r, const std::function<void(llvm::Value*)>& fn) {
             llvm::Value* i = e_.ir.CreateAdd(begin, e_.ir.CreateMul(r, step, "", true, true), "", true, true);
-            Leaves now = s;
             for (std::int64_t k = 0; k < n; ++k) {
                 e_.accumulator = std::uint32_t(k);
-                now = iteration(i, now);
+                fn(i);
                 i = e_.ir.CreateAdd(i, distance, "", true, true);
             }
             e_.accumulator = 0;
+        };
+        const auto round = [&](llvm::Value* r, const Leaves& s) {
+            Leaves now = s;
+            each_iteration(r, [&](llvm::Value* i) { now = iteration(i, now); });
             return now;
         };
         const auto passes = [&](llvm::Value* r) {
-            llvm::Value* i = e_.ir.CreateAdd(begin, e_.ir.CreateMul(r, step, "", true, true), "", true, true);
-            llvm::Value* lanes = lanes_that_pass(i);
-            for (std::int64_t k = 1; k < n; ++k) {
-                i = e_.ir.CreateAdd(i, distance, "", true, true);
-                lanes = e_.ir.CreateOr(lanes, lanes_that_pass(i));
-            }
-            return e_.ir.CreateIsNotNull(lanes);
+            llvm::Value* any = e_.ir.getIntN(unsigned(plan_.step), 0);
+            each_iteration(r, [&](llvm::Value* i) { any = e_.ir.CreateOr(any, lanes_that_pass(i)); });
+            return e_.ir.CreateIsNotNull(any);
         };
         const auto prefetch = [&](llvm::Value* r) {
-            llvm::Value* i = e_.ir.CreateAdd(begin, e_.ir.CreateMul(r, step, "", true, true), "", true, true);
-            for (std::int64_t k = 0; k < n; ++k) {
-                prefetch_undemanded(i);
-                i = e_.ir.CreateAdd(i, distance, "", true, true);
-            }
+            each_iteration(r, [&](llvm::Value* i) { prefetch_undemanded(i); });
         };
         const auto loop = [&] {
             const Leaves first = into(form, state);

@@ -98,6 +98,7 @@ struct Coefficients {
     }
 };
 
+/// The constants C, each in all lanes.
 template <const auto& C, class V>
 struct InLanes {
     struct Rows {

@@ -15,7 +15,6 @@
 // holds in most rounds: @(selection:16384, unasked:63); if rounds that pass ask again what is asked along with it. What is
 // asked behind it, as whether the key is there, they ask alone.
 #include <algorithm>
-#include <functional>
 #include <vector>
 
 #include "weldir/ir/builder.h"
