@@ -73,6 +73,7 @@ static constexpr Name kChooseMeans[] = {
     "independent",        // after all that joins loops; before vectorize, which hides the counts
     "defer-merges",       // after independent, of what is not
     "short-circuit",      // before predicate: conditions without branches
+    "exits",              // after it: the conditions are as they stay; before predicate, which would select
     "predicate",          // before vectorize: fewer branches to mask
     "vectorize-outer",    // before vectorize, which takes the loops inside
     "vectorize",          //
