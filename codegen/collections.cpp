@@ -3,6 +3,7 @@
 #include "codegen/emit.h"
 #include "codegen/lanes.h"
 #include "codegen/slab.h"
+#include "codegen/strided.h"
 #include "weldir/ir/keys.h"
 
 #include <llvm/IR/MDBuilder.h>
@@ -99,6 +100,7 @@ Leaves Emitter::emit_lookup_lanes(LookupLanes l) {
     };
     const Annotation* apart = l.node->annotation(AttrKey::Apart);
     const bool side_by_side = apart && std::abs(apart->number) == 1;
+    if (apart && apart->number > 1 && !mask) return lanes_of(lookup_strided(*this, type, l, of, k));
     if (apart && (!tail.mask || side_by_side)) {
         llvm::Value* first = lane_of_sum(*this, k, 0);
         llvm::Value* last =

@@ -32,14 +32,17 @@ Leaves Emitter::emit_if(llvm::Value* cond, const std::function<Leaves()>& then,
                         const std::function<Leaves()>& otherwise, llvm::MDNode* weights) {
     auto *yes = block("then"), *no = block("else"), *join = block("join");
     ir.CreateCondBr(cond, yes, no, weights);
+    const std::size_t reads = strided_reads.size();
     ir.SetInsertPoint(yes);
     const Leaves a = then();
     yes = ir.GetInsertBlock();
     ir.CreateBr(join);
+    strided_reads.resize(reads);
     ir.SetInsertPoint(no);
     const Leaves b = otherwise();
     no = ir.GetInsertBlock();
     ir.CreateBr(join);
+    strided_reads.resize(reads);
     ir.SetInsertPoint(join);
     Leaves joined = a;
     for (std::size_t k = 0; k < a.size(); ++k) {

@@ -163,6 +163,19 @@ struct Strip {
     Loc loc;  ///< of the loop
 };
 
+/// What a look-up of which lanes lie `stride` apart has read, from `offset` behind the lanes `base` on (strided.h).
+struct StridedRead {
+    llvm::Value *data, *base;
+    llvm::Type* type;  ///< of a register
+    std::int64_t offset, stride;
+    Leaves registers;
+    llvm::Value* all_inside;  ///< of the vector; else what is not is 0
+
+    bool covers(const StridedRead& r) const {
+        return data == r.data && base == r.base && type == r.type && offset == r.offset && stride == r.stride;
+    }
+};
+
 /// Weights of a branch that is seldom taken.
 llvm::MDNode* rarely(llvm::LLVMContext& ctx);
 
@@ -181,6 +194,7 @@ class Emitter {
     bool in_any_case = false;       ///< conditions change so often that what depends on them is done always
     bool side_by_side = false;      ///< the same code is made for several iterations, one after the other
     int loop_depth = 0;  ///< loops around the present place, in this function and those it was cut from
+    std::vector<StridedRead> strided_reads;  ///< on the way to the present place
     std::unordered_map<const Symbol*, Leaves> names;
     std::unordered_map<const Expr*, llvm::Value*> tile_rows;      ///< of look-ups: what they give this round
     std::unordered_map<const Expr*, llvm::Value*> needed_rounds;  ///< of what says `often`: the last ones
@@ -199,8 +213,9 @@ class Emitter {
     /// `evaluated`: the block in which `b` was, where it is not this one.
     llvm::Value* merge_op(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b,
                           llvm::BasicBlock* evaluated = nullptr);
-    /// The same where `a` is no NaN if `number`, which saves two instructions.
-    llvm::Value* merge_into(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b, bool number);
+    /// The same where `a` is no NaN if `number`, which saves two instructions, nor is `b` if `both`.
+    llvm::Value* merge_into(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b, bool number,
+                            bool both = false);
     llvm::Value* compare_values(Op op, const Type* t, const Leaves& a, const Leaves& b, Loc loc);
 
     Leaves emit_block(Block b);  // control.cpp

@@ -36,7 +36,8 @@ namespace {
 class RoundState {
   public:
     /// Leaves listed in `fixed` do not change.
-    RoundState(Emitter& e, const Leaves& init, std::vector<bool> fixed = {}) : e_(e) {
+    RoundState(Emitter& e, const Leaves& init, std::vector<bool> fixed = {})
+        : e_(e), strided_reads_(e.strided_reads.size()) {
         auto* before = e.ir.GetInsertBlock();
         round_ = e.block("round");
         e.ir.CreateBr(round_);
@@ -51,11 +52,13 @@ class RoundState {
         phis_->go_on_with(next, e_.ir.GetInsertBlock());
         e_.ir.CreateCondBr(again, round_, done);
         e_.ir.SetInsertPoint(done);
+        e_.strided_reads.resize(strided_reads_);
     }
 
   private:
     Emitter& e_;
     llvm::BasicBlock* round_;
+    std::size_t strided_reads_;  ///< before the rounds
     std::optional<LoopPhis> phis_;
 };
 
@@ -115,7 +118,8 @@ static llvm::Value* rounds_left(Emitter& e, Iterate it, const Leaves& state) {
     for (std::size_t k = 0; k < counting.field; ++k)
         leaf += std::size_t(e.num_leaves(it.node->type->args[k]));
     llvm::Value *limit = e.emit1(counting.limit), *now = state[leaf], *one = e.c64(1);
-    llvm::Value* left = e.ir.CreateSelect(e.ir.CreateICmpSGT(limit, now), e.ir.CreateSub(limit, now), one);
+    llvm::Value* left = e.ir.CreateAdd(e.ir.CreateSub(limit, now), e.c64(counting.more));
+    left = e.ir.CreateSelect(e.ir.CreateICmpSGE(limit, now), left, one);
     return e.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, left, one);  // the difference may wrap around
 }
 

@@ -23,11 +23,12 @@ llvm::Value* fold_lanes(Emitter& e, MergeOp op, Scalar s, llvm::Value* v, bool n
             low.push_back(int(k));
             high.push_back(int(k + n));
         }
-        v = e.merge_into(op, s, e.ir.CreateShuffleVector(v, low), e.ir.CreateShuffleVector(v, high), numbers);
+        v = e.merge_into(op, s, e.ir.CreateShuffleVector(v, low), e.ir.CreateShuffleVector(v, high), numbers,
+                         numbers);
     }
     llvm::Value* sum = e.ir.CreateExtractElement(v, std::uint64_t(0));
     for (unsigned k = 1; k < n; ++k)
-        sum = e.merge_into(op, s, sum, e.ir.CreateExtractElement(v, std::uint64_t(k)), numbers);
+        sum = e.merge_into(op, s, sum, e.ir.CreateExtractElement(v, std::uint64_t(k)), numbers, numbers);
     return sum;
 }
 
@@ -43,44 +44,6 @@ llvm::Value* lane_of_sum(Emitter& e, llvm::Value* v, unsigned k) {
     if (!of) return e.ir.CreateExtractElement(v, std::uint64_t(k));
     return e.ir.CreateBinOp(of->getOpcode(), lane_of_sum(e, of->getOperand(0), k),
                             lane_of_sum(e, of->getOperand(1), k));
-}
-
-/// The same of one register: what lies between is read as a register for each element of the stride, of which
-/// the last ends with the last element.
-static llvm::Value* load_register(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest,
-                                  std::int64_t stride) {
-    const std::int64_t n = type->getNumElements(), by = std::abs(stride), span = (n - 1) * by + 1;
-    const llvm::Align align{type->getScalarSizeInBits() / 8};
-    llvm::Value* found = nullptr;
-    for (std::int64_t part = 0; part * n < span; ++part) {
-        const std::int64_t begin = std::min(part * n, span - n);
-        llvm::Value* from = e.ir.CreateGEP(type->getElementType(), lowest, e.c64(begin));
-        llvm::Value* read = e.ir.CreateAlignedLoad(type, from, align);
-        if (stride == 1) return read;
-        llvm::SmallVector<int, 64> mask;
-        for (std::int64_t k = 0; k < n; ++k) {
-            const std::int64_t at = (stride > 0 ? k : n - 1 - k) * by;
-            const bool is_here = at >= part * n;  // those of later registers are put over it
-            mask.push_back(part == 0 ? int(std::min(at, n - 1))
-                                     : int(is_here ? n + std::min(at - begin, n - 1) : k));
-        }
-        found = found ? e.ir.CreateShuffleVector(found, read, mask) : e.ir.CreateShuffleVector(read, mask);
-    }
-    return found;
-}
-
-llvm::Value* load_strided(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest, std::int64_t stride) {
-    const unsigned n = type->getNumElements(), bytes = type->getScalarSizeInBits() / 8;
-    const unsigned each = std::min(n, e.unit.target.register_bytes / bytes);
-    if (n % each) return load_register(e, type, lowest, stride);
-    auto* one = llvm::FixedVectorType::get(type->getElementType(), each);
-    Leaves all;
-    for (unsigned first = 0; first < n; first += each) {
-        const unsigned before = stride > 0 ? first : n - first - each;
-        llvm::Value* from = e.ir.CreateGEP(type->getElementType(), lowest, e.c64(before * std::abs(stride)));
-        all.push_back(load_register(e, one, from, stride));
-    }
-    return llvm::concatenateVectors(e.ir, all);
 }
 
 /// The lanes of `mask`, which are `tail.count` from lane `first` on, of what begins at `lowest`.

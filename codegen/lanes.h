@@ -20,10 +20,6 @@ Leaves lane(Emitter& e, const Leaves& v, std::uint64_t k);
 /// Lane `k` of sums and products on lanes, from the same lane of what these are made of.
 llvm::Value* lane_of_sum(Emitter& e, llvm::Value* v, unsigned k);
 
-/// Loads elements that lie `stride` apart, as lanes of `type`; the one at `lowest` is the first of them, or
-/// the last if they go down. Nothing but what lies between is read.
-llvm::Value* load_strided(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest, std::int64_t stride);
-
 /// Loads the elements of the last round (Emitter::tail), which lie side by side from `lowest` on, and nothing
 /// else.
 llvm::Value* load_rest(Emitter& e, llvm::FixedVectorType* type, llvm::Value* lowest);

@@ -225,7 +225,13 @@ Leaves Emitter::emit_for(For f) {
                         : chosen(f.node, AttrKey::Short, 0) * (plan.by_elements ? plan.step : 1);
     if (!most_in_place) return outlined();
     const auto in_place = [&]() -> Leaves {
-        stop_check(f.node->loc);
+        const auto check = [&]() -> Leaves {
+            stop_check(f.node->loc);
+            return {};
+        };
+        if (plan.by_elements)
+            emit_if(ir.CreateICmpSGE(plan.count, c64(plan.step)), check, [] { return Leaves{}; });
+        else check();
         const LoopPlan& short_one = plan.one_by_one ? *plan.one_by_one : plan;
         const bool in_slab = slab_of(f.node);
         const Leaves after = emit_rounds(*this, short_one, c64(0), plan.count, reserve(*this, plan, state),

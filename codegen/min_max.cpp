@@ -146,11 +146,11 @@ static llvm::Value* in_registers(Emitter& e, llvm::Value* a, llvm::Value* b,
 }
 
 /// The lesser or the greater by instructions for that; null where there are none, or other ways take no more.
-static llvm::Value* ranged(Emitter& e, bool min, llvm::Value* a, llvm::Value* b, bool quiet_a, int others) {
+static llvm::Value* ranged(Emitter& e, bool min, llvm::Value* a, llvm::Value* b, bool quiet_a, bool quiet_b,
+                           int others) {
     auto* lanes = llvm::dyn_cast<llvm::FixedVectorType>(a->getType());
     const unsigned bits = lanes ? lanes->getNumElements() * lanes->getScalarSizeInBits() : 128;
     if (!e.unit.target.ranges || bits < 128 || !std::has_single_bit(bits)) return nullptr;
-    const bool quiet_b = is_quiet(b);
     if (1 + !quiet_a + !quiet_b >= others) return nullptr;
     return in_registers(e, a, b, [&](llvm::Value* x, llvm::Value* y) {
         if (!quiet_a) x = ranged_register(e, min, x, x);
@@ -166,7 +166,8 @@ llvm::Value* float_min_max(Emitter& e, bool min, llvm::Value* a, llvm::Value* b)
     const auto is_plus = [&](llvm::Value* v) { return is_never_minus_zero(e, v); };
     const bool right_last = min ? is_plus(a) : is_plus(b);
     const bool right_first = !right_last && (min ? is_plus(b) : is_plus(a));
-    if (llvm::Value* r = ranged(e, min, a, b, is_quiet(a), right_last || right_first ? 3 : 6)) return r;
+    if (llvm::Value* r = ranged(e, min, a, b, is_quiet(a), is_quiet(b), right_last || right_first ? 3 : 6))
+        return r;
     if (right_first) std::swap(a, b);
     return in_registers(e, a, b, [&](llvm::Value* x, llvm::Value* y) {  // where selecting takes no branch
         llvm::Value* r = e.ir.CreateSelect(e.ir.CreateFCmpUNO(y, y), x, first_of(e, min, x, y));
@@ -191,13 +192,14 @@ llvm::Value* float_min_max_by_branch(Emitter& e, bool min, llvm::Value* a, llvm:
         llvm::MDBuilder(e.unit.ctx).createBranchWeights(1, 1 << 20))[0];
 }
 
-llvm::Value* Emitter::merge_into(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b, bool number) {
+llvm::Value* Emitter::merge_into(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b, bool number,
+                                 bool both) {
     const bool min = op == MergeOp::Min;
     if (!number || !is_float(s) || (!min && op != MergeOp::Max)) return merge_op(op, s, a, b);
     const bool is_plus = is_never_minus_zero(*this, b);
     if (is_plus && !min) return ir.CreateSelect(ir.CreateFCmpOGE(b, a), b, a);
     if (!is_plus)
-        if (llvm::Value* r = ranged(*this, min, a, b, true, 4)) return r;
+        if (llvm::Value* r = ranged(*this, min, a, b, true, both || is_quiet(b), 4)) return r;
     llvm::Value* r = first_of(*this, min, b, a);
     return is_plus ? r : with_zeros_in_order(*this, min, a, b, r);
 }

@@ -60,7 +60,9 @@ Leaves Emitter::counted_loop(llvm::Value* lo, llvm::Value* hi, std::int64_t step
     ir.SetInsertPoint(loop);
     LoopPhis inner_phis(*this, strip ? outer_phis->state() : begin, strip ? outer : before, fixed);
     const Leaves& inside = inner_phis.state();
+    const std::size_t reads = strided_reads.size();
     Leaves next = body(inside.back(), Leaves(inside.begin(), inside.end() - 1));
+    strided_reads.resize(reads);
     llvm::Value* i_next = ir.CreateAdd(inside.back(), c64(step), "", true, true);
     next.push_back(i_next);
     llvm::Value* left = leave ? leave(next) : nullptr;

@@ -138,7 +138,13 @@ class RangeEmitter {
             state = e_.emit_if(asks, asking, none);
             lo = state.pop_back_val();
         }
-        state = part(lo, hi, state, widest, prefetches, collect);
+        const auto full_rounds = [&] { return part(lo, hi, state, widest, prefetches, collect); };
+        if (rest && !may_be_long_) {  // often none
+            llvm::Value* any = e_.ir.CreateICmpSLT(lo, hi);
+            state = e_.emit_if(any, full_rounds, [&] { return state; });
+        } else {
+            state = full_rounds();
+        }
         prefetches.end(e_);
         const auto restore_capacities = [&] {
             for (int leaf : roomy) state[std::size_t(leaf) + 2] = before[std::size_t(leaf) + 2];
@@ -852,7 +858,7 @@ class RangeEmitter {
         });
         *lo = end;
         e_.lanes = outer;
-        llvm::Value* both = e_.merge_into(type_->op, s, two[0], two[1], numbers);
+        llvm::Value* both = e_.merge_into(type_->op, s, two[0], two[1], numbers, numbers);
         return {e_.merge_into(type_->op, s, both, state[0], numbers)};
     }
 

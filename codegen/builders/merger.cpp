@@ -24,7 +24,7 @@ static Leaves begin(Emitter& e, NewBuilder b, const Leaves& arg) {
 static llvm::Value* joined(Emitter& e, MergeOp op, Scalar s, Leaves vectors, bool numbers) {
     for (std::size_t n = vectors.size(); n > 1; n /= 2)
         for (std::size_t i = 0; i < n / 2; ++i)
-            vectors[i] = e.merge_into(op, s, vectors[i], vectors[i + n / 2], numbers);
+            vectors[i] = e.merge_into(op, s, vectors[i], vectors[i + n / 2], numbers, numbers);
     return vectors[0];
 }
 

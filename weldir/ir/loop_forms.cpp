@@ -222,7 +222,7 @@ std::optional<Counting> counting_of(Iterate it) {
     const Expr* end = lets ? lets.result() : body;
     if (end->op != Op::MakeStruct || !it.node->type->is_struct()) return {};
     const Expr *next = end->arg(0), *again = end->arg(1);
-    if (again->op != Op::Lt || !again->arg(0)->type->is_scalar() ||
+    if ((again->op != Op::Lt && again->op != Op::Le) || !again->arg(0)->type->is_scalar() ||
         again->arg(0)->type->scalar != Scalar::I64)
         return {};
     const Symbol* state = it.body().param(0);
@@ -231,21 +231,26 @@ std::optional<Counting> counting_of(Iterate it) {
             if (is_var(e, lets.symbol(i))) return lets.value(i);
         return e;
     };
-    const Expr* count = value_of(again->arg(0));
-    if (count->op != Op::Add || !is_int(count->arg(1), 1)) return {};
-    const Expr* before = count->arg(0);
+    const Expr* asked = value_of(again->arg(0));
+    const bool is_new = asked->op == Op::Add;
+    const Expr* before = is_new ? asked->arg(0) : asked;
     if (before->op != Op::GetField || !is_var(before->arg(0), state)) return {};
     const std::size_t field = before->attr.index;
+    const auto is_count = [&](const Expr* e) {
+        return e->op == Op::Add && same(e->arg(0), before) && is_int(e->arg(1), 1);
+    };
+    if (is_new && !is_count(asked)) return {};
     const std::function<bool(const Expr*)> is_counted = [&](const Expr* e) {
         if (e->op == Op::If) return is_counted(e->arg(1)) && is_counted(e->arg(2));
-        return e->op == Op::MakeStruct && same(value_of(e->arg(field)), count);
+        return e->op == Op::MakeStruct && is_count(value_of(e->arg(field)));
     };
     bool is_fixed = is_straight_line(again->arg(1));
     visit(again->arg(1), [&](const Expr* e) {
         is_fixed &= !is_var(e, state);
         for (std::size_t i = 0; lets && i < lets.size(); ++i) is_fixed &= !is_var(e, lets.symbol(i));
     });
-    return is_fixed && is_counted(next) ? std::optional(Counting{field, again->arg(1)}) : std::nullopt;
+    if (!is_fixed || !is_counted(next)) return {};
+    return Counting{field, again->arg(1), (again->op == Op::Le) + std::int64_t(!is_new)};
 }
 
 }  // namespace weld

@@ -41,11 +41,12 @@ struct Demand {
 };
 std::optional<Demand> demand_of(For f);
 
-/// An `iterate` that counts: each round increases a field of the state by one, and another one follows exactly where that is
-/// less than what no round changes.
+/// An `iterate` that counts: each round increases a field of the state by one, and another one follows exactly where that, or
+/// what it was before, is less (or no more) than what no round changes.
 struct Counting {
     std::size_t field;
-    const Expr* limit;  ///< reads nothing that the rounds bind
+    const Expr* limit;      ///< reads nothing that the rounds bind
+    std::int64_t more = 0;  ///< rounds than it takes to come from the count to the limit
 };
 std::optional<Counting> counting_of(Iterate it);
 
