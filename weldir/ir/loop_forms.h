@@ -1,6 +1,7 @@
 // Loops of a certain form, by which annotations say that they go on.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -10,8 +11,11 @@
 
 namespace weld {
 
-/// Lanes whose places lie no farther apart are looked up by reading all that lies between (`apart`).
-constexpr std::int64_t kFarthestLane = 4;
+/// Lanes of `type` whose places lie no farther apart are looked up by reading all that lies between (`apart`).
+constexpr std::int64_t farthest_lane(const Type* type) {
+    constexpr std::int64_t elements = 8, bytes = 32;
+    return std::min(elements, bytes / size_of(type->scalar));
+}
 
 /// The end of the body of a loop: `if` with the loop's builder, as it came, on one side. Rounds in which
 /// something is done may be found before any of it is (`selection`).

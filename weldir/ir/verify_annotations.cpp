@@ -127,8 +127,9 @@ void annotations(Demands& d, const Expr* e) {
                 break;
             case AttrKey::Apart:
                 if (e->op == Op::LookupLanes) {
-                    d.that(a.number != 0 && std::abs(a.number) <= kFarthestLane,
-                           "lanes are looked up at places that lie no more than {} apart", kFarthestLane);
+                    d.that(a.number != 0 && std::abs(a.number) <= farthest_lane(e->type),
+                           "lanes are looked up at places that lie no more than {} apart",
+                           farthest_lane(e->type));
                     break;
                 }
                 d.that(e->annotation(AttrKey::Accumulators) && a.number >= 1,

@@ -31,8 +31,8 @@ bool LaneBody::is_gather(const Expr* e) const {
 }
 
 /// So far that what lies between the lanes is read as well.
-static bool is_near(std::optional<std::int64_t> stride) {
-    return stride && *stride != 0 && std::abs(*stride) <= kFarthestLane;
+static bool is_near(std::optional<std::int64_t> stride, const Type* type) {
+    return stride && *stride != 0 && std::abs(*stride) <= farthest_lane(type);
 }
 
 /// Lanes that do not look up must not fail: these do so under a mask. Where lanes of an `iterate` end apart, looking up one
@@ -44,9 +44,9 @@ void LaneBody::scan_gather(const Expr* e, bool certain) {
     const std::optional<std::int64_t> stride = lane_stride(e->arg(1));
     if (!rounds_.empty() && stride && std::abs(*stride) == 1 && !goes_along_in_rounds(e->arg(1)))
         side_by_side_ = true;
-    if (!is_near(stride)) count_taken_apart();
+    if (!is_near(stride, e->type)) count_taken_apart();
     scan(e->arg(0), certain);
-    if (!is_place(e->arg(1)) || !is_near(stride)) count_width(e->arg(1)->type);
+    if (!is_place(e->arg(1)) || !is_near(stride, e->type)) count_width(e->arg(1)->type);
     scan(e->arg(1), certain);
 }
 
@@ -55,7 +55,7 @@ const Expr* LaneBody::gathered(const Expr* e, Lets& lets) {
     const Expr* row = named(uniform(e->arg(0)), lets);
     const Expr* all = lookup_lanes(m_, row, wide(e->arg(1), lets), mask_, e->loc);
     if (e->says(AttrKey::Tile, true)) return annotate(m_, all, AttrKey::Tile, "true");
-    if (is_near(stride)) return annotate(m_, all, AttrKey::Apart, std::to_string(*stride));
+    if (is_near(stride, e->type)) return annotate(m_, all, AttrKey::Apart, std::to_string(*stride));
     return !mask_ && lanes_walk(e->arg(1)) ? annotate(m_, all, AttrKey::Walks, "true") : all;
 }
 

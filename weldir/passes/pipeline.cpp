@@ -72,9 +72,9 @@ static constexpr Name kChooseMeans[] = {
     "narrow-counters",    // before vectorize, which takes the loops that begin and end it
     "independent",        // after all that joins loops; before vectorize, which hides the counts
     "defer-merges",       // after independent, of what is not
-    "narrow-numbers",     // after fusion, which brings casts together; before vectorize, which counts lanes by the widest
+    "narrow-numbers",     // after fusion, which brings casts together; before vectorize: lanes
     "short-circuit",      // before predicate: conditions without branches
-    "exits",              // after it: the conditions are as they stay; before predicate, which would select
+    "exits",              // after it: conditions stay now; before predicate, which would select
     "predicate",          // before vectorize: fewer branches to mask
     "vectorize-outer",    // before vectorize, which takes the loops inside
     "vectorize",          //
