@@ -219,11 +219,12 @@ Leaves Emitter::emit_for(For f) {
                      {task, loop_record(*this, plan, body), pack(*this, captured), room, plan.count});
         return load(type, room);
     };
+    const Expr* whole = plan.one_by_one ? rest.node : f.node;
+    const Annotation* short_rounds = whole->annotation(AttrKey::Short);
+    const bool always = short_rounds && short_rounds->text == "all";
     // Of elements, where the last round of lanes may be partial.
-    const std::int64_t most_in_place =
-        plan.one_by_one ? chosen(rest.node, AttrKey::Short, 0)
-                        : chosen(f.node, AttrKey::Short, 0) * (plan.by_elements ? plan.step : 1);
-    if (!most_in_place) return outlined();
+    const std::int64_t most_in_place = chosen(whole, AttrKey::Short, 0) * (plan.by_elements ? plan.step : 1);
+    if (!most_in_place && !always) return outlined();
     const auto in_place = [&]() -> Leaves {
         const auto check = [&]() -> Leaves {
             stop_check(f.node->loc);
@@ -238,6 +239,7 @@ Leaves Emitter::emit_for(For f) {
                                          {.has_slack = in_slab});
         return in_slab ? shrunk(*this, short_one, after) : after;
     };
+    if (always) return in_place();
     llvm::Value* is_short = ir.CreateICmpSLE(plan.count, c64(most_in_place));
     if (plan.work) {
         llvm::Value* all =

@@ -75,6 +75,7 @@ static constexpr Name kChooseMeans[] = {
     "narrow-numbers",     // after fusion, which brings casts together; before vectorize: lanes
     "short-circuit",      // before predicate: conditions without branches
     "exits",              // after it: conditions stay now; before predicate, which would select
+    "search",             // after exits; before vectorize, which takes its loops
     "predicate",          // before vectorize: fewer branches to mask
     "vectorize-outer",    // before vectorize, which takes the loops inside
     "vectorize",          //

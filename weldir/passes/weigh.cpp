@@ -59,7 +59,10 @@ class Weigher {
         const Count work = round_cost(facts_, loop);
         const std::int64_t cost = guessed(work);
         now = set(now, AttrKey::Cost, cost);
-        if (in_loop) now = set(now, AttrKey::Short, kShortWork / cost);
+        const std::int64_t short_rounds = kShortWork / cost;
+        if (in_loop && work.known() && has_at_most(loop, short_rounds))
+            now = annotate(m_, now, AttrKey::Short, "all");
+        else if (in_loop) now = set(now, AttrKey::Short, short_rounds);
         if (size_of_tree(loop.body().body()) > kMostOptimised)
             now = annotate(m_, now, AttrKey::Optimize, "false");
         if (work.known() || now->annotation(AttrKey::Work)) return now;
@@ -87,6 +90,20 @@ class Weigher {
         lets_ = std::move(around);
         if (names.size() == b.size()) return with_args(m_, b.node, args);
         return with_symbols(m_, b.node, names, args);
+    }
+
+    /// It goes over a range that is never longer.
+    bool has_at_most(For loop, std::int64_t rounds) {
+        const Iter range = loop.data()[0]->as<Iter>();
+        if (!range || !range.shape().range || !is_int(range.stride(), 1)) return false;
+        const Expr* end = facts_.resolve(range.end());
+        const std::optional<Count> begin = facts_.count(range.start());
+        const auto is_near = [&](const Expr* e) {
+            const std::optional<Count> count = facts_.count(e);
+            const std::optional<std::int64_t> n = begin && count ? (*count - *begin).known() : std::nullopt;
+            return n && *n <= rounds;
+        };
+        return end->op == Op::Min ? is_near(end->arg(0)) || is_near(end->arg(1)) : is_near(end);
     }
 
     /// What is evaluated by itself, if at all.
