@@ -4,12 +4,12 @@
 // becomes
 //     let few = iterate({from, 0L, true}, |s| (the same rounds, sixteen at most));
 //     if(few.$2,
-//       (let limit = len(x);
+//       (let limit = min(n - 1L, len(x));
 //        let at = iterate(few.$0, |j|
 //          if(j >= 0L & j < limit,
 //            (let end = min(j + 128L, limit);
 //             let others = result(for(rangeiter(j, end, 1L), merger[i64,+], |b, n, i|
-//               if(lookup(x, i) < least & i + 1L < n, b, merge(b, 1L))));
+//               if(lookup(x, i) < least, b, merge(b, 1L))));
 //             if(others == 0L, {end, true}, (the least such i, false))),
 //            {j, false}));
 //        iterate(at, |i| {i + 1L, lookup(x, i) < least && i + 1L < n})),
@@ -19,6 +19,7 @@
 // once. What they look up lies a fixed distance from the count, and inside; nothing else can fail. Short searches end
 // before. After exits, which brings ends to branches; before vectorize.
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <unordered_set>
 
@@ -33,9 +34,9 @@ namespace {
 
 constexpr std::int64_t kFirst = 16;  // rounds one by one, which most searches end in
 constexpr std::int64_t kAtOnce = 128;
-constexpr std::int64_t kBytesAtOnce =
-    64;                                   // or less than four bytes each: their places are no lanes as narrow
-constexpr std::uint32_t kMostNodes = 64;  // of a round
+constexpr std::int64_t kNarrowAtOnce = 64;   // of less than four bytes: their places are no lanes as narrow
+constexpr std::int64_t kFarthest = 1 << 20;  // behind the count, so that nothing wraps around
+constexpr std::uint32_t kMostNodes = 64;     // of a round
 
 /// Elements of `of` that a round reads, behind the count.
 struct Reads {
@@ -55,7 +56,7 @@ class Search {
             reads_.empty())
             return nullptr;
         find_conditions();
-        if (conditions_.empty()) return nullptr;
+        if (conditions_.empty() || needs_whole_state()) return nullptr;
         const Expr* few = few_rounds();
         const Symbol* s = m_.symbol("few", few->type);
         const auto after = [&] { return get_field(m_, var(m_, s), 0); };
@@ -148,7 +149,8 @@ class Search {
 
     std::optional<std::int64_t> distance(const Expr* place) {
         const std::optional<Count> at = facts_.count(place), count = facts_.count(counter(var(m_, state_)));
-        return at && count ? (*at - *count).known() : std::nullopt;
+        const std::optional<std::int64_t> away = at && count ? (*at - *count).known() : std::nullopt;
+        return away && std::abs(*away) <= kFarthest ? away : std::nullopt;
     }
 
     /// It is bound in the rounds.
@@ -208,7 +210,7 @@ class Search {
         const bool are_narrow = std::ranges::any_of(
             reads_, [](const Reads& r) { return size_of(r.of->type->elem()->scalar) < 4; });
         const Expr* next =
-            scalar_op(m_, Op::Add, {here, i64_literal(m_, are_narrow ? kBytesAtOnce : kAtOnce)});
+            scalar_op(m_, Op::Add, {here, i64_literal(m_, are_narrow ? kNarrowAtOnce : kAtOnce)});
         const auto seek = [&](MergeOp op) { return others_in(here, var(m_, end), state, op); };
         const Expr* found =
             let(m_, others, seek(MergeOp::Add),
@@ -309,6 +311,16 @@ class Search {
         const std::vector<const Symbol*> free = free_symbols(e);
         return facts_.traits(e).free_to_repeat() &&
                std::ranges::all_of(free, [&](const Symbol* s) { return !is_inside(s); });
+    }
+
+    /// Conditions read the state otherwise than field by field.
+    bool needs_whole_state() {
+        std::ptrdiff_t others = 0;
+        visit(condition(), [&](const Expr* e) {
+            others += is_var(e, state_);
+            others -= e->op == Op::GetField && is_var(e->arg(0), state_);
+        });
+        return type_->is_struct() && others != 0;
     }
 
     /// That a round goes on, where nothing fails and the count has not come to a limit.
