@@ -35,12 +35,14 @@ class Remainder {
         if (is_demand(cond)) return bool_literal(m_, true, cond->loc);
         if (cond->op != Op::And && cond->op != Op::BitAnd) return cond;
         const Expr *left = of(cond->arg(0)), *right = of(cond->arg(1));
-        if (left->op == Op::Literal) return right;
-        if (right->op == Op::Literal) return left;
+        if (is_true(left)) return right;
+        if (is_true(right)) return left;
         return scalar_op(m_, cond->op, {left, right}, cond->loc);
     }
 
   private:
+    static bool is_true(const Expr* e) { return e->op == Op::Literal && e->attr.bits; }
+
     bool is_demand(const Expr* cond) const {
         return demanded_.wanted ? same(cond, demanded_.cond)
                                 : cond->op == Op::Not && same(cond->arg(0), demanded_.cond);
