@@ -16,12 +16,10 @@
 // fusion, before vectorize.
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <optional>
-#include <unordered_set>
 
-#include "weldir/ir/scalar.h"
 #include "weldir/ir/walk.h"
+#include "weldir/passes/bound_names.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {
@@ -77,7 +75,7 @@ bool is_for_bytes(Op op) {
 
 class Narrower {
   public:
-    explicit Narrower(Module& m, Lambda body) : m_(m), body_(body) {}
+    Narrower(Module& m, Lambda body) : m_(m), body_(body), inside_(body.node) {}
 
     const Expr* narrow() { return all(body_.body()); }
 
@@ -93,7 +91,6 @@ class Narrower {
         return is_comparison(now->op) && is_int_type(now->arg(0)->type) ? compared(now) : now;
     }
 
-    static bool is_comparison(Op op) { return op >= Op::Eq && op <= Op::Ge; }
     static bool is_leaf(const Expr* e) { return e->op == Op::Cast || e->op == Op::Literal; }
     static bool is_choice(const Expr* e) { return e->op == Op::Select || e->op == Op::If; }
 
@@ -200,8 +197,8 @@ class Narrower {
 
     /// The type with the fewest bits that holds all that `trees`, of one type, compute.
     std::optional<Scalar> narrowest(Args trees) {
-        const int bytes = size_of(trees[0]->type->scalar);
         if (!is_int_type(trees[0]->type)) return {};
+        const int bytes = size_of(trees[0]->type->scalar);
         for (const Scalar to : {Scalar::U8, Scalar::I8, Scalar::I16, Scalar::U16, Scalar::I32, Scalar::U32})
             if (size_of(to) < bytes &&
                 std::ranges::all_of(trees, [&](const Expr* tree) { return fits(tree, to); }))
@@ -240,7 +237,7 @@ class Narrower {
         const std::optional<std::int64_t> by = e->num_args == 2 ? constant(e->arg(1)) : std::nullopt;
         const bool is_shift = by && *by >= 0 && *by < bits;
         switch (e->op) {
-            case Op::Var: return is_outside(e->attr.symbol);
+            case Op::Var: return !inside_.hold(e->attr.symbol);
             case Op::Literal: return constant(e).has_value();
             case Op::Cast:
                 return is_integer(e->arg(0)->type->scalar) && size_of(e->arg(0)->type->scalar) <= size_of(to);
@@ -264,15 +261,6 @@ class Narrower {
         return std::ranges::any_of(e->args(), [&](const Expr* a) { return has_narrow(a, to); });
     }
 
-    /// It is the same in all rounds.
-    bool is_outside(const Symbol* s) {
-        if (inside_.empty())
-            visit_binding(body_.node, [&](const Expr* e) {
-                for (const Symbol* bound : e->symbols()) inside_.insert(bound);
-            });
-        return !inside_.contains(s);
-    }
-
     const Expr* narrowed(const Expr* e, Scalar to) {
         if (e->op == Op::Var) return cast(m_, to, e, e->loc);
         if (e->op == Op::Literal) return int_literal(m_, m_.types.scalar(to), *constant(e), e->loc);
@@ -286,9 +274,9 @@ class Narrower {
 
     Module& m_;
     Lambda body_;
-    std::unordered_set<const Symbol*> inside_;  ///< what it binds
-    Table<Symbol, const Expr*> names_;          ///< of wide numbers: the narrow ones, cast
-    Table<Symbol, Range> ranges_;               ///< of narrow ones
+    BoundNames inside_;                 ///< others are the same in all rounds
+    Table<Symbol, const Expr*> names_;  ///< of wide numbers: the narrow ones, cast
+    Table<Symbol, Range> ranges_;       ///< of narrow ones
 };
 
 /// Its body may go on lanes, as far as can be told so early.

@@ -21,11 +21,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
-#include <unordered_set>
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/loop_forms.h"
 #include "weldir/ir/walk.h"
+#include "weldir/passes/bound_names.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {
@@ -47,7 +47,12 @@ struct Reads {
 class Search {
   public:
     Search(Module& m, Facts& facts, Iterate it)
-        : m_(m), facts_(facts), it_(it), state_(it.body().param(0)), type_(it.node->type) {}
+        : m_(m),
+          facts_(facts),
+          it_(it),
+          state_(it.body().param(0)),
+          type_(it.node->type),
+          inside_(it.body().node) {}
 
     const Expr* by_lanes() {
         const Expr* body = it_.body().body();
@@ -138,7 +143,7 @@ class Search {
     bool reads_nearby(const Expr* e) {
         if (e->op == Op::Lookup && e->arg(0)->type->is_vec()) {
             const std::optional<std::int64_t> away = distance(e->arg(1));
-            if (!away || !is_path(e->arg(0)) || is_inside(base_of(e->arg(0))) || !e->type->is_scalar())
+            if (!away || !is_path(e->arg(0)) || inside_.hold(base_of(e->arg(0))) || !e->type->is_scalar())
                 return false;
             note(e->arg(0), *away);
         } else if (e->op != Op::Block && e->op != Op::If && facts_.own_traits(e).fails) {
@@ -151,15 +156,6 @@ class Search {
         const std::optional<Count> at = facts_.count(place), count = facts_.count(counter(var(m_, state_)));
         const std::optional<std::int64_t> away = at && count ? (*at - *count).known() : std::nullopt;
         return away && std::abs(*away) <= kFarthest ? away : std::nullopt;
-    }
-
-    /// It is bound in the rounds.
-    bool is_inside(const Symbol* s) {
-        if (inside_.empty())
-            visit_binding(it_.body().node, [&](const Expr* e) {
-                for (const Symbol* bound : e->symbols()) inside_.insert(bound);
-            });
-        return inside_.contains(s);
     }
 
     void note(const Expr* of, std::int64_t away) {
@@ -307,11 +303,7 @@ class Search {
         return true;
     }
 
-    bool stays(const Expr* e) {
-        const std::vector<const Symbol*> free = free_symbols(e);
-        return facts_.traits(e).free_to_repeat() &&
-               std::ranges::all_of(free, [&](const Symbol* s) { return !is_inside(s); });
-    }
+    bool stays(const Expr* e) { return facts_.traits(e).free_to_repeat() && !inside_.are_read_by(e); }
 
     /// Conditions read the state otherwise than field by field.
     bool needs_whole_state() {
@@ -348,12 +340,12 @@ class Search {
     Iterate it_;
     const Symbol* state_;
     const Type* type_;
+    BoundNames inside_;      ///< what rounds bind
     std::size_t field_ = 0;  ///< of the state that counts
     bool choice_ = false;    ///< what a condition has to be for rounds to go on
     std::vector<Reads> reads_;
-    std::unordered_set<const Symbol*> inside_;  ///< what rounds bind
-    std::vector<const Expr*> conditions_;       ///< all hold where a round goes on
-    std::vector<const Expr*> limits_;           ///< that the count stays below, as well
+    std::vector<const Expr*> conditions_;  ///< all hold where a round goes on
+    std::vector<const Expr*> limits_;      ///< that the count stays below, as well
 };
 
 }  // namespace

@@ -70,7 +70,7 @@ std::int64_t instructions_of(const Expr* e) {
     }
 }
 
-/// It is compiled in place, too, for when it has few iterations.
+/// It is compiled in place, for when it has few iterations.
 bool may_be_short(For loop) {
     const Annotation* most = loop.node->annotation(AttrKey::Short);
     return most && (most->number > 0 || most->text == "all");

@@ -14,6 +14,7 @@
 //       merge(b, result(@(cost:1500, short:33333) for(w, merger[f64,+], f)))))
 // - `short`: a loop inside of another one over elements is run where it stands, on the state in registers,
 //   if it has so few rounds that a call would cost more than several threads bring. So is one in a small `iterate`.
+//   `short:all`: a range that is never longer than that; then it is there in no other form.
 // - `optimize:false`: bodies that are too large, since LLVM takes more than linear time to optimise.
 //
 // Sorts learn the cost of their function.
