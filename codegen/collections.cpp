@@ -5,6 +5,7 @@
 #include "codegen/slab.h"
 #include "codegen/strided.h"
 #include "weldir/ir/keys.h"
+#include "weldir/support/round_up.h"
 
 #include <llvm/IR/MDBuilder.h>
 
@@ -180,6 +181,22 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
             if (len) equal = ir.CreateAnd(equal, ir.CreateICmpEQ(len, row[1]));
             else len = row[1];
         }
+        llvm::Type* scalar = unit.memory(elem->elem()->scalar);
+        const std::int64_t lane_bytes = size_of(l.found()->elem());
+        if (l.most()) {  // mostly one behind the other, and read once
+            constexpr std::int64_t bytes_ahead = 3072;
+            const std::int64_t most = l.most()->as<Literal>().as_int();
+            llvm::Value* to =
+                transposed_slot(lane_bytes * round_up(most, kLaneBytes / size_of(elem->elem())));
+            if (!to) return none;
+            const auto found = [&]() -> Leaves {
+                for (llvm::Value* row : rows) prefetch(address(row, bytes_ahead));
+                transpose_short(*this, scalar, rows, len, to);
+                return {ir.getTrue(), to, len};
+            };
+            return emit_if(ir.CreateAnd(equal, ir.CreateICmpSLE(len, c64(most))), found,
+                           [&] { return none; });
+        }
         // The next group's rows come from memory while this one's are worked on. Processors have fewer than 32 lines under
         // way: half of the rows wait till those here are transposed.
         llvm::Value* last = ir.CreateSub(of[1], c64(1));
@@ -191,14 +208,14 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
             }
         };
         prefetch_rows(0, n / 2);
-        llvm::Value* most = c64(most_bytes / size_of(l.found()->elem()));
         const auto found = [&]() -> Leaves {
-            llvm::Value* to = alloc(len, size_of(l.found()->elem()), l.node->loc);
-            transpose(*this, unit.memory(elem->elem()->scalar), rows, len, to);
+            llvm::Value* to = alloc(len, lane_bytes, l.node->loc);
+            transpose(*this, scalar, rows, len, to);
             prefetch_rows(n / 2, n);
             return {ir.getTrue(), to, len};
         };
-        return emit_if(ir.CreateAnd(equal, ir.CreateICmpSLE(len, most)), found, [&] { return none; });
+        llvm::Value* fits = ir.CreateICmpSLE(len, c64(most_bytes / lane_bytes));
+        return emit_if(ir.CreateAnd(equal, fits), found, [&] { return none; });
     };
     return emit_if(inside, look, [&] { return none; });
 }

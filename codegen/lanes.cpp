@@ -105,22 +105,42 @@ llvm::Value* load_one_by_one(Emitter& e, llvm::FixedVectorType* type, llvm::Valu
     return all;
 }
 
-/// The transpose of the registers `rows`, of which there are as many as each has lanes: every step
-/// interleaves the first half of them with the second.
-static Leaves transposed(Emitter& e, Leaves rows) {
-    const std::size_t n = rows.size();
-    llvm::SmallVector<int, 64> low, high;
-    for (std::size_t k = 0; k < n; ++k) {
-        low.push_back(int(k / 2 + k % 2 * n));
-        high.push_back(int(n / 2 + k / 2 + k % 2 * n));
+/// The transposes of squares of `width` by `width` scalars that lie side by side in the registers `rows`. Processors move
+/// 16 bytes as they move one scalar: squares within these are transposed first, then those as wholes.
+static Leaves transposed(Emitter& e, Leaves rows, std::size_t width) {
+    const auto* type = llvm::cast<llvm::FixedVectorType>(rows[0]->getType());
+    const std::size_t within = std::min<std::size_t>(width, 128 / type->getScalarSizeInBits());
+    llvm::SmallVector<int, 64> low(type->getNumElements()), high(low.size());
+    const int other = int(low.size());
+    for (std::size_t k = 0; k < low.size(); ++k) {
+        const std::size_t first = k / within * within, at = k % within;
+        low[k] = int(first + at / 2) + int(at % 2) * other;
+        high[k] = low[k] + int(within / 2);
     }
-    for (std::size_t step = 1; step < n; step *= 2) {
+    const auto shuffle = [&](llvm::Value* a, llvm::Value* b, llvm::ArrayRef<int> places) {
+        return e.ir.CreateShuffleVector(a, b, places);
+    };
+    for (std::size_t step = 1; step < within; step *= 2) {  // interleaves halves of the rows of a square
         Leaves next;
-        for (std::size_t i = 0; i < n / 2; ++i) {
-            next.push_back(e.ir.CreateShuffleVector(rows[i], rows[i + n / 2], low));
-            next.push_back(e.ir.CreateShuffleVector(rows[i], rows[i + n / 2], high));
-        }
+        for (std::size_t first = 0; first < width; first += within)
+            for (std::size_t i = first; i < first + within / 2; ++i) {
+                next.push_back(shuffle(rows[i], rows[i + within / 2], low));
+                next.push_back(shuffle(rows[i], rows[i + within / 2], high));
+            }
         rows = next;
+    }
+    for (std::size_t step = within; step < width; step *= 2) {
+        for (std::size_t k = 0; k < low.size(); ++k) {
+            const bool upper = k & step;
+            low[k] = upper ? int(k - step) + other : int(k);
+            high[k] = upper ? int(k) + other : int(k + step);
+        }
+        for (std::size_t i = 0; i < width; ++i) {
+            if (i & step) continue;
+            llvm::Value *a = rows[i], *b = rows[i + step];
+            rows[i] = shuffle(a, b, low);
+            rows[i + step] = shuffle(a, b, high);
+        }
     }
     return rows;
 }
@@ -141,7 +161,7 @@ void transpose(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::Value* 
             llvm::Value* from = ir.CreateGEP(scalar, rows[std::size_t(k)], j);
             loaded.push_back(ir.CreateAlignedLoad(lanes, from, align));
         }
-        const Leaves columns = transposed(e, loaded);
+        const Leaves columns = transposed(e, loaded, std::size_t(side));
         for (std::int64_t k = 0; k < side; ++k)
             ir.CreateAlignedStore(columns[std::size_t(k)], place(ir.CreateAdd(j, e.c64(k)), row), align);
     };
@@ -165,6 +185,60 @@ void transpose(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::Value* 
         });
     };
     e.emit_if(ir.CreateICmpSGE(len, e.c64(side)), squares, one_by_one);
+}
+
+void transpose_short(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::Value* len, llvm::Value* to) {
+    auto& ir = e.ir;
+    const std::int64_t bytes = scalar->getPrimitiveSizeInBits() / 8, n = std::int64_t(rows.size());
+    const std::int64_t side = std::min(n, std::int64_t(e.unit.target.register_bytes) / bytes);
+    constexpr std::int64_t narrowest = 4;
+    if (side < narrowest || !e.unit.target.has_masks(bytes, side)) return transpose(e, scalar, rows, len, to);
+    const llvm::Align align{std::uint64_t(bytes)};
+    // Elements [j, j + width) of each row, or as many as there are: several rows side by side in a register.
+    const auto columns = [&](llvm::Value* j, std::int64_t width) {
+        auto* piece = llvm::FixedVectorType::get(scalar, unsigned(width));
+        auto* number = ir.getIntNTy(unsigned(8 * bytes));
+        const auto everywhere = [&](llvm::Value* v) {
+            return ir.CreateVectorSplat(unsigned(width), ir.CreateTrunc(v, number));
+        };
+        llvm::Value* places =
+            ir.CreateAdd(everywhere(j), lane_numbers(e, unsigned(width), unsigned(8 * bytes)));
+        llvm::Value* mask = ir.CreateICmpSLT(places, everywhere(len));
+        const auto load = [&](std::int64_t row) {
+            llvm::Value* from = ir.CreateGEP(scalar, rows[std::size_t(row)], j);
+            return ir.CreateMaskedLoad(piece, from, align, mask, llvm::Constant::getNullValue(piece));
+        };
+        for (std::int64_t first = 0; first < n; first += side) {
+            Leaves loaded;
+            for (std::int64_t i = 0; i < width; ++i) {
+                llvm::SmallVector<llvm::Value*, 4> pieces;
+                for (std::int64_t row = first + i; row < first + side; row += width)
+                    pieces.push_back(load(row));
+                loaded.push_back(llvm::concatenateVectors(ir, pieces));
+            }
+            const Leaves turned = transposed(e, loaded, std::size_t(width));
+            for (std::int64_t i = 0; i < width; ++i) {
+                llvm::Value* at =
+                    ir.CreateAdd(ir.CreateMul(ir.CreateAdd(j, e.c64(i)), e.c64(n)), e.c64(first));
+                ir.CreateAlignedStore(turned[std::size_t(i)], ir.CreateGEP(scalar, to, at), align);
+            }
+        }
+    };
+    const std::function<Leaves(std::int64_t)> at_least = [&](std::int64_t width) -> Leaves {
+        if (width < side)
+            return e.emit_if(
+                ir.CreateICmpSLE(len, e.c64(width)),
+                [&]() -> Leaves {
+                    columns(e.c64(0), width);
+                    return {};
+                },
+                [&] { return at_least(2 * width); });
+        return e.counted_loop(e.c64(0), len, side, {}, {}, [&](llvm::Value* j, const Leaves&) -> Leaves {
+            columns(j, side);
+            return {};
+        });
+    };
+    at_least(narrowest);
 }
 
 }  // namespace weld::codegen

@@ -35,6 +35,7 @@ Term* Inference::solve(Node* n, Term** blocker) {
         case Op::OptLanes:
             if (!is_printed(n) || !collection(n, true, false)) return t_.error();
             demand(n->args[1], t_.i64(), "the index of an element");
+            if (n->args.size() > 2) demand(n->args[2], t_.i64(), "how long rows may be");
             return pair(t_.boolean(), found_lanes(n, t_.arg(of, 0)));
         case Op::KeyExists:
             if (n->args.size() > 2 && !is_printed(n)) return t_.error();

@@ -321,7 +321,8 @@ class Lowering {
             case Op::Lookup: return lookup(m_, a[0], a[1], n->loc);
             case Op::LookupLanes: return lookup_lanes(m_, a[0], a[1], a.size() > 2 ? a[2] : nullptr, n->loc);
             case Op::OptLookup: return opt_lookup(m_, a[0], a[1], n->loc);
-            case Op::OptLanes: return opt_lanes(m_, a[0], a[1], n->lanes, n->loc);
+            case Op::OptLanes:
+                return opt_lanes(m_, a[0], a[1], n->lanes, n->loc, a.size() > 2 ? a[2] : nullptr);
             case Op::KeyExists: return key_exists(m_, a[0], a[1], n->loc, a.size() > 2 ? a[2] : nullptr);
             case Op::Slice: return slice(m_, a[0], a[1], a[2], n->loc);
             case Op::ToVec: return to_vec(m_, a[0], n->loc);

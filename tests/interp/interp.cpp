@@ -494,6 +494,7 @@ class Interpreter {
         Values lanes(all.begin() + first, all.begin() + first + n);
         if (l.found()->is_simd()) return list_value({bool_value(true), list_value(std::move(lanes))});
         const std::size_t length = lanes[0].items().size();
+        if (l.most() && std::int64_t(length) > as_i64(eval(l.most()))) return none();
         spend(length * std::size_t(n));
         Values rows(length);
         for (const Value& row : lanes)

@@ -221,11 +221,13 @@ const Expr* opt_lookup(Module& m, const Expr* of, const Expr* key, Loc loc) {
     const Type* fields[] = {m.types.boolean(), found_in(of->type)};
     return make(m, Op::OptLookup, m.types.structure(fields), {of, key}, loc);
 }
-const Expr* opt_lanes(Module& m, const Expr* of, const Expr* first, std::uint32_t lanes, Loc loc) {
+const Expr* opt_lanes(Module& m, const Expr* of, const Expr* first, std::uint32_t lanes, Loc loc,
+                      const Expr* most) {
     const Type* elem = of->type->elem();
     const Type* found = elem->is_vec() ? m.types.vec(m.types.simd(elem->elem()->scalar, lanes))
                                        : m.types.simd(elem->scalar, lanes);
     const Type* fields[] = {m.types.boolean(), found};
+    if (most) return make(m, Op::OptLanes, m.types.structure(fields), {of, first, most}, loc);
     return make(m, Op::OptLanes, m.types.structure(fields), {of, first}, loc);
 }
 const Expr* key_exists(Module& m, const Expr* of, const Expr* key, Loc loc, const Expr* bits) {

@@ -77,7 +77,8 @@ const Expr* lookup(Module& m, const Expr* of, const Expr* key, Loc loc = {});
 const Expr* opt_lookup(Module& m, const Expr* of, const Expr* key, Loc loc = {});
 const Expr* lookup_lanes(Module& m, const Expr* of, const Expr* indices, const Expr* mask = nullptr,
                          Loc loc = {});
-const Expr* opt_lanes(Module& m, const Expr* of, const Expr* first, std::uint32_t lanes, Loc loc = {});
+const Expr* opt_lanes(Module& m, const Expr* of, const Expr* first, std::uint32_t lanes, Loc loc = {},
+                      const Expr* most = nullptr);
 const Expr* key_exists(Module& m, const Expr* of, const Expr* key, Loc loc = {}, const Expr* bits = nullptr);
 const Expr* slice(Module& m, const Expr* of, const Expr* start, const Expr* size, Loc loc = {});
 const Expr* sort(Module& m, const Expr* of, const Expr* by, Loc loc = {}, const Expr* limit = nullptr);

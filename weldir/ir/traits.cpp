@@ -37,7 +37,10 @@ Traits own_traits(const Expr* e) {
         case Op::MakeVec:  // of constants: it lies in the program
             t.allocates = std::ranges::any_of(e->args(), [](const Expr* x) { return x->op != Op::Literal; });
             break;
-        case Op::OptLanes: t.allocates = t.heavy = e->type->holds_pointer; break;  // rows side by side
+        case Op::OptLanes:  // rows side by side; short ones in the frame
+            t.heavy = e->type->holds_pointer;
+            t.allocates = t.heavy && !e->as<OptLanes>().most();
+            break;
         case Op::Kernel: {
             const KernelRef& ref = e->as<Kernel>().ref();
             t.fails = ref.fails;

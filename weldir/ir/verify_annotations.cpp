@@ -32,6 +32,13 @@ static bool asks_before(const Expr* e) {
            e->type->scalar == Scalar::Bool;
 }
 
+/// As often as the loop says, where it says so in one place: passes know it of loops over blocks, too.
+static bool may_append(For loop, std::span<const std::int64_t> numbers) {
+    return std::ranges::equal(
+        numbers, appends_per_iteration(loop),
+        [](std::int64_t noted, std::int64_t seen) { return noted == seen || (seen < 0 && noted > 0); });
+}
+
 void annotations(Demands& d, const Expr* e) {
     for (std::size_t i = 1; i < e->annotations.size(); ++i)
         d.that(e->annotations[i - 1].key < e->annotations[i].key, "annotations out of order");
@@ -82,7 +89,7 @@ void annotations(Demands& d, const Expr* e) {
                 d.that(a.text == "quick" || a.text == "optimized", "a segment is `quick` or `optimized`");
                 break;
             case AttrKey::Appends:
-                d.that(e->op == Op::For && std::ranges::equal(a.numbers, appends_per_iteration(e->as<For>())),
+                d.that(e->op == Op::For && may_append(e->as<For>(), a.numbers),
                        "each round appends so often as the loop says");
                 break;
             case AttrKey::Most:

@@ -176,7 +176,7 @@ Reach Origins::look(const Expr* e) {
         case Op::OptLanes: {  // {found, rows side by side}
             for (const Expr* a : e->args()) of(a);
             Reach both;
-            both.fields = {Reach(), made()};
+            both.fields = {Reach(), e->as<OptLanes>().most() ? Reach{{kOutside}, {}, {}} : made()};
             return both;
         }
         case Op::Serialize: of(e->arg(0)); return made();

@@ -9,7 +9,8 @@
 //         for(iter(rows, k * 8L, min(k * 8L + 8L, len(rows)), 1L), b, ... as before)))
 //
 // Elements that are vectors are transposed, so that lane j of element i is element i of vector j: worth it
-// where each is read many times. (A loop inside that reads its row once is better off on lanes of the row.)
+// where each is read many times. A loop inside that reads its row once is better off on lanes of the row, but
+// for rows that are so short that they hardly fill these: `optlookup[8](rows, k * 8L, 16L)` has those alone.
 // Where the vectors of a group differ in length, and for the last group, the loop stays what it was.
 //
 // So it does with windows that begin at the index, `slice(x, i, w)`, of which lanes read what lies side by
@@ -31,6 +32,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "weldir/ir/builder.h"
 #include "weldir/passes/lane_body.h"
 #include "weldir/passes/lengths.h"
 #include "weldir/passes/subrange.h"
@@ -43,13 +45,19 @@ namespace {
 constexpr std::uint32_t kMostNodes = 1000;  // of a body, which is there twice afterwards
 constexpr std::uint32_t kMostLanes = 16;    // of rows: transposing takes that many registers
 constexpr std::uint32_t kFewLanes = 4;      // of what does not fill a group, in loops in loops
-constexpr std::int64_t kMostShared = 512;   // elements of a loop that may go over lanes of its own as well
+constexpr std::int64_t kShortRow = 128;     // bytes; longer ones are as well off on lanes of their own
+constexpr std::int64_t kLeastInRow =
+    4;  // bytes of an element of short rows: of smaller ones parts are not loaded under masks
+constexpr std::int64_t kMostShared = 512;  // elements of a loop that may go over lanes of its own as well
 // Rounds that hold so few values wait for each other; twice as many lanes fill the waiting, and fit sixteen registers.
 constexpr std::uint32_t kFewHeld = 3;
 
+/// Which loops go over groups.
+enum class Take : bool { Nests, ShortRowsToo };
+
 class OuterVectorizer {
   public:
-    OuterVectorizer(Module& m, Facts& facts) : m_(m), facts_(facts) {}
+    OuterVectorizer(Module& m, Facts& facts, Take take = Take::Nests) : m_(m), facts_(facts), take_(take) {}
 
     /// The loop over groups of at most `most` iterations, or null. `inner`: it is in another loop.
     const Expr* groups(For loop, bool inner = false, std::uint32_t most = kMostLanes) {
@@ -58,7 +66,9 @@ class OuterVectorizer {
             if (!may_be_grouped(d)) return nullptr;
         if (facts_.traits(loop.body().node).size > kMostNodes) return nullptr;
         LaneBody body(m_, facts_, loop, Nests::Yes);
-        if (!body.ok() || !body.is_nest()) return nullptr;
+        if (!body.ok()) return nullptr;
+        rows_are_short_ = !body.is_nest();
+        if (rows_are_short_ && !reads_short_rows(loop, body)) return nullptr;
         const std::uint32_t width = body.width();
         lanes_ = std::min(most, 2 * kLaneBytes / width);
         if (most == kMostLanes && std::ranges::none_of(loop.data(), has_rows))
@@ -80,6 +90,14 @@ class OuterVectorizer {
                 return false;
         return (datum->type->elem()->is_scalar() || has_rows(datum)) && !facts_.traits(datum).calls;
     }
+    /// Loops inside read rows, once each. (One around would rather have the lanes.)
+    bool reads_short_rows(For loop, const LaneBody& body) const {
+        if (take_ != Take::ShortRowsToo || inner_ || !body.has_loops()) return false;
+        return std::ranges::any_of(loop.data(), has_rows) &&
+               std::ranges::none_of(
+                   loop.data(), [](const Expr* d) { return has_rows(d) && bytes_in_row(d) < kLeastInRow; });
+    }
+    static std::int64_t bytes_in_row(const Expr* rows) { return size_of(rows->type->elem()->elem()->scalar); }
     static bool has_rows(const Expr* datum) {
         const Type* elem = datum->type->elem();
         return elem->is_vec() && elem->elem()->is_scalar();
@@ -141,10 +159,37 @@ class OuterVectorizer {
             return block(m_, before, block(m_, inside, choice), loop.node->loc);
         }
         const Expr* f = lambda(m_, {b, g, k}, block(m_, inside, choice), loop.body().node->loc);
-        const Expr* all = weld::loop(m_, {&range, 1}, for_blocks(m_, facts_, loop, loop.builder(), lanes_), f,
-                                     loop.node->loc);
+        const Expr* all = weld::loop(m_, {&range, 1}, loop.builder(), f, loop.node->loc);
         const Expr* annotated = with_annotations(m_, all, loop.node->annotations);
-        return block(m_, before, without(m_, annotated, AttrKey::Tile), loop.node->loc);
+        return block(m_, before, with_appends(loop, without(m_, annotated, AttrKey::Tile)), loop.node->loc);
+    }
+
+    /// Notes how often groups merge, the last one perhaps less often: before vectorize, which hides that. Not where
+    /// others have made room for just what the loop merges.
+    const Expr* with_appends(For loop, const Expr* groups) {
+        std::vector<std::int64_t> all;
+        bool any = false;
+        const std::function<void(const Type*, Facts::Path)> note = [&](const Type* t,
+                                                                       const Facts::Path& path) {
+            for (std::size_t i = 0; t->is_struct() && i < t->args.size(); ++i) {
+                Facts::Path inside = path;
+                inside.push_back(i);
+                note(t->args[i], inside);
+            }
+            if (!t->is_builder() || !info(t).keeps_merges) return;
+            const std::optional<Count> each = facts_.merges_per_iteration(loop.node, path);
+            any |= each && each->known();
+            all.push_back(each && each->known() ? *each->known() * lanes_ : -1);
+        };
+        if (begins_here(loop.builder())) note(loop.node->type, {});
+        return any ? annotate(m_, groups, AttrKey::Appends, all) : groups;
+    }
+    /// New builders, perhaps behind other loops.
+    bool begins_here(const Expr* builder) const {
+        if (builder->op == Op::MakeStruct)
+            return std::ranges::all_of(builder->args(), [&](const Expr* a) { return begins_here(a); });
+        const For before = builder->as<For>();
+        return before ? !inner_ && begins_here(before.builder()) : builder->op == Op::NewBuilder;
     }
 
     /// No group is smaller than the others.
@@ -165,7 +210,9 @@ class OuterVectorizer {
                 parts.push_back(named(indices(from, lets), "i", lets));
                 continue;
             }
-            const Expr* group = named(opt_lanes(m_, it ? it.data() : d, from, lanes_), "group", lets);
+            const Expr* most = rows_are_short_ && has_rows(d) ? i64(kShortRow / bytes_in_row(d)) : nullptr;
+            const Expr* group = opt_lanes(m_, it ? it.data() : d, from, lanes_, {}, most);
+            group = named(group, "group", lets);
             also(get_field(m_, group, 0));
             if (it && !fills_groups()) also(are_left(first, n));
             parts.push_back(get_field(m_, group, 1));
@@ -236,9 +283,11 @@ class OuterVectorizer {
 
     Module& m_;
     Facts& facts_;
+    Take take_;
     std::uint32_t lanes_ = 0;
     std::optional<std::int64_t> rounds_;  // of the loop, if they are known
     bool inner_ = false;
+    bool rows_are_short_ = false;
 };
 
 /// `e` with groups for all loops that may go over them; `inner`: it is in a loop.
@@ -248,7 +297,8 @@ const Expr* with_groups(Module& m, Facts& facts, const Expr* e, bool inner) {
     const Expr* now = map_args(m, e, [&](const Expr* a, std::size_t) {
         return with_groups(m, facts, a, inner || (is_loop && a->op == Op::Lambda));
     });
-    const Expr* grouped = is_loop ? OuterVectorizer(m, facts).groups(now->as<For>(), inner) : nullptr;
+    OuterVectorizer v(m, facts, Take::ShortRowsToo);
+    const Expr* grouped = is_loop ? v.groups(now->as<For>(), inner) : nullptr;
     return grouped ? grouped : now;
 }
 
