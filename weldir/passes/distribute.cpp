@@ -16,8 +16,8 @@
 // a loop that adds the row to sums, which is still in the cache then. 256 rows at a time.
 //
 // And so do loops that find numbers by loops inside, as a sum of each row, and go on with what takes long, as `exp`: the
-// numbers of 32 rows are found first, and what follows goes over lanes. If loops inside follow again, which add the row to
-// sums, what takes long is computed in between.
+// numbers of 256 rows are found first, and what follows goes over lanes. If loops inside follow again, which add the row to
+// sums, they are those of 32 rows, and what takes long is computed in between.
 //
 // Conditions that are cheap are asked early too, so that rounds in which they do not hold are left out quickly; not those
 // that only guard the index of a vector, which hold in nearly all.
@@ -49,7 +49,7 @@ constexpr std::int64_t kRowsOfVectors = 256;                   // where the elem
 constexpr std::uint32_t kMostNodes = 1000;                     // of a body, parts of which are there twice
 constexpr std::int64_t kLeastOfEach = 1'500;  // picoseconds of a value that is computed early
 constexpr std::int64_t kLeastOfAll = 5'000;
-// Read twice, with little in between: 8 KiB stay in the first level, and memory goes on meanwhile (64 rows: 1.2 of the time).
+// Where rows are read twice, with little in between: 8 KiB stay in the first level, and memory goes on meanwhile (64 rows: 1.2 of the time).
 constexpr std::int64_t kRowsOfSums = 32;
 constexpr std::int64_t kLeastBehind = 4'000;  // of what follows rounds: two roots or quotients
 
@@ -121,6 +121,13 @@ class Body {
     const std::vector<const Expr*>& early() const { return early_; }
     /// Among what is computed early are loops.
     bool has_rounds() const { return has_rounds_; }
+
+    /// Loops inside are left behind those whose results are computed early, perhaps over the same rows.
+    bool has_rounds_behind() const {
+        for (std::size_t i = 0; lets_ && i < lets_.size(); ++i)
+            if (!is_early_.at(lets_.symbol(i)) && has_loop(lets_.value(i))) return true;
+        return has_loop(lets_ ? lets_.result() : loop_.body().body());
+    }
 
     /// Nothing but what rounds find is computed early.
     void keep_rounds_alone() { early_.resize(num_of_rounds_); }
@@ -478,7 +485,7 @@ const Expr* Distributor::in_parts(For loop, const Expr* builder) {
     const bool on_lanes =
         !body.has_rounds() || can_vectorize_outer(m_, facts_, early_loop(loop, body, i64(0), nullptr));
     if (!on_lanes) body.keep_rounds_alone();
-    const std::int64_t rows = on_lanes ? body.rows() : kRowsOfSums;
+    const std::int64_t rows = on_lanes || !body.has_rounds_behind() ? body.rows() : kRowsOfSums;
     const Symbol* part = m_.symbol("part", m_.types.i64());
     const Expr* from = name(scalar_op(m_, Op::Mul, {var(m_, part), i64(rows)}), "from", inner);
     const Expr* to = scalar_op(m_, Op::Min, {scalar_op(m_, Op::Add, {from, i64(rows)}), n});

@@ -213,6 +213,7 @@ void LaneBody::scan_builder(const Expr* e, bool certain) {
             scan(e->arg(2), false);
             return;
         case Op::Block: scan_block(e->as<Block>(), certain); return;
+        case Op::For: return scan_loop(e->as<For>(), certain);
         default: ok_ = false;
     }
 }
@@ -353,7 +354,8 @@ const Expr* LaneBody::value(const Expr* e, Lets& lets) {
             if (const std::optional<Window> w = window(e->arg(0)))
                 return window_lanes(*w, value(e->arg(1), lets), lets);
             return mapped(e, lets);
-        case Op::Result: return named(result(m_, nested_loop(e->arg(0)->as<For>(), lets), e->loc), lets);
+        case Op::For: return nested_loop(e->as<For>(), lets);
+        case Op::Result: return named(result(m_, value(e->arg(0), lets), e->loc), lets);
         case Op::Iterate: return nested_iterate(e->as<Iterate>(), lets);
         case Op::Slice:
         case Op::Iter:
@@ -446,7 +448,7 @@ LaneBody::Builders LaneBody::run(const Expr* e, const Expr* mask, Lets& lets, Me
         case Op::Block: {
             const Block b = e->as<Block>();
             for (std::size_t i = 0; i < b.size(); ++i) {
-                if (b.value(i)->type->holds_builder)
+                if (b.value(i)->type->holds_builder && b.value(i)->op != Op::For)
                     builders_[b.symbol(i)] = run(b.value(i), mask, lets, merges);
                 else bind(b, i, lets);
             }

@@ -139,6 +139,7 @@ class LaneBody {
     void scan_indexed(const Expr* e, bool certain);
     void scan_nested(const Expr* e, bool certain);
     void scan_loop(For f, bool certain);
+    void scan_start(const Expr* start, bool certain);
     void scan_datum(const Expr* datum, bool certain);
     void note_shared(For f);
     void scan_iterate(Iterate it, bool certain);
@@ -186,6 +187,7 @@ class LaneBody {
     const Expr* begin_of(const Window& w);
     const Expr* first_window(const Window& w, Loc loc);
     const Expr* window_lanes(const Window& w, const Expr* k, Lets& lets);
+    const Expr* start_on_lanes(const Expr* start, Lets& lets);
     const Expr* nested_loop(For f, Lets& lets);
     const Expr* nested_iterate(Iterate it, Lets& lets);
     const Expr* with_fields(const Expr* e, std::size_t more,

@@ -129,9 +129,22 @@ void LaneBody::scan_nested(const Expr* e, bool certain) {
         scan_row(e->arg(0), certain);
         return scan(e->arg(1), certain);
     }
-    const For f = e->arg(0)->as<For>();
-    ok_ &= bool(f) && e->type->is_scalar();
-    if (ok_) scan_loop(f, certain);
+    ok_ &= e->type->is_scalar();
+    if (const For f = e->arg(0)->as<For>()) return scan_loop(f, certain);
+    ok_ &= is_path(e->arg(0));  // of a loop before
+}
+
+/// New mergers of scalars, or a struct of these.
+static bool are_mergers(const Expr* start) {
+    if (start->op == Op::MakeStruct) return std::ranges::all_of(start->args(), are_mergers);
+    const NewBuilder made = start->as<NewBuilder>();
+    return made && made.kind() == BuilderKind::Merger && made.node->type->elem()->is_scalar();
+}
+
+void LaneBody::scan_start(const Expr* start, bool certain) {
+    if (start->op == Op::MakeStruct)
+        for (const Expr* field : start->args()) scan_start(field, certain);
+    else if (const Expr* arg = start->as<NewBuilder>().arg()) scan(arg, certain);
 }
 
 /// A vector of lanes: the element, a field of it, a slice of these, or a window.
@@ -164,13 +177,12 @@ void LaneBody::scan_datum(const Expr* datum, bool certain) {
 }
 
 void LaneBody::scan_loop(For f, bool certain) {
-    const NewBuilder made = f.builder()->as<NewBuilder>();
-    ok_ &= bool(made) && made.kind() == BuilderKind::Merger && made.node->type->elem()->is_scalar();
+    ok_ &= nests_ == Nests::Yes && are_mergers(f.builder());
     loops_ = true;
     ok_ &= certain || facts_.lengths_agree(f.data());
     ok_ &= !f.node->says(AttrKey::Vectorize, false);
     if (!ok_) return;
-    if (made.arg()) scan(made.arg(), certain);
+    scan_start(f.builder(), certain);
     for (const Expr* d : f.data()) scan_datum(d, certain);
     note_shared(f);
     deepest_ = std::max(deepest_, ++depth_);
@@ -238,6 +250,17 @@ void LaneBody::scan_iterate(Iterate it, bool certain) {
 
 // ---- nests
 
+/// The mergers that a loop inside starts with, of lanes.
+const Expr* LaneBody::start_on_lanes(const Expr* start, Lets& lets) {
+    if (start->op == Op::MakeStruct)
+        return map_args(m_, start,
+                        [&](const Expr* field, std::size_t) { return start_on_lanes(field, lets); });
+    const NewBuilder made = start->as<NewBuilder>();
+    const Type* value_type[] = {m_.types.simd(made.node->type->elem()->scalar, lanes_)};
+    const Type* type = m_.types.builder(BuilderKind::Merger, value_type, made.node->type->op);
+    return new_builder(m_, type, made.arg() ? wide(made.arg(), lets) : nullptr, made.node->loc);
+}
+
 const Expr* LaneBody::nested_loop(For f, Lets& lets) {
     const Expr *zero = i64_literal(m_, 0), *one = i64_literal(m_, 1);
     std::vector<const Expr*> data;
@@ -249,16 +272,13 @@ const Expr* LaneBody::nested_loop(For f, Lets& lets) {
         data.push_back(w ? range_iter(m_, IterKind::Scalar, zero, fresh(m_, w->size), one) : value(d, lets));
         elems.push_back(data.back()->type->elem());
     }
-    const NewBuilder made = f.builder()->as<NewBuilder>();
-    const Type* value_type[] = {m_.types.simd(made.node->type->elem()->scalar, lanes_)};
-    const Type* type = m_.types.builder(BuilderKind::Merger, value_type, made.node->type->op);
-    const Expr* begin = new_builder(m_, type, made.arg() ? wide(made.arg(), lets) : nullptr, made.node->loc);
-
-    const Symbol* b = m_.symbol(f.builder_param()->name, type);
+    const Expr* begin = start_on_lanes(f.builder(), lets);
+    const Symbol* b = m_.symbol(f.builder_param()->name, begin->type);
     const Symbol* i = m_.symbol(f.index_param()->name, f.index_param()->type);
     const Symbol* x =
         m_.symbol(f.elem_param()->name, elems.size() == 1 ? elems[0] : m_.types.structure(elems));
-    builders_[f.builder_param()] = {0, {}};
+    int mergers = 0;
+    builders_[f.builder_param()] = whole(f.builder()->type, mergers);
     values_[f.index_param()] = var(m_, i);
     Lets inside;
     std::vector<const Expr*> fields;
@@ -268,7 +288,7 @@ const Expr* LaneBody::nested_loop(For f, Lets& lets) {
     }
     const bool any = std::ranges::any_of(windows, [](const auto& w) { return w.has_value(); });
     values_[f.elem_param()] = !any ? var(m_, x) : fields.size() == 1 ? fields[0] : make_struct(m_, fields);
-    Merges merges(1);
+    Merges merges{std::size_t(mergers)};
     const Builders held = run(f.body().body(), nullptr, inside, merges);
     const Expr* body = block(m_, inside, merged(held, var(m_, b), merges), f.body().body()->loc);
     const Expr* loop =

@@ -53,7 +53,7 @@ constexpr std::int64_t kMostShared = 512;  // elements of a loop that may go ove
 constexpr std::uint32_t kFewHeld = 3;
 
 /// Which loops go over groups.
-enum class Take : bool { Nests, ShortRowsToo };
+enum class Take : bool { Nests, ShortRows };
 
 class OuterVectorizer {
   public:
@@ -67,8 +67,7 @@ class OuterVectorizer {
         if (facts_.traits(loop.body().node).size > kMostNodes) return nullptr;
         LaneBody body(m_, facts_, loop, Nests::Yes);
         if (!body.ok()) return nullptr;
-        rows_are_short_ = !body.is_nest();
-        if (rows_are_short_ && !reads_short_rows(loop, body)) return nullptr;
+        if (take_ == Take::Nests ? !body.is_nest() : !reads_rows(loop, body)) return nullptr;
         const std::uint32_t width = body.width();
         lanes_ = std::min(most, 2 * kLaneBytes / width);
         if (most == kMostLanes && std::ranges::none_of(loop.data(), has_rows))
@@ -77,6 +76,7 @@ class OuterVectorizer {
         if (lanes_ > kFewLanes && body.held_in_rounds().value_or(kFewHeld + 1) <= kFewHeld) lanes_ *= 2;
         const std::optional<Count> n = facts_.iterations(loop.node);
         rounds_ = n ? n->known() : std::nullopt;
+        if (rounds_ && *rounds_ < lanes_ && take_ == Take::ShortRows) return nullptr;
         if (rounds_ && *rounds_ < lanes_)
             lanes_ = *rounds_ < kFewLanes ? 0 : std::bit_floor(std::uint32_t(*rounds_));
         return lanes_ >= 2 && std::has_single_bit(lanes_) ? grouped(loop, body) : nullptr;
@@ -90,9 +90,9 @@ class OuterVectorizer {
                 return false;
         return (datum->type->elem()->is_scalar() || has_rows(datum)) && !facts_.traits(datum).calls;
     }
-    /// Loops inside read rows, once each. (One around would rather have the lanes.)
-    bool reads_short_rows(For loop, const LaneBody& body) const {
-        if (take_ != Take::ShortRowsToo || inner_ || !body.has_loops()) return false;
+    /// Loops inside read rows, once each.
+    static bool reads_rows(For loop, const LaneBody& body) {
+        if (body.is_nest() || !body.has_loops()) return false;
         return std::ranges::any_of(loop.data(), has_rows) &&
                std::ranges::none_of(
                    loop.data(), [](const Expr* d) { return has_rows(d) && bytes_in_row(d) < kLeastInRow; });
@@ -210,7 +210,8 @@ class OuterVectorizer {
                 parts.push_back(named(indices(from, lets), "i", lets));
                 continue;
             }
-            const Expr* most = rows_are_short_ && has_rows(d) ? i64(kShortRow / bytes_in_row(d)) : nullptr;
+            const Expr* most =
+                take_ == Take::ShortRows && has_rows(d) ? i64(kShortRow / bytes_in_row(d)) : nullptr;
             const Expr* group = opt_lanes(m_, it ? it.data() : d, from, lanes_, {}, most);
             group = named(group, "group", lets);
             also(get_field(m_, group, 0));
@@ -287,19 +288,32 @@ class OuterVectorizer {
     std::uint32_t lanes_ = 0;
     std::optional<std::int64_t> rounds_;  // of the loop, if they are known
     bool inner_ = false;
-    bool rows_are_short_ = false;
 };
 
-/// `e` with groups for all loops that may go over them; `inner`: it is in a loop.
-const Expr* with_groups(Module& m, Facts& facts, const Expr* e, bool inner) {
+/// `e` with groups of short rows in the outermost loops that may go over these.
+const Expr* with_short_rows(Module& m, Facts& facts, const Expr* e, bool inner) {
     if (!e->binds) return e;
     const bool is_loop = e->op == Op::For;
-    const Expr* now = map_args(m, e, [&](const Expr* a, std::size_t) {
-        return with_groups(m, facts, a, inner || (is_loop && a->op == Op::Lambda));
+    OuterVectorizer short_rows(m, facts, Take::ShortRows);
+    const Expr* grouped = is_loop ? short_rows.groups(e->as<For>(), inner) : nullptr;
+    if (grouped) return grouped;
+    return map_args(m, e, [&](const Expr* a, std::size_t) {
+        return with_short_rows(m, facts, a, inner || (is_loop && a->op == Op::Lambda));
     });
-    OuterVectorizer v(m, facts, Take::ShortRowsToo);
-    const Expr* grouped = is_loop ? v.groups(now->as<For>(), inner) : nullptr;
-    return grouped ? grouped : now;
+}
+
+/// `e` with groups for all loops that may go over them; `inner`: it is in a loop. Short rows are for what holds no nests.
+const Expr* with_groups(Module& m, Facts& facts, const Expr* e, bool inner) {
+    if (!e->binds) return e;
+    const For loop = e->as<For>();
+    const Expr* now = map_args(m, e, [&](const Expr* a, std::size_t) {
+        return with_groups(m, facts, a, inner || (loop && a->op == Op::Lambda));
+    });
+    if (!loop) return now;
+    const For after = now->as<For>();
+    if (const Expr* grouped = OuterVectorizer(m, facts).groups(after, inner)) return grouped;
+    const bool holds_nests = after.body().node != loop.body().node;
+    return inner || holds_nests ? now : with_short_rows(m, facts, now, inner);
 }
 
 }  // namespace
