@@ -1,5 +1,5 @@
-// N1 to N29: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
-// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural28.cpp), which make the same columns.
+// N1 to N30: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural30.cpp), which make the same columns.
 #include <cstring>
 
 #include "bench/columns.h"
@@ -549,7 +549,11 @@ std::vector<Workload> natural() {
         {"N29.blend", "N29.blend", 1523713622, 1e-9, [] { return columns_and(i32(100), below<u8>(3'000'000, 511, 256), below<u8>(3'000'000, 512, 256)); }, vector<u8>},
         {"N29.smooth", "N29.smooth", 1526173183, 1e-9, [] { return columns(below<u8>(3'000'000, 513, 256)); }, vector<u8>},
         {"N29.first", "N29.first", 1817036676, 1e-9,
-         [] { return columns_and(0.9995, uniform<f64>(1'000'000, 514, 1), below<i64>(1000, 515, 900'000)); }, vector<i64>}};
+         [] { return columns_and(0.9995, uniform<f64>(1'000'000, 514, 1), below<i64>(1000, 515, 900'000)); }, vector<i64>},
+        {"N30.norms", "N30.norms", 0, 1e-9, [] { return plane<f64>(600'000, 520, 3); }, vector<f64>},
+        {"N30.scores", "N30.scores", 0, 1e-9, [] { return rows_and_one<f64>(60'000, 10, 521); }, vector<f64>},
+        {"N30.spans", "N30.spans", 0, 1e-5, [] { return plane(800'000, 523, 8); }, vector<f32>},
+        {"N30.near", "N30.near", 0, 1e-9, [] { return rows_and_one<f64>(150'000, 4, 524); }, vector<i64>}};
     return all;
 }
 

@@ -186,8 +186,7 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
         if (l.most()) {  // mostly one behind the other, and read once
             constexpr std::int64_t bytes_ahead = 3072;
             const std::int64_t most = l.most()->as<Literal>().as_int();
-            llvm::Value* to =
-                transposed_slot(lane_bytes * round_up(most, kLaneBytes / size_of(elem->elem())));
+            llvm::Value* to = transposed_slot(lane_bytes * round_up(most, kShortColumns));
             if (!to) return none;
             const auto found = [&]() -> Leaves {
                 for (llvm::Value* row : rows) prefetch(address(row, bytes_ahead));

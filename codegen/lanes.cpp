@@ -188,21 +188,20 @@ void transpose(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::Value* 
 }
 
 void transpose_short(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::Value* len, llvm::Value* to) {
+    constexpr std::int64_t width = kShortColumns;
     auto& ir = e.ir;
     const std::int64_t bytes = scalar->getPrimitiveSizeInBits() / 8, n = std::int64_t(rows.size());
     const std::int64_t side = std::min(n, std::int64_t(e.unit.target.register_bytes) / bytes);
-    constexpr std::int64_t narrowest = 4;
-    if (side < narrowest || !e.unit.target.has_masks(bytes, side)) return transpose(e, scalar, rows, len, to);
+    if (side < width || !e.unit.target.has_masks(bytes, width)) return transpose(e, scalar, rows, len, to);
     const llvm::Align align{std::uint64_t(bytes)};
+    auto* piece = llvm::FixedVectorType::get(scalar, width);
+    auto* number = ir.getIntNTy(unsigned(8 * bytes));
+    const auto everywhere = [&](llvm::Value* v) {
+        return ir.CreateVectorSplat(width, ir.CreateTrunc(v, number));
+    };
     // Elements [j, j + width) of each row, or as many as there are: several rows side by side in a register.
-    const auto columns = [&](llvm::Value* j, std::int64_t width) {
-        auto* piece = llvm::FixedVectorType::get(scalar, unsigned(width));
-        auto* number = ir.getIntNTy(unsigned(8 * bytes));
-        const auto everywhere = [&](llvm::Value* v) {
-            return ir.CreateVectorSplat(unsigned(width), ir.CreateTrunc(v, number));
-        };
-        llvm::Value* places =
-            ir.CreateAdd(everywhere(j), lane_numbers(e, unsigned(width), unsigned(8 * bytes)));
+    const auto columns = [&](llvm::Value* j, const Leaves&) -> Leaves {
+        llvm::Value* places = ir.CreateAdd(everywhere(j), lane_numbers(e, width, unsigned(8 * bytes)));
         llvm::Value* mask = ir.CreateICmpSLT(places, everywhere(len));
         const auto load = [&](std::int64_t row) {
             llvm::Value* from = ir.CreateGEP(scalar, rows[std::size_t(row)], j);
@@ -216,29 +215,16 @@ void transpose_short(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::V
                     pieces.push_back(load(row));
                 loaded.push_back(llvm::concatenateVectors(ir, pieces));
             }
-            const Leaves turned = transposed(e, loaded, std::size_t(width));
+            const Leaves turned = transposed(e, loaded, width);
             for (std::int64_t i = 0; i < width; ++i) {
-                llvm::Value* at =
-                    ir.CreateAdd(ir.CreateMul(ir.CreateAdd(j, e.c64(i)), e.c64(n)), e.c64(first));
-                ir.CreateAlignedStore(turned[std::size_t(i)], ir.CreateGEP(scalar, to, at), align);
+                llvm::Value* at = ir.CreateMul(ir.CreateAdd(j, e.c64(i)), e.c64(n));
+                at = ir.CreateGEP(scalar, to, ir.CreateAdd(at, e.c64(first)));
+                ir.CreateAlignedStore(turned[std::size_t(i)], at, align);
             }
         }
+        return {};
     };
-    const std::function<Leaves(std::int64_t)> at_least = [&](std::int64_t width) -> Leaves {
-        if (width < side)
-            return e.emit_if(
-                ir.CreateICmpSLE(len, e.c64(width)),
-                [&]() -> Leaves {
-                    columns(e.c64(0), width);
-                    return {};
-                },
-                [&] { return at_least(2 * width); });
-        return e.counted_loop(e.c64(0), len, side, {}, {}, [&](llvm::Value* j, const Leaves&) -> Leaves {
-            columns(j, side);
-            return {};
-        });
-    };
-    at_least(narrowest);
+    e.counted_loop(e.c64(0), len, width, {}, {}, columns);
 }
 
 }  // namespace weld::codegen

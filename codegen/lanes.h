@@ -31,7 +31,8 @@ llvm::Value* load_one_by_one(Emitter& e, llvm::FixedVectorType* type, llvm::Valu
 
 /// Writes the transpose of the vectors of `len` scalars at `rows` to `to`, by squares with a register a side.
 void transpose(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::Value* len, llvm::Value* to);
-/// The same where vectors are mostly shorter than a register. There is room for as many scalars as fill registers.
+/// The same where vectors are mostly shorter than a register, so many columns at a time, for which there is room.
+constexpr std::int64_t kShortColumns = 4;
 void transpose_short(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::Value* len, llvm::Value* to);
 
 }  // namespace weld::codegen

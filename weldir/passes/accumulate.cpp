@@ -7,7 +7,7 @@
 // An addition of floats takes four cycles, and in that time four others can begin. The copies are combined in
 // the end, in an order that the program alone decides. There are copies for
 // - mergers in loops over lanes: vectors that collect lanes;
-// - mergers of lanes: two, since the loops around them are short;
+// - mergers of lanes: two, since the loops around them are short; none for short rows side by side;
 // - vecmergers of scalars, two: each copy has a vector of its own (`privatise:8192`), if that turns out to be
 //   small when the loop runs, and the loop to be long (`rounds:8`): a histogram of few values, in which the
 //   same element comes again and again. Both together take half of a first-level cache of 32 KiB; four of
@@ -24,6 +24,7 @@
 #include "weldir/ir/loop_forms.h"
 #include "weldir/ir/traits.h"
 #include "weldir/ir/walk.h"
+#include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
 
 namespace weld {
@@ -72,7 +73,8 @@ int copies(For loop, Facts& facts) {
             return gathers(body) ? 2 : 4;
         case IterKind::Scalar: break;
     }
-    if (t->is_builder() && is_value(info(t))) return t->holds_simd ? 2 : 1;
+    if (t->is_builder() && is_value(info(t)))
+        return t->holds_simd && !most_in_short_rows(facts, loop.data()[0]) ? 2 : 1;
     return is_histogram(loop) ? 2 : 1;
 }
 

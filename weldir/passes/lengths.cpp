@@ -68,4 +68,10 @@ const Expr* length_check(Module& m, Facts& facts, Args data, Loc loc, const Symb
     return empty_loop(m, lengths, loc);
 }
 
+std::optional<std::int64_t> most_in_short_rows(Facts& facts, const Expr* datum) {
+    const OptLanes rows =
+        datum->op == Op::GetField ? facts.resolve(datum->arg(0))->as<OptLanes>() : OptLanes{};
+    return rows && rows.most() ? std::optional(rows.most()->as<Literal>().as_int()) : std::nullopt;
+}
+
 }  // namespace weld

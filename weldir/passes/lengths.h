@@ -33,4 +33,7 @@ const Expr* empty_loop(Module& m, Args data, Loc loc);
 /// Facts::agree.
 const Expr* length_check(Module& m, Facts& facts, Args data, Loc loc, const Symbol* at = nullptr);
 
+/// How many elements rows have at most that `optlookup[N](of, first, most)` has put side by side, if these are `datum`.
+std::optional<std::int64_t> most_in_short_rows(Facts& facts, const Expr* datum);
+
 }  // namespace weld

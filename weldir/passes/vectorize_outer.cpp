@@ -10,7 +10,8 @@
 //
 // Elements that are vectors are transposed, so that lane j of element i is element i of vector j: worth it
 // where each is read many times. A loop inside that reads its row once is better off on lanes of the row, but
-// for rows that are so short that they hardly fill these: `optlookup[8](rows, k * 8L, 16L)` has those alone.
+// for rows that are so short that they hardly fill these: `optlookup[8](rows, k * 8L, 16L)` has those alone. There are no
+// groups where rows are long, or not all as long as the first; the loop follows as it was.
 // Where the vectors of a group differ in length, and for the last group, the loop stays what it was.
 //
 // So it does with windows that begin at the index, `slice(x, i, w)`, of which lanes read what lies side by
@@ -45,7 +46,7 @@ namespace {
 constexpr std::uint32_t kMostNodes = 1000;  // of a body, which is there twice afterwards
 constexpr std::uint32_t kMostLanes = 16;    // of rows: transposing takes that many registers
 constexpr std::uint32_t kFewLanes = 4;      // of what does not fill a group, in loops in loops
-constexpr std::int64_t kShortRow = 128;     // bytes; longer ones are as well off on lanes of their own
+constexpr std::int64_t kShortRow = 16;      // elements; longer ones are as well off on lanes of their own
 constexpr std::int64_t kLeastInRow =
     4;  // bytes of an element of short rows: of smaller ones parts are not loaded under masks
 constexpr std::int64_t kMostShared = 512;  // elements of a loop that may go over lanes of its own as well
@@ -76,7 +77,7 @@ class OuterVectorizer {
         if (lanes_ > kFewLanes && body.held_in_rounds().value_or(kFewHeld + 1) <= kFewHeld) lanes_ *= 2;
         const std::optional<Count> n = facts_.iterations(loop.node);
         rounds_ = n ? n->known() : std::nullopt;
-        if (rounds_ && *rounds_ < lanes_ && take_ == Take::ShortRows) return nullptr;
+        if (rounds_ && *rounds_ <= lanes_ && take_ == Take::ShortRows) return nullptr;
         if (rounds_ && *rounds_ < lanes_)
             lanes_ = *rounds_ < kFewLanes ? 0 : std::bit_floor(std::uint32_t(*rounds_));
         return lanes_ >= 2 && std::has_single_bit(lanes_) ? grouped(loop, body) : nullptr;
@@ -136,6 +137,7 @@ class OuterVectorizer {
         const Expr* n = rounds_ ? i64(*rounds_) : named(trip_count(m_, data[0]), "n", before);
         const Expr* count =
             scalar_op(m_, Op::Div, {scalar_op(m_, Op::Add, {n, i64(lanes_ - 1)}), i64(lanes_)});
+        if (take_ == Take::ShortRows) count = if_(m_, are_short(data, n), count, i64(0));
         const Expr* range = range_iter(m_, IterKind::Scalar, i64(0), named(count, "n", before), i64(1));
 
         const Symbol* b = m_.symbol(loop.builder_param()->name, loop.node->type);
@@ -161,7 +163,37 @@ class OuterVectorizer {
         const Expr* f = lambda(m_, {b, g, k}, block(m_, inside, choice), loop.body().node->loc);
         const Expr* all = weld::loop(m_, {&range, 1}, loop.builder(), f, loop.node->loc);
         const Expr* annotated = with_annotations(m_, all, loop.node->annotations);
-        return block(m_, before, with_appends(loop, without(m_, annotated, AttrKey::Tile)), loop.node->loc);
+        const Expr* groups = with_appends(loop, without(m_, annotated, AttrKey::Tile));
+        if (take_ == Take::ShortRows) groups = with_others(loop, data, range->as<Iter>().end(), n, groups);
+        return block(m_, before, groups, loop.node->loc);
+    }
+
+    /// Rows are short, and as long in the middle and at the end as at the beginning.
+    const Expr* are_short(std::span<const Expr* const> data, const Expr* n) {
+        const Expr* rows = *std::ranges::find_if(data, has_rows);
+        const Iter it = rows->as<Iter>();
+        Lets lets;
+        const auto length = [&](const Expr* k) {
+            const Expr* at = it ? add(it.start(), k) : k;
+            return named(len(m_, lookup(m_, it ? it.data() : rows, at)), "length", lets);
+        };
+        const Expr* first = length(i64(0));
+        const Expr* middle = length(scalar_op(m_, Op::Div, {n, i64(2)}));
+        const Expr* last = length(scalar_op(m_, Op::Sub, {n, i64(1)}));
+        const Expr* all = scalar_op(m_, Op::Le, {first, i64(kShortRow)});
+        for (const Expr* other : {middle, last})
+            all = scalar_op(m_, Op::BitAnd, {all, scalar_op(m_, Op::Eq, {other, first})});
+        return if_(m_, scalar_op(m_, Op::Gt, {n, i64(0)}), block(m_, lets, all), bool_literal(m_, false));
+    }
+
+    /// The loop as it was behind `count` groups, for what is in none.
+    const Expr* with_others(For loop, std::span<const Expr* const> data, const Expr* count, const Expr* n,
+                            const Expr* groups) {
+        const Expr* done = scalar_op(m_, Op::Mul, {count, i64(lanes_)});
+        done = scalar_op(m_, Op::Min, {done, n});
+        const Expr* whole = weld::loop(m_, data, loop.builder(), loop.body().node, loop.node->loc);
+        whole = with_annotations(m_, whole, loop.node->annotations);
+        return loop_over_subrange(m_, whole->as<For>(), done, n, groups);
     }
 
     /// Notes how often groups merge, the last one perhaps less often: before vectorize, which hides that. Not where
@@ -210,8 +242,7 @@ class OuterVectorizer {
                 parts.push_back(named(indices(from, lets), "i", lets));
                 continue;
             }
-            const Expr* most =
-                take_ == Take::ShortRows && has_rows(d) ? i64(kShortRow / bytes_in_row(d)) : nullptr;
+            const Expr* most = take_ == Take::ShortRows && has_rows(d) ? i64(kShortRow) : nullptr;
             const Expr* group = opt_lanes(m_, it ? it.data() : d, from, lanes_, {}, most);
             group = named(group, "group", lets);
             also(get_field(m_, group, 0));
@@ -257,7 +288,15 @@ class OuterVectorizer {
             if (const Expr* fours = OuterVectorizer(m_, facts).groups(each->as<For>(), false, kFewLanes))
                 each = fours;
         }
+        if (take_ == Take::ShortRows) each = in_order(each);
         return block(m_, lets, each, loop.node->loc);
+    }
+
+    /// With sums that are made as those on lanes are, element by element: there are few such groups.
+    const Expr* in_order(const Expr* each) {
+        return rewrite_binding(m_, each, [&](const Expr* e) -> const Expr* {
+            return e->op == Op::For ? annotate(m_, e, AttrKey::Vectorize, "false") : nullptr;
+        });
     }
 
     /// The loop as it was, over the elements of one group.

@@ -14,7 +14,7 @@
 //       merge(b, result(@(cost:1500, short:33333) for(w, merger[f64,+], f)))))
 // - `short`: a loop inside of another one over elements is run where it stands, on the state in registers,
 //   if it has so few rounds that a call would cost more than several threads bring. So is one in a small `iterate`.
-//   `short:all`: a range that is never longer than that; then it is there in no other form.
+//   `short:all`: what it goes over is never longer than that; then it is there in no other form.
 // - `optimize:false`: bodies that are too large, since LLVM takes more than linear time to optimise.
 //
 // Sorts learn the cost of their function.
@@ -93,10 +93,13 @@ class Weigher {
         return with_symbols(m_, b.node, names, args);
     }
 
-    /// It goes over a range that is never longer.
+    /// It goes over a range, a part of a vector, or short rows side by side, that are never longer.
     bool has_at_most(For loop, std::int64_t rounds) {
-        const Iter range = loop.data()[0]->as<Iter>();
-        if (!range || !range.shape().range || !is_int(range.stride(), 1)) return false;
+        const Expr* datum = loop.data()[0];
+        if (const std::optional<std::int64_t> most = most_in_short_rows(facts_, datum))
+            return *most <= rounds;
+        const Iter range = datum->as<Iter>();
+        if (!range || !range.shape().bounded || range.shape().nd || !is_int(range.stride(), 1)) return false;
         const Expr* end = facts_.resolve(range.end());
         const std::optional<Count> begin = facts_.count(range.start());
         const auto is_near = [&](const Expr* e) {
