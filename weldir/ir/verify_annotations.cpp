@@ -36,7 +36,7 @@ static bool asks_before(const Expr* e) {
 static bool may_append(For loop, std::span<const std::int64_t> numbers) {
     return std::ranges::equal(
         numbers, appends_per_iteration(loop),
-        [](std::int64_t noted, std::int64_t seen) { return noted == seen || (seen < 0 && noted > 0); });
+        [](std::int64_t noted, std::int64_t seen) { return noted == seen || (seen < 0 && noted >= 0); });
 }
 
 void annotations(Demands& d, const Expr* e) {
