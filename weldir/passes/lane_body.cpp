@@ -448,7 +448,8 @@ LaneBody::Builders LaneBody::run(const Expr* e, const Expr* mask, Lets& lets, Me
         case Op::Block: {
             const Block b = e->as<Block>();
             for (std::size_t i = 0; i < b.size(); ++i) {
-                if (b.value(i)->type->holds_builder && b.value(i)->op != Op::For)
+                const For nested = b.value(i)->as<For>();
+                if (b.value(i)->type->holds_builder && !(nested && !is_path(nested.builder())))
                     builders_[b.symbol(i)] = run(b.value(i), mask, lets, merges);
                 else bind(b, i, lets);
             }
@@ -463,6 +464,16 @@ LaneBody::Builders LaneBody::run(const Expr* e, const Expr* mask, Lets& lets, Me
             return held;
         }
         case Op::If: return run_branch(e, mask, lets, merges);
+        case Op::For: {  // adds_rows
+            const For f = e->as<For>();
+            const Builders held = run(f.builder(), mask, lets, merges);
+            const Expr* own =
+                loop(m_, f.data(), new_builder(m_, e->type, nullptr, e->loc), f.body().node, e->loc);
+            const Expr* all = named(result(m_, nested_loop(own->as<For>(), lets), e->loc), lets);
+            if (held.leaf >= 0) merges[std::size_t(held.leaf)].push_back({all, mask, e->loc});
+            else ok_ = false;
+            return held;
+        }
         default: ok_ = false; return {};
     }
 }

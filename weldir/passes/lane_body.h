@@ -24,7 +24,8 @@
 //   - for loops, collections and calls in the body that depend on the element; with `Nests::Yes` these are
 //     possible: vectors of scalars as elements, which are then vectors of lanes and read at places that all
 //     lanes share; loops that take equally many rounds in all lanes, and mergers of lanes in them; windows
-//     that begin at the loop's index, `slice(x, i, w)`, whose elements are lanes side by side;
+//     that begin at the loop's index, `slice(x, i, w)`, whose elements are lanes side by side; loops over rows that go on
+//     with a merger of this one, which get mergers of lanes of their own;
 //     `iterate`s, whose lanes may end apart; any builder, which takes lanes one by one if need be.
 #pragma once
 
@@ -139,6 +140,7 @@ class LaneBody {
     void scan_indexed(const Expr* e, bool certain);
     void scan_nested(const Expr* e, bool certain);
     void scan_loop(For f, bool certain);
+    bool adds_rows(For f) const;
     void scan_start(const Expr* start, bool certain);
     void scan_datum(const Expr* datum, bool certain);
     void note_shared(For f);

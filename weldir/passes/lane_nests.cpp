@@ -141,10 +141,18 @@ static bool are_mergers(const Expr* start) {
     return made && made.kind() == BuilderKind::Merger && made.node->type->elem()->is_scalar();
 }
 
+/// It goes on with a merger of the loop around, over rows alone: its result can be merged there at once.
+bool LaneBody::adds_rows(For f) const {
+    const Type* t = f.node->type;
+    const bool is_merger = t->is_builder() && t->builder == BuilderKind::Merger && t->elem()->is_scalar();
+    return is_merger && is_path(f.builder()) && !has_loop(f.body().body()) &&
+           std::ranges::all_of(f.data(), [&](const Expr* d) { return varies(d) && is_path(d); });
+}
+
 void LaneBody::scan_start(const Expr* start, bool certain) {
     if (start->op == Op::MakeStruct)
         for (const Expr* field : start->args()) scan_start(field, certain);
-    else if (const Expr* arg = start->as<NewBuilder>().arg()) scan(arg, certain);
+    else if (const NewBuilder made = start->as<NewBuilder>(); made && made.arg()) scan(made.arg(), certain);
 }
 
 /// A vector of lanes: the element, a field of it, a slice of these, or a window.
@@ -177,7 +185,7 @@ void LaneBody::scan_datum(const Expr* datum, bool certain) {
 }
 
 void LaneBody::scan_loop(For f, bool certain) {
-    ok_ &= nests_ == Nests::Yes && are_mergers(f.builder());
+    ok_ &= nests_ == Nests::Yes && (are_mergers(f.builder()) || adds_rows(f));
     loops_ = true;
     ok_ &= certain || facts_.lengths_agree(f.data());
     ok_ &= !f.node->says(AttrKey::Vectorize, false);

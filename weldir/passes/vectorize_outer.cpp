@@ -47,9 +47,8 @@ constexpr std::uint32_t kMostNodes = 1000;  // of a body, which is there twice a
 constexpr std::uint32_t kMostLanes = 16;    // of rows: transposing takes that many registers
 constexpr std::uint32_t kFewLanes = 4;      // of what does not fill a group, in loops in loops
 constexpr std::int64_t kShortRow = 16;      // elements; longer ones are as well off on lanes of their own
-constexpr std::int64_t kLeastInRow =
-    4;  // bytes of an element of short rows: of smaller ones parts are not loaded under masks
-constexpr std::int64_t kMostShared = 512;  // elements of a loop that may go over lanes of its own as well
+constexpr std::int64_t kLeastInRow = 4;     // bytes of their elements: parts of smaller ones have no masks
+constexpr std::int64_t kMostShared = 512;   // elements of a loop that may go over lanes of its own as well
 // Rounds that hold so few values wait for each other; twice as many lanes fill the waiting, and fit sixteen registers.
 constexpr std::uint32_t kFewHeld = 3;
 
