@@ -44,6 +44,7 @@ namespace weld {
 namespace {
 
 constexpr std::uint32_t kMostNodes = 1000;  // of a body, which is there twice afterwards
+constexpr std::uint32_t kMostOfRows = 250;  // of one that reads short rows, which is there three times
 constexpr std::uint32_t kMostLanes = 16;    // of rows: transposing takes that many registers
 constexpr std::uint32_t kFewLanes = 4;      // of what does not fill a group, in loops in loops
 constexpr std::int64_t kShortRow = 16;      // elements; longer ones are as well off on lanes of their own
@@ -64,7 +65,8 @@ class OuterVectorizer {
         inner_ = inner;
         for (const Expr* d : loop.data())
             if (!may_be_grouped(d)) return nullptr;
-        if (facts_.traits(loop.body().node).size > kMostNodes) return nullptr;
+        if (facts_.traits(loop.body().node).size > (take_ == Take::Nests ? kMostNodes : kMostOfRows))
+            return nullptr;
         LaneBody body(m_, facts_, loop, Nests::Yes);
         if (!body.ok()) return nullptr;
         if (take_ == Take::Nests ? !body.is_nest() : !reads_rows(loop, body)) return nullptr;
