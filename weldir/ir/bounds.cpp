@@ -2,6 +2,7 @@
 #include "weldir/ir/bounds.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "weldir/ir/build.h"
 #include "weldir/ir/walk.h"
@@ -22,7 +23,8 @@ static bool has_small_factors(const Count& n) {
 
 static std::int64_t largest_factor(const Count& n) {
     std::int64_t most = 0;
-    for (const Count::Product& p : n.sum()) most = std::max(most, std::abs(p.factor));
+    constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();  // which has no opposite
+    for (const Count::Product& p : n.sum()) most = std::max(most, std::abs(std::max(p.factor, least + 1)));
     return most;
 }
 
@@ -88,7 +90,7 @@ void Bounds::note_least(const Count& n, std::int64_t least) {
         for (const Count::Product& p : n.sum())
             if (p.of.empty()) number = p.factor;
         const Expr* of = (n - Count(number)).name();
-        if (!of || std::abs(number) > kMostFactor) return;
+        if (!of || number < -kMostFactor || number > kMostFactor) return;
         std::int64_t& known = least_if_positive_.try_emplace(of, 0).first->second;
         known = std::max(known, std::min(least - number, kMostKnown));
         return;

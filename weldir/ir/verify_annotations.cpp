@@ -134,7 +134,8 @@ void annotations(Demands& d, const Expr* e) {
                 break;
             case AttrKey::Apart:
                 if (e->op == Op::LookupLanes) {
-                    d.that(a.number != 0 && std::abs(a.number) <= farthest_lane(e->type),
+                    d.that(a.number != 0 && -farthest_lane(e->type) <= a.number &&
+                               a.number <= farthest_lane(e->type),
                            "lanes are looked up at places that lie no more than {} apart",
                            farthest_lane(e->type));
                     break;

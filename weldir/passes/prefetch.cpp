@@ -293,9 +293,9 @@ class Prefetcher {
         const auto [base, offset] = base_and_offset(e->as<LookupLanes>().indices());
         for (const Expr* other : known) {
             const auto [its_base, its_offset] = base_and_offset(other->as<LookupLanes>().indices());
-            const std::int64_t bytes = (offset - its_offset) * std::int64_t(size_of(e->type->scalar));
-            if (same(e->arg(0), other->arg(0)) && same(base, its_base) && std::abs(bytes) < kLineBytes)
-                return false;
+            const __int128 bytes = (__int128(offset) - its_offset) * size_of(e->type->scalar);
+            const bool is_near = -kLineBytes < bytes && bytes < kLineBytes;
+            if (same(e->arg(0), other->arg(0)) && same(base, its_base) && is_near) return false;
         }
         known.push_back(e);
         return true;

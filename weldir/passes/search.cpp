@@ -155,7 +155,7 @@ class Search {
     std::optional<std::int64_t> distance(const Expr* place) {
         const std::optional<Count> at = facts_.count(place), count = facts_.count(counter(var(m_, state_)));
         const std::optional<std::int64_t> away = at && count ? (*at - *count).known() : std::nullopt;
-        return away && std::abs(*away) <= kFarthest ? away : std::nullopt;
+        return away && -kFarthest <= *away && *away <= kFarthest ? away : std::nullopt;
     }
 
     void note(const Expr* of, std::int64_t away) {

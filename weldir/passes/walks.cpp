@@ -203,7 +203,7 @@ const Expr* WalkFinder::unwrapped(const Expr* key) {
         return nullptr;
     std::optional<std::int64_t> by = offset->known();
     if (!by) by = (*offset - *ring).known();
-    if (!by || std::abs(*by) > kFarthestWalk) return nullptr;
+    if (!by || *by < -kFarthestWalk || *by > kFarthestWalk) return nullptr;
     // no ring is so long that its numbers wrap around
     const Expr* is_ring = scalar_op(m_, Op::Le, {n, i64_literal(m_, kFar)});
     middle_.end_before(select(m_, is_ring, n, i64_literal(m_, 0)), -*by);
@@ -255,7 +255,8 @@ std::optional<bool> WalkFinder::settled(const Expr* cond, std::int64_t first) {
     // how far the counter is at least above the limit, or below it
     std::optional<std::int64_t> above, below;
     if (const Literal n = facts_.resolve(c->limit)->as<Literal>()) {
-        if (std::abs(n.as_int()) <= kFarthestWalk) above = first + c->ahead - n.as_int();
+        const std::int64_t limit = n.as_int();
+        if (-kFarthestWalk <= limit && limit <= kFarthestWalk) above = first + c->ahead - limit;
     } else if (begins_at(c->limit)) {
         above = c->ahead;
     } else if (const std::optional<Count> limit = facts_.count(c->limit)) {
