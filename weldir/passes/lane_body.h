@@ -58,7 +58,7 @@ class LaneBody {
     bool is_nest() const {
         return needs_lanes() || (narrowest_shared_ && *narrowest_shared_ >= width_ && !looks_up_);
     }
-    /// Loops inside.
+    /// It holds loops.
     bool has_loops() const { return loops_; }
     /// A loop inside looks up what lies side by side for lanes of this one, and does not go along it itself.
     bool reads_side_by_side() const { return side_by_side_; }

@@ -19,7 +19,6 @@
 // once. What they look up lies a fixed distance from the count, and inside; nothing else can fail. Short searches end
 // before. After exits, which brings ends to branches; before vectorize.
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 
 #include "weldir/ir/builder.h"
