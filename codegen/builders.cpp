@@ -138,6 +138,7 @@ Leaves Emitter::emit_merge(Merge g) {
     const Leaves s = emit(g.builder());
     // Lanes that a builder of simd values takes are one value; otherwise they are merged one by one, in
     // order.
+    if (g.rows()) return append_rows(*this, g, s, emit(g.value()));
     const std::uint32_t n = t->holds_simd ? 0 : lanes_in(g.value()->type);
     if (n == 0 && !g.mask()) return code.merge(*this, g, s, emit(g.value()));
     if (!g.mask()) return merge_in_lanes(*this, g, s, emit(g.value()), n, tail.mask);

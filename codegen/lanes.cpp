@@ -227,4 +227,45 @@ void transpose_short(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::V
     e.counted_loop(e.c64(0), len, width, {}, {}, columns);
 }
 
+llvm::Value* room_for_rows(Emitter& e, std::uint32_t n, llvm::Value* len) {
+    llvm::Value* behind = e.ir.CreateAnd(e.ir.CreateNeg(len), e.c64(kShortColumns - 1));
+    return e.ir.CreateAdd(e.ir.CreateMul(len, e.c64(n)), behind);
+}
+
+void write_rows(Emitter& e, llvm::Type* scalar, llvm::Value* columns, std::uint32_t n, llvm::Value* len,
+                llvm::Value* to) {
+    auto& ir = e.ir;
+    const std::int64_t bytes = scalar->getPrimitiveSizeInBits() / 8, rows = n;
+    const std::int64_t side = std::min(rows, std::int64_t(e.unit.target.register_bytes) / bytes);
+    const std::int64_t width = std::min(side, kShortColumns);
+    const llvm::Align align{std::uint64_t(bytes)};
+    auto* lanes = llvm::FixedVectorType::get(scalar, unsigned(side));
+    // Whole pieces of each row, in the order of rows: what is too much goes where the next row is written then. So the last
+    // columns come first, where they may be too few.
+    llvm::Value* last = ir.CreateSub(len, e.c64(1));
+    llvm::Value* pieces = ir.CreateUDiv(ir.CreateAdd(len, e.c64(width - 1)), e.c64(width));
+    const auto piece = [&](llvm::Value* k, const Leaves&) -> Leaves {
+        llvm::Value* j = ir.CreateMul(ir.CreateSub(ir.CreateSub(pieces, e.c64(1)), k), e.c64(width));
+        for (std::int64_t first = 0; first < rows; first += side) {
+            Leaves read;
+            for (std::int64_t i = 0; i < width; ++i) {
+                llvm::Value* column = ir.CreateAdd(j, e.c64(i));
+                column = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, column, last);
+                llvm::Value* at = ir.CreateAdd(ir.CreateMul(column, e.c64(rows)), e.c64(first));
+                read.push_back(ir.CreateAlignedLoad(lanes, ir.CreateGEP(scalar, columns, at), align));
+            }
+            const Leaves turned = transposed(e, read, std::size_t(width));
+            for (std::int64_t row = 0; row < side; ++row) {
+                llvm::SmallVector<int, 4> places;
+                for (std::int64_t i = 0; i < width; ++i) places.push_back(int(row / width * width + i));
+                llvm::Value* part = ir.CreateShuffleVector(turned[std::size_t(row % width)], places);
+                llvm::Value* at = ir.CreateAdd(ir.CreateMul(len, e.c64(first + row)), j);
+                ir.CreateAlignedStore(part, ir.CreateGEP(scalar, to, at), align);
+            }
+        }
+        return {};
+    };
+    e.counted_loop(e.c64(0), pieces, 1, {}, {}, piece);
+}
+
 }  // namespace weld::codegen

@@ -34,5 +34,10 @@ void transpose(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::Value* 
 /// The same where vectors are mostly shorter than a register, so many columns at a time, for which there is room.
 constexpr std::int64_t kShortColumns = 4;
 void transpose_short(Emitter& e, llvm::Type* scalar, const Leaves& rows, llvm::Value* len, llvm::Value* to);
+/// Room for `n` rows of `len` scalars, one behind the other, and for what `write_rows` writes over behind the last one.
+llvm::Value* room_for_rows(Emitter& e, std::uint32_t n, llvm::Value* len);
+/// The opposite: writes `n` rows of `len` scalars, which lie side by side at `columns`, to `to`, one behind the other.
+void write_rows(Emitter& e, llvm::Type* scalar, llvm::Value* columns, std::uint32_t n, llvm::Value* len,
+                llvm::Value* to);
 
 }  // namespace weld::codegen

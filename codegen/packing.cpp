@@ -64,6 +64,13 @@ class Words {
             return;
         }
         auto& ir = e_.ir;
+        if (t->is_vec()) {  // its beginning and its length
+            const auto first = std::size_t(offset / bytes_);
+            const unsigned lanes = count_of(v[leaf]);
+            all_[first] = ir.CreatePtrToInt(v[leaf++], lanes_of(e_, 64, lanes));
+            all_[first + 1] = v[leaf++];
+            return;
+        }
         const unsigned n = count_of(v[leaf]), own = 8 * unsigned(size_of(t)), bits = 8 * unsigned(bytes_);
         llvm::Value* x = v[leaf++];
         x = t->is_bool() ? ir.CreateZExt(x, lanes_of(e_, own, n)) : ir.CreateBitCast(x, lanes_of(e_, own, n));

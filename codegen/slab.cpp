@@ -9,6 +9,8 @@ static constexpr Slab kKept = {fields::Task::slab, fields::Task::slab_end, 0, "w
 static constexpr Slab kScratch = {fields::Task::scratch, fields::Task::scratch_end, kWeldScratchAlign,
                                   "weld_rt_scratch_grow"};
 
+const Slab& kept_slab() { return kKept; }
+
 const Slab* slab_of(const Expr* e) {
     if (e->annotation(AttrKey::Slab)) return &kKept;
     return e->annotation(AttrKey::Scratch) ? &kScratch : nullptr;

@@ -16,6 +16,8 @@ struct Slab {
     std::int64_t align;  ///< of vectors; 0: of their elements
     const char* grow;    ///< entry
 };
+/// What is kept lies in this one.
+const Slab& kept_slab();
 /// In which slab the vector lies that a loop or literal makes, or what a merge appends; null: in none.
 const Slab* slab_of(const Expr* e);
 

@@ -167,7 +167,7 @@ void Tracer::dict(const WeldType* t, const WeldDict* d) {
     });
 }
 
-/// Pages of vectors, found without looking at their elements.
+/// Pages of vectors, found without looking at their elements, and what short vectors in them hold, by a sample.
 class LargeVectors {
   public:
     LargeVectors(const Task* task, const WeldType* type, const void* value) : task_(task) {
@@ -187,6 +187,28 @@ class LargeVectors {
             return;
         found_[count_++] = page;
         bytes_ += page->bytes;
+        const WeldType* elem = t->args[0];
+        if (elem->kind == kWeldVec && !elem->args[0]->holds_pointer)
+            add_rows(elem->args[0]->size, *reinterpret_cast<const WeldVec*>(at));
+    }
+
+    /// Vectors that lie one behind the other in pages of the region, as loops leave them.
+    void add_rows(std::int64_t size, const WeldVec& all) {
+        constexpr std::int64_t samples = 64;
+        const std::int64_t step = all.len / samples;
+        if (step < 2) return;
+        const auto* rows = static_cast<const WeldVec*>(all.data);
+        std::int64_t bytes = 0;
+        for (std::int64_t k = 0; k < samples; ++k) {
+            const WeldVec &row = rows[k * step], &next = rows[k * step + 1];
+            const auto at = reinterpret_cast<std::uintptr_t>(row.data);
+            const std::uintptr_t behind = reinterpret_cast<std::uintptr_t>(next.data) - at;
+            const std::int64_t own = row.len * size;
+            if (behind < std::uintptr_t(own) || behind >= std::uintptr_t(own + kUnit)) continue;
+            const Page* page = task_->account().find(row.data);
+            if (page && page->owner == task_->region) bytes += own;
+        }
+        bytes_ += bytes * step;
     }
 
     static constexpr int kMost = 16;

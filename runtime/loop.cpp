@@ -283,7 +283,7 @@ void ChunkedLoop::note_sizes(char* state) {
 
 /// Whether a chunk that ends should be collected. Not each one if the last ones held next to no garbage.
 static bool has_garbage(Task* t) {
-    const std::int64_t allocated = t->debt + t->region->allowance;
+    const std::int64_t allocated = t->debt + t->region->allowance - t->region->slab_bytes;
     if (allocated <= std::max(kGarbage, t->scanned)) return false;
     if (++t->spared < 1 << t->futile) return false;
     t->spared = 0;

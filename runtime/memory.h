@@ -103,6 +103,7 @@ struct WeldRegion {
     WeldRegion* outer;
     weld::runtime::Page* pages;
     std::int64_t page_bytes;  ///< of all its pages
+    std::int64_t slab_bytes;  ///< of the pages of its slabs: what lies there is kept, mostly
     std::int64_t live;        ///< bytes of blocks after the last collection
     std::int64_t allowance;   ///< bytes that may be allocated from then on before collecting pays
     std::int64_t outer_debt;  ///< the outer region's, to be restored

@@ -17,7 +17,7 @@ void enter_region(Task* task, Region* r) {
     r->task = task;
     r->outer = outer;
     r->pages = nullptr;
-    r->page_bytes = 0;
+    r->page_bytes = r->slab_bytes = 0;
     for (int i = 0; i < kLanes; ++i) {
         Lane& lane = r->lanes[i];
         set_room(&lane, nullptr, nullptr, nullptr);
@@ -121,6 +121,7 @@ void set_allowance(Task* task, std::int64_t live, std::int64_t scanned) {
     task->owed += price * scanned;
     task->scanned = scanned;
     task->region->live = live;
+    task->region->slab_bytes = 0;
     task->region->allowance = std::max(least_allowance, price * std::max(live, scanned));
     task->debt = -task->region->allowance;
 }

@@ -32,6 +32,7 @@ static bool open_slab(Task* task, char** slab, char** end, std::int32_t loc) {
     }
     add_page(task->region, page);
     task->debt += page->bytes;
+    task->region->slab_bytes += page->bytes;
     *slab = page->begin + kUnit;  // a block is freed by its beginning, which no vector has
     *end = page->end;
     return true;

@@ -172,6 +172,60 @@ static Leaves with_lanes(Emitter& e, const Type* t, Leaves s, const Leaves& v, s
     return s;
 }
 
+/// Where copies of `n` rows of `len` scalars begin that lie side by side at `columns`: lanes of pointers.
+static llvm::Value* copied_rows(Emitter& e, const Type* scalar, llvm::Value* columns, std::uint32_t n,
+                                llvm::Value* len, Loc loc) {
+    auto& ir = e.ir;
+    const std::int64_t size = size_of(scalar);
+    llvm::Type* type = e.unit.memory(scalar->scalar);
+    auto* pointers = llvm::FixedVectorType::get(e.unit.ptr, n);
+    llvm::Constant* numbers = lane_numbers(e, n, 64);
+    const auto in_slab = [&]() -> Leaves {
+        const Leaves none = {llvm::ConstantPointerNull::get(e.unit.ptr), e.c64(0), e.c64(0)};
+        Leaves room = grown_in_slab(e, kept_slab(), scalar, none, room_for_rows(e, n, len), loc);
+        write_rows(e, type, columns, n, len, room[0]);
+        room[1] = ir.CreateMul(len, e.c64(n));
+        shrunk_in_slab(e, kept_slab(), scalar, room);
+        llvm::Value* places = ir.CreateMul(numbers, ir.CreateVectorSplat(n, len));
+        return {ir.CreateGEP(type, ir.CreateVectorSplat(n, room[0]), places)};
+    };
+    const auto apart = [&]() -> Leaves {
+        llvm::Value* all = llvm::PoisonValue::get(pointers);
+        for (std::uint32_t k = 0; k < n; ++k) {
+            llvm::Value* to = e.alloc(len, size, loc);
+            e.counted_loop(e.c64(0), len, 1, {}, {}, [&](llvm::Value* j, const Leaves&) -> Leaves {
+                llvm::Value* at = ir.CreateAdd(ir.CreateMul(j, e.c64(n)), e.c64(k));
+                llvm::Value* x = ir.CreateLoad(type, ir.CreateGEP(type, columns, at));
+                ir.CreateStore(x, ir.CreateGEP(type, to, j));
+                return {};
+            });
+            all = ir.CreateInsertElement(all, to, std::uint64_t(k));
+        }
+        return {all};
+    };
+    const std::int64_t most = (kWeldMostInSlab / size / n) & -kShortColumns;
+    return e.emit_if(ir.CreateICmpULE(len, e.c64(most)), in_slab, apart)[0];
+}
+
+Leaves append_rows(Emitter& e, Merge g, const Leaves& s, const Leaves& rows) {
+    const Type *t = g.node->type, *elem = t->takes;
+    const std::uint32_t n = g.rows();
+    if (elem->is_vec()) {
+        llvm::Value* begin = copied_rows(e, elem->elem(), rows[0], n, rows[1], g.node->loc);
+        return *append_lanes(e, g, s, {begin, e.ir.CreateVectorSplat(n, rows[1])}, n, nullptr);
+    }
+    Leaves array = array_in(e, s);
+    llvm::Value* all = e.ir.CreateMul(rows[1], e.c64(n));
+    llvm::Value* need = room_for_rows(e, n, rows[1]);
+    const Leaves before = array;
+    array = e.emit_if(
+        e.ir.CreateICmpSLT(e.ir.CreateSub(array[2], array[1]), need),
+        [&] { return e.grow_array(t, before, need, g.node->loc); }, [&] { return before; });
+    write_rows(e, e.unit.memory(elem->scalar), rows[0], n, rows[1], e.element(array[0], elem, array[1]));
+    array[1] = e.ir.CreateAdd(array[1], all, "", true, true);
+    return state_like(e, s, array);
+}
+
 std::optional<Leaves> append_lanes(Emitter& e, Merge g, const Leaves& s, const Leaves& v, std::uint32_t n,
                                    llvm::Value* mask) {
     const Type* t = g.node->type;

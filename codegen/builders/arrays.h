@@ -22,6 +22,8 @@ Leaves with_room(Emitter& e, const Type* t, Leaves s, std::int64_t extra, Loc lo
 Leaves append(Emitter& e, Merge g, const Leaves& s, const Leaves& v);
 /// Writes a value behind the last one; it is there if `counts`.
 Leaves append_if(Emitter& e, Merge g, llvm::Value* counts, const Leaves& s, const Leaves& v);
+/// Appends rows side by side, `rows` of type `vec[simd[T,N]]`, in their order.
+Leaves append_rows(Emitter& e, Merge g, const Leaves& s, const Leaves& rows);
 /// Appends lanes in order, all or those of `mask`.
 std::optional<Leaves> append_lanes(Emitter& e, Merge g, const Leaves& s, const Leaves& v, std::uint32_t n,
                                    llvm::Value* mask);

@@ -232,6 +232,7 @@ Term* Inference::merge(Node* n, Term** blocker) {
     Term *item = taken_by(builder), *unused = nullptr;
     if (is_row_merge(builder, n->args[1]->term)) return row_merge(n, item);
     const Shape shape = shape_of(n->args[1]->term, blocker);
+    if (is_merge_of_rows(item, n->args[1]->term)) return merge_of_rows(n, item);
     if (shape == Shape::Plain || shape_of(item, &unused) == Shape::Wide) return plain_merge(n, item);
     if (shape == Shape::Unknown) return nullptr;
     Lanes* lanes = t_.lanes(0);
@@ -267,6 +268,20 @@ Term* Inference::row_merge(Node* n, Term* item) {
     if (!t_.unify(t_.arg(item, 0), t_.arg(value, 0)) || !widen(t_.arg(item, 1), t_.arg(value, 1), lanes))
         return merge_error(n, item);
     if (n->args.size() == 3) demand(n->args[2], t_.simd(t_.boolean(), lanes), "the mask of a `merge`");
+    return n->args[0]->term;
+}
+
+bool Inference::is_merge_of_rows(Term* item, Term* value) {
+    const bool rows = Terms::is(value, TypeKind::Vec) && Terms::is(t_.arg(value, 0), TypeKind::Simd);
+    const bool vector = Terms::is(item, TypeKind::Vec);
+    return rows && Terms::is(vector ? t_.arg(item, 0) : item, TypeKind::Scalar);
+}
+
+Term* Inference::merge_of_rows(Node* n, Term* item) {
+    Term* of = Terms::is(item, TypeKind::Vec) ? t_.arg(item, 0) : item;
+    const bool is_appender = Terms::builder_kind(n->args[0]->term) == BuilderKind::Appender;
+    if (!is_appender || !t_.unify(of, t_.arg(t_.arg(n->args[1]->term, 0), 0))) return merge_error(n, item);
+    if (n->args.size() == 3) error_at(r_, n->args[2], "a `merge` of rows side by side has no mask");
     return n->args[0]->term;
 }
 

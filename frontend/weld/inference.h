@@ -110,6 +110,8 @@ class Inference {
     /// `{i, lanes}`: lanes at the indices from i on.
     bool is_row_merge(Term* builder, Term* value);
     Term* row_merge(Node* n, Term* item);
+    bool is_merge_of_rows(Term* item, Term* value);
+    Term* merge_of_rows(Node* n, Term* item);
     Term* merge_error(Node* n, Term* item);
     /// Makes `wide` a simd form of `item`, with these lanes.
     bool widen(Term* item, Term* wide, Lanes* lanes);

@@ -427,6 +427,7 @@ class Interpreter {
         const Value b = eval(g.builder()), v = eval(g.value());
         const Value mask = g.mask() ? eval(g.mask()) : Value();
         const Type* t = g.value()->type;
+        if (g.rows()) return merge_rows(g, b, v);
         if (compares(b.builder().type->builder)) spend_on(t, v);
         const bool widened = is_widened(g.node->type, t);
         if (g.mask() && !widened) {
@@ -437,6 +438,19 @@ class Interpreter {
             if (g.mask() && !mask.items()[k].bits) continue;
             if (!merge_into(b.builder(), widened ? lane_to_merge(g.node->type, t, v, k) : v, slack))
                 fail(kWeldArrayOutOfBounds, g.node);
+        }
+        return b;
+    }
+
+    /// Rows side by side, one after the other.
+    Value merge_rows(Merge g, const Value& b, const Value& v) {
+        for (std::size_t k = 0; k < g.rows(); ++k) {
+            Values row;
+            for (const Value& column : v.items()) row.push_back(column.items()[k]);
+            spend(row.size());
+            if (g.node->type->takes->is_vec()) merge_into(b.builder(), list_value(std::move(row)), slack);
+            else
+                for (const Value& x : row) merge_into(b.builder(), x, slack);
         }
         return b;
     }

@@ -316,11 +316,14 @@ struct NewBuilder : View<Op::NewBuilder> {
     const Expr* arg() const { return node->num_args ? node->arg(0) : nullptr; }
 };
 /// Takes `value` in; the node's value is the builder after it. A simd value merges its lanes in order;
-/// with a mask (simd[bool,N]) only the true ones.
+/// with a mask (simd[bool,N]) only the true ones. An appender of vectors or scalars T takes rows side by side, a
+/// vec[simd[T,N]], too: it appends copies of these N rows in their order, each as a vector, or element by element.
 struct Merge : View<Op::Merge> {
     const Expr* builder() const { return node->arg(0); }
     const Expr* value() const { return node->arg(1); }
     const Expr* mask() const { return node->num_args == 3 ? node->arg(2) : nullptr; }
+    /// How many rows side by side are merged; 0: the value is none.
+    std::uint32_t rows() const { return value()->type == node->type->takes ? 0 : rows_in(value()->type); }
 };
 /// What a builder has built.
 struct Result : View<Op::Result> {

@@ -89,7 +89,7 @@ std::optional<Count> Facts::built(const Expr* e, const Path& path) {
             return info(e->type->builder).indexed ? length(e->arg(0)) : std::nullopt;
         case Op::Merge:
             if (!info(e->type->builder).lists_merges) return built(e->arg(0), path);
-            if (e->num_args > 2 || e->arg(1)->type->holds_simd) return {};
+            if (e->num_args > 2 || e->arg(1)->type != e->type->takes) return {};
             return plus(built(e->arg(0), path), Count(1));
         case Op::For: {
             const std::optional<Count> before = built(e->as<For>().builder(), path);
@@ -212,7 +212,7 @@ std::optional<Count> Facts::merges(const Expr* e, const Symbol* param, const Pat
             return path.empty() ? std::nullopt : merges(e->arg(path[0]), param, without_first(path));
         case Op::Block: return merges(e->as<Block>().result(), param, path);
         case Op::Merge: {
-            if (e->num_args > 2 || e->arg(1)->type->holds_simd) return {};
+            if (e->num_args > 2 || e->arg(1)->type != e->type->takes) return {};
             return plus(merges(e->arg(0), param, path), Count(1));
         }
         case Op::If: {

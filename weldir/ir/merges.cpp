@@ -96,6 +96,9 @@ struct MergeCounter {
         Counts c = of(g.builder());
         if (c[0].from < 0 || (g.mask() && !most)) return unknown(g.node->type);
         const Type* v = g.value()->type;
+        if (g.rows() && !g.node->type->takes->is_vec()) return unknown(g.node->type);
+        if (g.rows()) v = v->elem();
+        if (v == g.node->type->takes) return ++c[0].times, c;
         while (v->is_struct() && !v->args.empty() && v->holds_simd) v = v->args[0];
         c[0].times += v->is_simd() ? std::int32_t(v->lanes) : 1;
         return c;

@@ -32,7 +32,10 @@ Traits own_traits(const Expr* e) {
         case Op::Rem: t.fails = divides_by_what_may_be_zero(e); break;
         case Op::Iter: t.fails = e->as<Iter>().shape().bounded; break;
         case Op::For: t.fails = e->as<For>().data().size() > 1; break;
-        case Op::Merge: t.fails = info(e->type).merge_fails; break;
+        case Op::Merge:
+            t.fails = info(e->type).merge_fails;
+            t.allocates = e->as<Merge>().rows() > 0;
+            break;
         case Op::NewBuilder: t.allocates = !is_value(info(e->type)); break;
         case Op::MakeVec:  // of constants: it lies in the program
             t.allocates = std::ranges::any_of(e->args(), [](const Expr* x) { return x->op != Op::Literal; });
@@ -71,6 +74,11 @@ static bool all_nodes(const Expr* e, const Fn& fn) {
            std::ranges::all_of(e->args(), [&](const Expr* a) { return all_nodes(a, fn); });
 }
 
+template <class Fn>
+static bool any_node(const Expr* e, const Fn& fn) {
+    return fn(e) || std::ranges::any_of(e->args(), [&](const Expr* a) { return any_node(a, fn); });
+}
+
 bool is_movable(const Expr* e) {
     return !e->type->holds_builder &&
            all_nodes(e, [](const Traits& t) { return !t.fails && !t.calls && !t.ordered; });
@@ -85,7 +93,26 @@ bool may_allocate(const Expr* e) {
     return !all_nodes(e, [](const Traits& t) { return !t.allocates; });
 }
 
+static bool lies_in_slab(const Expr* e) { return e->annotation(AttrKey::Slab); }
+/// The value, or a part of it.
+static bool has_slab(const Expr* e) {
+    if (e->op == Op::Result) return lies_in_slab(e->arg(0));
+    return lies_in_slab(e) || (e->op == Op::MakeStruct && std::ranges::any_of(e->args(), has_slab));
+}
+static bool chooses_builders(const Expr* e) { return e->op == Op::If && e->type->holds_builder; }
+
+/// Vectors that `b` makes in slabs, to be merged, are merged in some rounds only.
+static bool may_forget(Block b) {
+    return std::ranges::any_of(b.values(), has_slab) && any_node(b.node, chooses_builders);
+}
+
 bool may_leave_memory(const Expr* e) {
+    if (const Block b = e->as<Block>(); b && may_forget(b)) return true;
+    // Of slabs all is kept, and what lies in scratch is taken back before the round ends.
+    if (lies_in_slab(e) || e->annotation(AttrKey::Scratch) || e->op == Op::Merge) {
+        const bool begins = e->op == Op::For && e->as<For>().builder()->op != Op::For;
+        return std::ranges::any_of(e->args().subspan(begins ? 1 : 0), may_leave_memory);
+    }
     if (e->op == Op::For && may_allocate(e->as<For>().builder())) return true;
     const bool in_place = e->op == Op::NewBuilder && e->says(AttrKey::InPlace, true);
     return (own_traits(e).allocates && !in_place) || std::ranges::any_of(e->args(), may_leave_memory);

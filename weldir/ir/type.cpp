@@ -111,6 +111,8 @@ std::uint32_t lanes_in(const Type* t) {
     return 0;
 }
 
+std::uint32_t rows_in(const Type* t) { return t->is_vec() && t->elem()->is_simd() ? t->elem()->lanes : 0; }
+
 bool is_key(const Type* t) { return !t->holds_builder && !t->holds_dict && t->kind != TypeKind::Function; }
 
 bool is_mergeable(const Type* t) {

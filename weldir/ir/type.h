@@ -120,6 +120,8 @@ struct Type {
 
 /// The lanes of the simd values in `type`, 0 if there are none.
 std::uint32_t lanes_in(const Type* type);
+/// The rows side by side that a `vec[simd[T,N]]` holds, which is N; 0 for another type.
+std::uint32_t rows_in(const Type* type);
 /// May stand as a key of a dictionary: no dictionaries, builders or functions in it.
 bool is_key(const Type* type);
 /// May be merged with `+ * min max`: a numeric scalar or a flat, non-empty struct of them.

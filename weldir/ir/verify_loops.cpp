@@ -54,6 +54,12 @@ void same_walk(Demands& d, For f) {
                "plain, simd and fringe iterators, or such of different lanes, in one loop");
 }
 
+/// Rows side by side go into builder `b` one after the other, each as a vector or element by element.
+bool takes_rows(const Type* b, const Type* rows) {
+    const Type* of = b->takes->is_vec() ? b->takes->elem() : b->takes;
+    return b->is_builder(BuilderKind::Appender) && of->is_scalar(rows->elem()->scalar);
+}
+
 /// `value` goes into builder `b`: nothing in `*lanes` if as it is, else the number of lanes.
 bool fits(const Type* b, const Type* value, std::uint32_t* lanes) {
     *lanes = 0;
@@ -61,6 +67,7 @@ bool fits(const Type* b, const Type* value, std::uint32_t* lanes) {
         if (value->is_simd() && info(b).combines_simd) *lanes = value->lanes;  // lane by lane
         return true;
     }
+    if (rows_in(value)) return takes_rows(b, value);
     if (info(b).indexed && value->is_struct() && value->args.size() == 2 && is_i64(value->args[0]))
         return (*lanes = lanes_of_widened(value->args[1], b->takes->args[1])) > 0;
     return (*lanes = lanes_of_widened(value, b->takes)) > 0;
@@ -154,6 +161,7 @@ void merge_rules(Demands& d, const Expr* e) {
     std::uint32_t lanes = 0;
     d.that(fits(e->type, m.value()->type, &lanes), "a merge of `{}` into `{}`", m.value()->type, e->type);
     if (!m.mask()) return;
+    d.that(!m.rows(), "a mask of rows");
     const Type* mask = m.mask()->type;
     d.that(mask->is_simd() && mask->scalar == Scalar::Bool && mask->lanes == lanes, "a mask of `{}` for `{}`",
            mask, m.value()->type);

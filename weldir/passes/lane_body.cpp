@@ -165,7 +165,8 @@ void LaneBody::scan(const Expr* e, bool certain) {
         return;
     }
     if (is_gather(e)) return scan_gather(e, certain);
-    if (nests_ == Nests::Yes && is_row(e->type)) return scan_row(e, certain);
+    if (e->op == Op::MakeVec && is_row(e->type)) return scan_row_literal(e, certain);
+    if (nests_ == Nests::Yes && is_row(e->type) && e->op != Op::Result) return scan_row(e, certain);
     if (nests_ == Nests::Yes && (e->op == Op::Result || e->op == Op::Iterate || e->op == Op::Lookup))
         return scan_nested(e, certain);
     ok_ &= may_be_lanes(e) || (divides_integers(e) && (certain || !some_have_ended_));
@@ -182,7 +183,12 @@ void LaneBody::scan(const Expr* e, bool certain) {
 }
 
 void LaneBody::scan_block(Block b, bool certain) {
-    for (const Expr* v : b.values()) scan(v, certain);
+    for (std::size_t i = 0; i < b.size(); ++i) {
+        scan(b.value(i), certain);
+        const Expr* v = b.value(i);
+        const bool makes = v->op == Op::Result || v->op == Op::MakeVec;
+        if (makes && varies(v) && is_row(v->type)) rows_made_.insert(b.symbol(i));
+    }
     scan(b.result(), certain);
 }
 
@@ -199,6 +205,7 @@ void LaneBody::scan_builder(const Expr* e, bool certain) {
             for (const Expr* a : e->args()) ok_ &= a->type->holds_builder, scan(a, certain);
             return;
         case Op::Merge:
+            if (is_row(e->arg(1)->type)) return scan_merged_row(e, certain);
             ok_ &= e->num_args == 2 && !e->arg(1)->type->holds_simd && !holds_nothing(e->arg(1)->type);
             if (info(e->type->builder).indexed && (nests_ == Nests::No || is_at_index(e)))
                 return scan_indexed(e, certain);
@@ -365,6 +372,7 @@ const Expr* LaneBody::value(const Expr* e, Lets& lets) {
     if (e->op == Op::And || e->op == Op::Or) return both(e, lets);
     std::vector<const Expr*> args;
     for (const Expr* a : e->args()) args.push_back(wide(a, lets));
+    if (e->op == Op::MakeVec) return named(make_vec(m_, args[0]->type, args, e->loc), lets);
     if (mask_ && divides_integers(e) && facts_.own_traits(e).fails)
         args[1] = select(m_, mask_, args[1], broadcast(m_, literal(m_, e->type, 1), lanes_), e->loc);
     return with_args(m_, e, args);
@@ -464,7 +472,7 @@ LaneBody::Builders LaneBody::run(const Expr* e, const Expr* mask, Lets& lets, Me
             return held;
         }
         case Op::If: return run_branch(e, mask, lets, merges);
-        case Op::For: {  // adds_rows
+        case Op::For: {  // adds_rows: a merger of lanes, or rows
             const For f = e->as<For>();
             const Builders held = run(f.builder(), mask, lets, merges);
             const Expr* own =

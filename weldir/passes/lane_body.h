@@ -42,6 +42,9 @@ namespace weld {
 
 enum class Nests : bool { No, Yes };
 
+constexpr std::int64_t kLeastInRow =
+    4;  // bytes of elements of short rows: parts of smaller ones have no masks
+
 class LaneBody {
   public:
     LaneBody(Module& m, Facts& facts, For loop, Nests nests);
@@ -60,6 +63,14 @@ class LaneBody {
     }
     /// It holds loops.
     bool has_loops() const { return loops_; }
+    /// Loops inside make rows, each round one element of them; or literals do.
+    bool makes_rows() const { return makes_rows_; }
+    /// Loops inside merge into mergers.
+    bool reduces() const { return reduces_; }
+    /// Loops inside hold others.
+    bool holds_nests() const { return deepest_ > 1; }
+    /// What decides how long these rows are, if no row that is read does.
+    const std::vector<const Expr*>& made_along() const { return made_along_; }
     /// A loop inside looks up what lies side by side for lanes of this one, and does not go along it itself.
     bool reads_side_by_side() const { return side_by_side_; }
     /// What decides how many rounds loops over shared elements take, if these alone make it a nest: many of them are
@@ -142,6 +153,9 @@ class LaneBody {
     void scan_loop(For f, bool certain);
     bool adds_rows(For f) const;
     void scan_start(const Expr* start, bool certain);
+    void scan_rows_made(For f);
+    void scan_row_literal(const Expr* e, bool certain);
+    void scan_merged_row(const Expr* merge, bool certain);
     void scan_datum(const Expr* datum, bool certain);
     void note_shared(For f);
     void scan_iterate(Iterate it, bool certain);
@@ -189,7 +203,7 @@ class LaneBody {
     const Expr* begin_of(const Window& w);
     const Expr* first_window(const Window& w, Loc loc);
     const Expr* window_lanes(const Window& w, const Expr* k, Lets& lets);
-    const Expr* start_on_lanes(const Expr* start, Lets& lets);
+    const Expr* start_of_lanes(const Expr* start, Lets& lets);
     const Expr* nested_loop(For f, Lets& lets);
     const Expr* nested_iterate(Iterate it, Lets& lets);
     const Expr* with_fields(const Expr* e, std::size_t more,
@@ -233,7 +247,10 @@ class LaneBody {
     bool some_have_ended_ = false;  ///< lanes, in an `iterate` around what is scanned
     std::vector<const Expr*> shared_;
     std::optional<std::uint32_t> narrowest_shared_;  // element of loops over nothing that varies, in bytes
-    bool iterates_ = false, waits_ = false, loops_ = false, looks_up_ = false;
+    bool iterates_ = false, waits_ = false, loops_ = false, looks_up_ = false, makes_rows_ = false,
+         reduces_ = false;
+    std::vector<const Expr*> made_along_;
+    std::unordered_set<const Symbol*> rows_made_;  // by the body
     bool reads_index_ = false;
     bool merges_at_index_ = false;
     bool ok_ = true;

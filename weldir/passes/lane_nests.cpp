@@ -8,6 +8,8 @@
 //       merge(b, result(for(zip(rows, w), merger[simd[f64,8],+], |c, j, e|
 //         merge(c, e.$0 * broadcast(e.$1)))))
 //
+// A loop that makes a row makes a vector of lanes, which is merged as rows side by side (Merge::rows).
+//
 // All lanes go through such a loop together, so its data are equally long on all of them: rows of which one
 // is longer are not transposed, and go on one by one (vectorize_outer.cpp). The rounds of an `iterate` may
 // be as many as each lane wants.
@@ -129,30 +131,87 @@ void LaneBody::scan_nested(const Expr* e, bool certain) {
         scan_row(e->arg(0), certain);
         return scan(e->arg(1), certain);
     }
-    ok_ &= e->type->is_scalar();
+    ok_ &= e->type->is_scalar() || is_row(e->type);
     if (const For f = e->arg(0)->as<For>()) return scan_loop(f, certain);
     ok_ &= is_path(e->arg(0));  // of a loop before
 }
 
-/// New mergers of scalars, or a struct of these.
-static bool are_mergers(const Expr* start) {
-    if (start->op == Op::MakeStruct) return std::ranges::all_of(start->args(), are_mergers);
-    const NewBuilder made = start->as<NewBuilder>();
-    return made && made.kind() == BuilderKind::Merger && made.node->type->elem()->is_scalar();
+/// An appender of elements of rows that may be side by side.
+static bool appends_to_row(const Type* t) {
+    return t->is_builder(BuilderKind::Appender) && t->elem()->is_scalar() &&
+           size_of(t->elem()->scalar) >= kLeastInRow;
 }
 
-/// It goes on with a merger of the loop around, over rows alone: its result can be merged there at once.
+/// New mergers of scalars, or appenders of what rows hold, or a struct of these.
+static bool start_on_lanes(const Expr* start) {
+    if (start->op == Op::MakeStruct) return std::ranges::all_of(start->args(), start_on_lanes);
+    const NewBuilder made = start->as<NewBuilder>();
+    const bool is_merger = made && made.kind() == BuilderKind::Merger && made.node->type->elem()->is_scalar();
+    return is_merger || (made && appends_to_row(made.node->type));
+}
+
+/// It goes on with a merger or appender of the loop around, over rows alone: its result can be merged there at once.
 bool LaneBody::adds_rows(For f) const {
     const Type* t = f.node->type;
-    const bool is_merger = t->is_builder() && t->builder == BuilderKind::Merger && t->elem()->is_scalar();
-    return is_merger && is_path(f.builder()) && !has_loop(f.body().body()) &&
+    const bool is_merger = t->is_builder(BuilderKind::Merger) && t->elem()->is_scalar();
+    return (is_merger || appends_to_row(t)) && is_path(f.builder()) && !has_loop(f.body().body()) &&
            std::ranges::all_of(f.data(), [&](const Expr* d) { return varies(d) && is_path(d); });
 }
 
 void LaneBody::scan_start(const Expr* start, bool certain) {
     if (start->op == Op::MakeStruct)
         for (const Expr* field : start->args()) scan_start(field, certain);
-    else if (const NewBuilder made = start->as<NewBuilder>(); made && made.arg()) scan(made.arg(), certain);
+    if (!start->type->is_builder(BuilderKind::Merger)) return;
+    reduces_ = true;
+    if (const NewBuilder made = start->as<NewBuilder>(); made && made.arg()) scan(made.arg(), certain);
+}
+
+/// Every round of `f` makes one element of each row, so these are as long as its data on all lanes.
+void LaneBody::scan_rows_made(For f) {
+    const std::function<void(const Type*, Facts::Path)> look = [&](const Type* t, Facts::Path path) {
+        path.push_back(0);
+        for (std::size_t i = 0; t->is_struct() && i < t->args.size(); ++i) {
+            path.back() = i;
+            look(t->args[i], path);
+        }
+        path.pop_back();
+        if (!appends_to_row(t)) return;
+        const std::optional<Count> each = facts_.merges_per_iteration(f.node, path);
+        ok_ &= each && each->known() == 1;
+        makes_rows_ = true;
+    };
+    const bool before = std::exchange(makes_rows_, false);
+    look(f.node->type, {});
+    if (makes_rows_) {
+        const auto is_read = [&](const Expr* d) { return varies(d) && !window(d); };
+        if (std::ranges::none_of(f.data(), is_read)) {
+            ok_ &= is_known_outside(f.data()[0]);
+            made_along_.push_back(f.data()[0]);
+        }
+    }
+    makes_rows_ |= before;
+}
+
+/// Elements one by one.
+void LaneBody::scan_row_literal(const Expr* e, bool certain) {
+    ok_ &= nests_ == Nests::Yes && size_of(e->type->elem()->scalar) >= kLeastInRow;
+    makes_rows_ = true;
+    for (const Expr* a : e->args()) {
+        count_width(a->type);
+        scan(a, certain);
+    }
+}
+
+/// A row that the body has made is merged: a copy of what is side by side.
+void LaneBody::scan_merged_row(const Expr* merge, bool certain) {
+    const Expr* row = merge->arg(1);
+    const bool is_made = row->op == Op::Result || row->op == Op::MakeVec ||
+                         (row->op == Op::Var && rows_made_.contains(row->attr.symbol));
+    ok_ &= certain && nests_ == Nests::Yes && merge->type->is_builder(BuilderKind::Appender) && is_made &&
+           varies(row);
+    if (!ok_) return;
+    scan(merge->arg(0), certain);
+    scan(row, certain);
 }
 
 /// A vector of lanes: the element, a field of it, a slice of these, or a window.
@@ -185,13 +244,14 @@ void LaneBody::scan_datum(const Expr* datum, bool certain) {
 }
 
 void LaneBody::scan_loop(For f, bool certain) {
-    ok_ &= nests_ == Nests::Yes && (are_mergers(f.builder()) || adds_rows(f));
+    ok_ &= nests_ == Nests::Yes && (start_on_lanes(f.builder()) || adds_rows(f));
     loops_ = true;
     ok_ &= certain || facts_.lengths_agree(f.data());
     ok_ &= !f.node->says(AttrKey::Vectorize, false);
     if (!ok_) return;
     scan_start(f.builder(), certain);
     for (const Expr* d : f.data()) scan_datum(d, certain);
+    scan_rows_made(f);
     note_shared(f);
     deepest_ = std::max(deepest_, ++depth_);
     rounds_.push_back(f);
@@ -204,7 +264,8 @@ void LaneBody::scan_loop(For f, bool certain) {
 void LaneBody::note_shared(For f) {
     const auto is_shared = [&](const Expr* d) { return !varies(d) && d->type->elem()->is_scalar(); };
     if (!std::ranges::all_of(f.data(), is_shared)) return;
-    if (is_known_outside(f.data()[0])) shared_.push_back(f.data()[0]);
+    const bool is_short = std::ranges::find(made_along_, f.data()[0]) != made_along_.end();
+    if (!is_short && is_known_outside(f.data()[0])) shared_.push_back(f.data()[0]);
     for (const Expr* d : f.data()) {
         const auto bytes = std::uint32_t(size_of(d->type->elem()->scalar));
         narrowest_shared_ = std::min(narrowest_shared_.value_or(bytes), bytes);
@@ -258,15 +319,16 @@ void LaneBody::scan_iterate(Iterate it, bool certain) {
 
 // ---- nests
 
-/// The mergers that a loop inside starts with, of lanes.
-const Expr* LaneBody::start_on_lanes(const Expr* start, Lets& lets) {
+/// The builders that a loop inside starts with, of lanes.
+const Expr* LaneBody::start_of_lanes(const Expr* start, Lets& lets) {
     if (start->op == Op::MakeStruct)
         return map_args(m_, start,
-                        [&](const Expr* field, std::size_t) { return start_on_lanes(field, lets); });
+                        [&](const Expr* field, std::size_t) { return start_of_lanes(field, lets); });
     const NewBuilder made = start->as<NewBuilder>();
     const Type* value_type[] = {m_.types.simd(made.node->type->elem()->scalar, lanes_)};
-    const Type* type = m_.types.builder(BuilderKind::Merger, value_type, made.node->type->op);
-    return new_builder(m_, type, made.arg() ? wide(made.arg(), lets) : nullptr, made.node->loc);
+    const Type* type = m_.types.builder(made.kind(), value_type, made.node->type->op);
+    const bool begins = made.arg() && made.kind() == BuilderKind::Merger;
+    return new_builder(m_, type, begins ? wide(made.arg(), lets) : nullptr, made.node->loc);
 }
 
 const Expr* LaneBody::nested_loop(For f, Lets& lets) {
@@ -280,7 +342,7 @@ const Expr* LaneBody::nested_loop(For f, Lets& lets) {
         data.push_back(w ? range_iter(m_, IterKind::Scalar, zero, fresh(m_, w->size), one) : value(d, lets));
         elems.push_back(data.back()->type->elem());
     }
-    const Expr* begin = start_on_lanes(f.builder(), lets);
+    const Expr* begin = start_of_lanes(f.builder(), lets);
     const Symbol* b = m_.symbol(f.builder_param()->name, begin->type);
     const Symbol* i = m_.symbol(f.index_param()->name, f.index_param()->type);
     const Symbol* x =

@@ -71,7 +71,20 @@ const Expr* length_check(Module& m, Facts& facts, Args data, Loc loc, const Symb
 std::optional<std::int64_t> most_in_short_rows(Facts& facts, const Expr* datum) {
     const OptLanes rows =
         datum->op == Op::GetField ? facts.resolve(datum->arg(0))->as<OptLanes>() : OptLanes{};
-    return rows && rows.most() ? std::optional(rows.most()->as<Literal>().as_int()) : std::nullopt;
+    if (rows) return rows.most() ? std::optional(rows.most()->as<Literal>().as_int()) : std::nullopt;
+    const Result made = facts.resolve(datum)->as<Result>();
+    if (!made) return {};
+    const bool is_field = made.builder()->op == Op::GetField;
+    const Expr* loop = facts.resolve(is_field ? made.builder()->arg(0) : made.builder());
+    if (loop->op != Op::For) return {};
+    Facts::Path path;
+    if (is_field) path.push_back(made.builder()->attr.index);
+    const std::optional<Count> each = facts.merges_per_iteration(loop, path);
+    if (!each || each->known() != 1) return {};
+    std::optional<std::int64_t> most;
+    for (const Expr* d : loop->as<For>().data())
+        if (!most) most = most_in_short_rows(facts, d);
+    return most;
 }
 
 }  // namespace weld

@@ -146,6 +146,10 @@ Reach Origins::look(const Expr* e) {
             for (const Expr* f : e->args()) all.fields.push_back(of(f));
             return all;
         }
+        case Op::MakeVec:
+            if (!rows_in(e->type)) return unknown(e);
+            for (const Expr* a : e->args()) of(a);
+            return made();
         case Op::Block: ++num_starts_; return of_block(e->as<Block>());
         case Op::Call: return of_call(e->as<Call>());
         case Op::If:
@@ -160,8 +164,10 @@ Reach Origins::look(const Expr* e) {
             return made();
         case Op::Merge: {
             Reach r = of(e->arg(0));
+            const bool copies = e->as<Merge>().rows();
             for (std::size_t i = 1; i < e->num_args; ++i)
-                if (const Reach v = of(e->arg(i)); e->arg(i)->type->holds_pointer) add_all(r.inner, v);
+                if (const Reach v = of(e->arg(i)); e->arg(i)->type->holds_pointer && !copies)
+                    add_all(r.inner, v);
             return r;
         }
         case Op::Result: return of(e->arg(0));

@@ -61,7 +61,8 @@ class Round {
             case Op::Merge:
                 return map_args(m_, e, [&](const Expr* a, std::size_t i) {
                     if (a->type->holds_builder) return merging(a);
-                    return e->op == Op::Merge && i == 1 ? kept(a) : a;
+                    const bool keeps = e->op == Op::Merge && i == 1 && !e->as<Merge>().rows();
+                    return keeps ? kept(a) : a;
                 });
             default: return e;
         }

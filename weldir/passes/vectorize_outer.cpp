@@ -12,6 +12,16 @@
 // where each is read many times. A loop inside that reads its row once is better off on lanes of the row, but
 // for rows that are so short that they hardly fill these: `optlookup[8](rows, k * 8L, 16L)` has those alone. There are no
 // groups where rows are long, or not all as long as the first; the loop follows as it was.
+//
+// Rows that the loop makes are made side by side as well, and merged as copies that lie one behind the other:
+//
+//     for(rows, appender[vec[f64]], |b, i, row| let s = sum(row); merge(b, map(row, |e| e / s)))
+// is in a group
+//     let s = result(for(r.$1, merger[simd[f64,16],+], ...));
+//     let t = result(for(r.$1, appender[simd[f64,16]], |c, j, e| merge(c, e / s)));  # a vec[simd[f64,16]]
+//     merge(b, t)                                                                    # sixteen rows
+//
+// Only short ones are, shorter ones than are read: what is turned over twice has to be worth it.
 // Where the vectors of a group differ in length, and for the last group, the loop stays what it was.
 //
 // So it does with windows that begin at the index, `slice(x, i, w)`, of which lanes read what lies side by
@@ -48,7 +58,8 @@ constexpr std::uint32_t kMostOfRows = 250;  // of one that reads short rows, whi
 constexpr std::uint32_t kMostLanes = 16;    // of rows: transposing takes that many registers
 constexpr std::uint32_t kFewLanes = 4;      // of what does not fill a group, in loops in loops
 constexpr std::int64_t kShortRow = 16;      // elements; longer ones are as well off on lanes of their own
-constexpr std::int64_t kLeastInRow = 4;     // bytes of their elements: parts of smaller ones have no masks
+constexpr std::int64_t kNewRow = 12;        // where rows are made of sums, say: they have to be turned back
+constexpr std::int64_t kMappedRow = 4;      // where they are made element by element
 constexpr std::int64_t kMostShared = 512;   // elements of a loop that may go over lanes of its own as well
 // Rounds that hold so few values wait for each other; twice as many lanes fill the waiting, and fit sixteen registers.
 constexpr std::uint32_t kFewHeld = 3;
@@ -69,7 +80,11 @@ class OuterVectorizer {
             return nullptr;
         LaneBody body(m_, facts_, loop, Nests::Yes);
         if (!body.ok()) return nullptr;
-        if (take_ == Take::Nests ? !body.is_nest() : !reads_rows(loop, body)) return nullptr;
+        if (take_ == Take::Nests ? !body.is_nest() || body.makes_rows() : !is_for_rows(loop, body))
+            return nullptr;
+        most_in_row_ = !body.makes_rows() || body.holds_nests() ? kShortRow
+                       : body.reduces()                         ? kNewRow
+                                                                : kMappedRow;
         const std::uint32_t width = body.width();
         lanes_ = std::min(most, 2 * kLaneBytes / width);
         if (most == kMostLanes && std::ranges::none_of(loop.data(), has_rows))
@@ -92,12 +107,13 @@ class OuterVectorizer {
                 return false;
         return (datum->type->elem()->is_scalar() || has_rows(datum)) && !facts_.traits(datum).calls;
     }
-    /// Loops inside read rows, once each.
-    static bool reads_rows(For loop, const LaneBody& body) {
-        if (body.is_nest() || !body.has_loops()) return false;
-        return std::ranges::any_of(loop.data(), has_rows) &&
-               std::ranges::none_of(
-                   loop.data(), [](const Expr* d) { return has_rows(d) && bytes_in_row(d) < kLeastInRow; });
+    /// Loops inside read rows, once each; or rows are made, not from a few elements of others.
+    static bool is_for_rows(For loop, const LaneBody& body) {
+        const bool reads = std::ranges::any_of(loop.data(), has_rows);
+        if (body.makes_rows() ? reads && !body.has_loops() : !reads || !body.has_loops() || body.is_nest())
+            return false;
+        return std::ranges::none_of(
+            loop.data(), [](const Expr* d) { return has_rows(d) && bytes_in_row(d) < kLeastInRow; });
     }
     static std::int64_t bytes_in_row(const Expr* rows) { return size_of(rows->type->elem()->elem()->scalar); }
     static bool has_rows(const Expr* datum) {
@@ -138,7 +154,8 @@ class OuterVectorizer {
         const Expr* n = rounds_ ? i64(*rounds_) : named(trip_count(m_, data[0]), "n", before);
         const Expr* count =
             scalar_op(m_, Op::Div, {scalar_op(m_, Op::Add, {n, i64(lanes_ - 1)}), i64(lanes_)});
-        if (take_ == Take::ShortRows) count = if_(m_, are_short(data, n), count, i64(0));
+        const Expr* short_rows = take_ == Take::ShortRows ? are_short(data, body.made_along(), n) : nullptr;
+        if (short_rows) count = if_(m_, short_rows, count, i64(0));
         const Expr* range = range_iter(m_, IterKind::Scalar, i64(0), named(count, "n", before), i64(1));
 
         const Symbol* b = m_.symbol(loop.builder_param()->name, loop.node->type);
@@ -165,13 +182,24 @@ class OuterVectorizer {
         const Expr* all = weld::loop(m_, {&range, 1}, loop.builder(), f, loop.node->loc);
         const Expr* annotated = with_annotations(m_, all, loop.node->annotations);
         const Expr* groups = with_appends(loop, without(m_, annotated, AttrKey::Tile));
-        if (take_ == Take::ShortRows) groups = with_others(loop, data, range->as<Iter>().end(), n, groups);
+        if (short_rows) groups = with_others(loop, data, range->as<Iter>().end(), n, groups);
         return block(m_, before, groups, loop.node->loc);
     }
 
-    /// Rows are short, and as long in the middle and at the end as at the beginning.
-    const Expr* are_short(std::span<const Expr* const> data, const Expr* n) {
-        const Expr* rows = *std::ranges::find_if(data, has_rows);
+    /// Rows are short, those that are read and those that are made along others; null if there are none of these.
+    const Expr* are_short(std::span<const Expr* const> data, std::span<const Expr* const> made_along,
+                          const Expr* n) {
+        const Expr* all = nullptr;
+        const auto also = [&](const Expr* c) { all = all ? scalar_op(m_, Op::BitAnd, {all, c}) : c; };
+        for (const Expr* d : made_along)
+            also(scalar_op(m_, Op::Le, {trip_count(m_, fresh(m_, d)), i64(most_in_row_)}));
+        const auto rows = std::ranges::find_if(data, has_rows);
+        if (rows != data.end()) also(are_short_rows(*rows, n));
+        return all;
+    }
+
+    /// They are as long in the middle and at the end as at the beginning.
+    const Expr* are_short_rows(const Expr* rows, const Expr* n) {
         const Iter it = rows->as<Iter>();
         Lets lets;
         const auto length = [&](const Expr* k) {
@@ -181,7 +209,7 @@ class OuterVectorizer {
         const Expr* first = length(i64(0));
         const Expr* middle = length(scalar_op(m_, Op::Div, {n, i64(2)}));
         const Expr* last = length(scalar_op(m_, Op::Sub, {n, i64(1)}));
-        const Expr* all = scalar_op(m_, Op::Le, {first, i64(kShortRow)});
+        const Expr* all = scalar_op(m_, Op::Le, {first, i64(most_in_row_)});
         for (const Expr* other : {middle, last})
             all = scalar_op(m_, Op::BitAnd, {all, scalar_op(m_, Op::Eq, {other, first})});
         return if_(m_, scalar_op(m_, Op::Gt, {n, i64(0)}), block(m_, lets, all), bool_literal(m_, false));
@@ -243,7 +271,7 @@ class OuterVectorizer {
                 parts.push_back(named(indices(from, lets), "i", lets));
                 continue;
             }
-            const Expr* most = take_ == Take::ShortRows && has_rows(d) ? i64(kShortRow) : nullptr;
+            const Expr* most = take_ == Take::ShortRows && has_rows(d) ? i64(most_in_row_) : nullptr;
             const Expr* group = opt_lanes(m_, it ? it.data() : d, from, lanes_, {}, most);
             group = named(group, "group", lets);
             also(get_field(m_, group, 0));
@@ -326,6 +354,7 @@ class OuterVectorizer {
     Facts& facts_;
     Take take_;
     std::uint32_t lanes_ = 0;
+    std::int64_t most_in_row_ = kShortRow;
     std::optional<std::int64_t> rounds_;  // of the loop, if they are known
     bool inner_ = false;
 };
