@@ -36,6 +36,7 @@ static constexpr Name kStraighten[] = {
     "simplify",       // fields of structs that it makes
     "fuse-kept",      // after fusion, which may need no vector at all
     "fuse-zip",       // after it: both may read the same
+    "walk-tensors",   // after fusion, which sees one walk; before all that knows loops in loops
     "windows",        // before unroll, which makes straight code of them
     "unroll",         // after fusion: loops over fused short vectors
     "count-bits",     // after simplify, which makes `x + -1` of `x - 1`
