@@ -189,7 +189,19 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
             llvm::Value* to = transposed_slot(lane_bytes * round_up(most, kShortColumns));
             if (!to) return none;
             const auto found = [&]() -> Leaves {
-                for (llvm::Value* row : rows) prefetch(address(row, bytes_ahead));
+                const auto ask = [&](llvm::Value* offset) {
+                    for (llvm::Value* row : rows) prefetch(ir.CreateGEP(unit.i8, row, offset));
+                };
+                ask(c64(bytes_ahead));
+                // Of rows that are longer than a line the last one as well.
+                llvm::Value* bytes = ir.CreateMul(len, c64(size_of(elem->elem())));
+                emit_if(
+                    ir.CreateICmpSGT(bytes, c64(64)),
+                    [&] {
+                        ask(ir.CreateAdd(bytes, c64(bytes_ahead - 1)));
+                        return Leaves{};
+                    },
+                    [] { return Leaves{}; });
                 transpose_short(*this, scalar, rows, len, to);
                 return {ir.getTrue(), to, len};
             };

@@ -163,6 +163,7 @@ class LaneBody {
     std::optional<Window> window(const Expr* datum);
     bool is_known_outside(const Expr* e);
     const Expr* behind_index(const Expr* e);
+    const Expr* distance(const Expr* begin, const Expr* end);
     const Step& step_of(Iterate it);
     static bool is_end(const Expr* side, const Symbol* state);
     const Expr* part(const Expr* e, std::size_t i);

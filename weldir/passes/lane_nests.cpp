@@ -142,8 +142,9 @@ static bool appends_to_row(const Type* t) {
            size_of(t->elem()->scalar) >= kLeastInRow;
 }
 
-/// New mergers of scalars, or appenders of what rows hold, or a struct of these.
+/// New mergers of scalars, or appenders of what rows hold, or a struct of these; or another loop that starts with such.
 static bool start_on_lanes(const Expr* start) {
+    if (const For before = start->as<For>()) return start_on_lanes(before.builder());
     if (start->op == Op::MakeStruct) return std::ranges::all_of(start->args(), start_on_lanes);
     const NewBuilder made = start->as<NewBuilder>();
     const bool is_merger = made && made.kind() == BuilderKind::Merger && made.node->type->elem()->is_scalar();
@@ -161,6 +162,7 @@ bool LaneBody::adds_rows(For f) const {
 void LaneBody::scan_start(const Expr* start, bool certain) {
     if (start->op == Op::MakeStruct)
         for (const Expr* field : start->args()) scan_start(field, certain);
+    if (const For before = start->as<For>()) return scan_loop(before, certain);
     if (!start->type->is_builder(BuilderKind::Merger)) return;
     reduces_ = true;
     if (const NewBuilder made = start->as<NewBuilder>(); made && made.arg()) scan(made.arg(), certain);
@@ -324,6 +326,7 @@ const Expr* LaneBody::start_of_lanes(const Expr* start, Lets& lets) {
     if (start->op == Op::MakeStruct)
         return map_args(m_, start,
                         [&](const Expr* field, std::size_t) { return start_of_lanes(field, lets); });
+    if (const For before = start->as<For>()) return nested_loop(before, lets);
     const NewBuilder made = start->as<NewBuilder>();
     const Type* value_type[] = {m_.types.simd(made.node->type->elem()->scalar, lanes_)};
     const Type* type = m_.types.builder(made.kind(), value_type, made.node->type->op);

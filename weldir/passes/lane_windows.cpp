@@ -31,8 +31,11 @@ const Expr* LaneBody::behind_index(const Expr* e) {
     return is_known_outside(*offset) ? *offset : nullptr;
 }
 
-static const Expr* distance(Module& m, const Expr* begin, const Expr* end) {
-    return is_int(begin, 0) ? end : scalar_op(m, Op::Sub, {end, begin});
+const Expr* LaneBody::distance(const Expr* begin, const Expr* end) {
+    const std::optional<Count> from = facts_.count(begin), to = facts_.count(end);
+    const std::optional<std::int64_t> known = from && to ? (*to - *from).known() : std::nullopt;
+    if (known) return i64_literal(m_, *known);
+    return is_int(begin, 0) ? end : scalar_op(m_, Op::Sub, {end, begin});
 }
 
 std::optional<LaneBody::Window> LaneBody::window(const Expr* datum) {
@@ -54,7 +57,7 @@ std::optional<LaneBody::Window> LaneBody::window(const Expr* datum) {
         !it.shape().bounded || !is_int(it.stride(), 1) || !varies(it.start()))
         return {};
     const Expr *begin = behind_index(it.start()), *end = behind_index(it.end());
-    return of_index(it.data(), it.start(), begin && end ? distance(m_, begin, end) : nullptr);
+    return of_index(it.data(), it.start(), begin && end ? distance(begin, end) : nullptr);
 }
 
 // ---- on lanes

@@ -61,6 +61,7 @@ constexpr std::int64_t kShortRow = 16;      // elements; longer ones are as well
 constexpr std::int64_t kNewRow = 12;        // where rows are made of sums, say: they have to be turned back
 constexpr std::int64_t kMappedRow = 4;      // where they are made element by element
 constexpr std::int64_t kMostShared = 512;   // elements of a loop that may go over lanes of its own as well
+constexpr std::int64_t kSmallWindow = 1 << 20;  // no length less such a size wraps around
 // Rounds that hold so few values wait for each other; twice as many lanes fill the waiting, and fit sixteen registers.
 constexpr std::uint32_t kFewHeld = 3;
 
@@ -286,10 +287,13 @@ class OuterVectorizer {
         const Expr* from = is_int(w.offset, 0) ? first : add(first, fresh(m_, w.offset));
         const Expr *size = fresh(m_, w.size), *n = len(m_, w.of);
         const Expr* room = scalar_op(m_, Op::Sub, {scalar_op(m_, Op::Sub, {n, size}), i64(lanes_ - 1)});
-        const Expr* bounds[] = {scalar_op(m_, Op::Ge, {size, i64(0)}), scalar_op(m_, Op::Le, {size, n}),
-                                scalar_op(m_, Op::Ge, {from, i64(0)}), scalar_op(m_, Op::Le, {from, room})};
+        const Expr* bounds[] = {scalar_op(m_, Op::Ge, {from, i64(0)}), scalar_op(m_, Op::Le, {from, room}),
+                                scalar_op(m_, Op::Ge, {size, i64(0)}), scalar_op(m_, Op::Le, {size, n})};
+        const Literal known = size->as<Literal>();
+        const bool is_small = known && known.as_int() >= 0 && known.as_int() <= kSmallWindow;
         const Expr* all = bounds[0];
-        for (const Expr* c : std::span(bounds).subspan(1)) all = scalar_op(m_, Op::BitAnd, {all, c});
+        for (const Expr* c : std::span(bounds).subspan(1, is_small ? 1 : 3))
+            all = scalar_op(m_, Op::BitAnd, {all, c});
         return all;
     }
 
