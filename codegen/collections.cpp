@@ -155,6 +155,26 @@ llvm::Value* Emitter::transposed_slot(std::int64_t bytes) {
     return slot(bytes, 64);
 }
 
+/// Asks for what lies behind a group of rows of so many `bytes`, which mostly lie one behind the other and are read once. If
+/// they are longer than a line of the cache, their lines are more than the first level can wait for: it is asked for earlier,
+/// by beginnings and ends, and into the second level.
+static void ask_behind(Emitter& e, const Leaves& rows, llvm::Value* bytes) {
+    constexpr std::int64_t line = 64, near = 3 << 10, far = 12 << 10;
+    const auto ask = [&](llvm::Value* offset, Cache into) {
+        for (llvm::Value* row : rows) e.prefetch(e.ir.CreateGEP(e.unit.i8, row, offset), into);
+    };
+    const auto short_ones = [&]() -> Leaves {
+        ask(e.c64(near), Cache::First);
+        return {};
+    };
+    const auto long_ones = [&]() -> Leaves {
+        ask(e.c64(far), Cache::Second);
+        ask(e.ir.CreateAdd(bytes, e.c64(far - 1)), Cache::Second);
+        return {};
+    };
+    e.emit_if(e.ir.CreateICmpSLE(bytes, e.c64(line)), short_ones, long_ones);
+}
+
 Leaves Emitter::emit_opt_lanes(OptLanes l) {
     constexpr std::int64_t most_bytes = 16 << 10;  // of vectors side by side
     const Leaves of = emit(l.of());
@@ -184,24 +204,11 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
         llvm::Type* scalar = unit.memory(elem->elem()->scalar);
         const std::int64_t lane_bytes = size_of(l.found()->elem());
         if (l.most()) {  // mostly one behind the other, and read once
-            constexpr std::int64_t bytes_ahead = 3072;
             const std::int64_t most = l.most()->as<Literal>().as_int();
             llvm::Value* to = transposed_slot(lane_bytes * round_up(most, kShortColumns));
             if (!to) return none;
             const auto found = [&]() -> Leaves {
-                const auto ask = [&](llvm::Value* offset) {
-                    for (llvm::Value* row : rows) prefetch(ir.CreateGEP(unit.i8, row, offset));
-                };
-                ask(c64(bytes_ahead));
-                // Of rows that are longer than a line the last one as well.
-                llvm::Value* bytes = ir.CreateMul(len, c64(size_of(elem->elem())));
-                emit_if(
-                    ir.CreateICmpSGT(bytes, c64(64)),
-                    [&] {
-                        ask(ir.CreateAdd(bytes, c64(bytes_ahead - 1)));
-                        return Leaves{};
-                    },
-                    [] { return Leaves{}; });
+                ask_behind(*this, rows, ir.CreateMul(len, c64(size_of(elem->elem()))));
                 transpose_short(*this, scalar, rows, len, to);
                 return {ir.getTrue(), to, len};
             };
