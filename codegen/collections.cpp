@@ -155,24 +155,39 @@ llvm::Value* Emitter::transposed_slot(std::int64_t bytes) {
     return slot(bytes, 64);
 }
 
-/// Asks for what lies behind a group of rows of so many `bytes`, which mostly lie one behind the other and are read once. If
-/// they are longer than a line of the cache, their lines are more than the first level can wait for: it is asked for earlier,
-/// by beginnings and ends, and into the second level.
+/// Asks for what lies behind a group of rows of so many `bytes`, which are read once, and mostly lie one behind the other:
+/// then for its lines of the cache. If rows are longer than such a line, these are more than the first level can wait for: it
+/// is asked for earlier, and into the second level.
 static void ask_behind(Emitter& e, const Leaves& rows, llvm::Value* bytes) {
-    constexpr std::int64_t line = 64, near = 3 << 10, far = 12 << 10;
-    const auto ask = [&](llvm::Value* offset, Cache into) {
-        for (llvm::Value* row : rows) e.prefetch(e.ir.CreateGEP(e.unit.i8, row, offset), into);
+    constexpr std::int64_t line = 64, near = 3 << 10, far = 12 << 10, longest = 128, at_once = 4;
+    auto& ir = e.ir;
+    const auto n = std::int64_t(rows.size());
+    const auto nothing = [] { return Leaves{}; };
+    const auto ask = [&](llvm::Value* row, std::int64_t offset, Cache into) {
+        e.prefetch(e.address(row, offset), into);
     };
-    const auto short_ones = [&]() -> Leaves {
-        ask(e.c64(near), Cache::First);
-        return {};
+    // As many lines as rows of `bytes` have, a few at a time.
+    const std::function<void(std::int64_t, std::int64_t, Cache)> lines = [&](std::int64_t k,
+                                                                             std::int64_t from, Cache into) {
+        const std::int64_t all = n * (into == Cache::First ? line : longest) / line;
+        for (std::int64_t i = k; i < k + at_once; ++i) ask(rows[0], from + i * line, into);
+        if (k + at_once >= all) return;
+        llvm::Value* more = ir.CreateICmpSGT(bytes, e.c64((k + at_once) * line / n));
+        e.emit_if(more, [&] { return lines(k + at_once, from, into), Leaves{}; }, nothing);
     };
-    const auto long_ones = [&]() -> Leaves {
-        ask(e.c64(far), Cache::Second);
-        ask(e.ir.CreateAdd(bytes, e.c64(far - 1)), Cache::Second);
-        return {};
+    llvm::Value* end = ir.CreateGEP(e.unit.i8, rows[0], ir.CreateMul(bytes, e.c64(n - 1)));
+    llvm::Value* are_dense = ir.CreateICmpEQ(rows.back(), end);
+    llvm::Value* are_short = ir.CreateICmpSLE(bytes, e.c64(line));
+    const auto dense = [&] {
+        return e.emit_if(
+            are_short, [&] { return lines(0, near, Cache::First), Leaves{}; },
+            [&] { return lines(0, far, Cache::Second), Leaves{}; });
     };
-    e.emit_if(e.ir.CreateICmpSLE(bytes, e.c64(line)), short_ones, long_ones);
+    const auto one_by_one = [&] {
+        for (llvm::Value* row : rows) ask(row, near, Cache::First);
+        return Leaves{};
+    };
+    e.emit_if(are_dense, dense, one_by_one);
 }
 
 Leaves Emitter::emit_opt_lanes(OptLanes l) {
