@@ -1,4 +1,4 @@
-// N1 to N30: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// N1 to N31: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
 // references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural30.cpp), which make the same columns.
 #include <cstring>
 
@@ -203,6 +203,15 @@ Inputs plane(size_t numbers, std::uint64_t stream, size_t width) {
     Column<WeldVec> all = rows(x, width);
     const WeldVec args[] = {all.vec()};
     return inputs(args, std::move(x), std::move(all));
+}
+
+/// The same twice, of equally long rows.
+template <class T>
+Inputs planes(size_t numbers, std::uint64_t stream, size_t others, std::uint64_t other, size_t width) {
+    Column<T> x = uniform<T>(numbers, stream, 1), y = uniform<T>(others, other, 1);
+    Column<WeldVec> all = rows(x, width), more = rows(y, width);
+    const WeldVec args[] = {all.vec(), more.vec()};
+    return inputs(args, std::move(x), std::move(y), std::move(all), std::move(more));
 }
 
 /// Rows of so many numbers each, and one row more.
@@ -553,7 +562,18 @@ std::vector<Workload> natural() {
         {"N30.norms", "N30.norms", 768622.649773, 1e-9, [] { return plane<f64>(600'000, 520, 3); }, vector<f64>},
         {"N30.scores", "N30.scores", 655579.072032, 1e-9, [] { return rows_and_one<f64>(60'000, 10, 521); }, vector<f64>},
         {"N30.spans", "N30.spans", 311132.26083, 1e-5, [] { return plane(800'000, 523, 8); }, vector<f32>},
-        {"N30.near", "N30.near", 4363748965, 1e-9, [] { return rows_and_one<f64>(150'000, 4, 524); }, vector<i64>}};
+        {"N30.near", "N30.near", 4363748965, 1e-9, [] { return rows_and_one<f64>(150'000, 4, 524); }, vector<i64>},
+        {"N31.units", "N31.units", 1237242.60844, 1e-9, [] { return plane<f64>(600'000, 540, 3); }, nested<f64>},
+        {"N31.points", "N31.points", 1630117.74036, 1e-9, [] { return planes<f64>(400'000, 541, 16, 542, 4); }, nested<f64>},
+        {"N31.powers", "N31.powers", 869803.419224, 1e-9, [] { return columns(uniform<f64>(200'000, 543, 1)); }, nested<f64>},
+        {"N31.turned", "N31.turned", 3999681.14563, 1e-9,
+         [] {
+             return columns(uniform<f64>(1'000'000, 544, 1), Column<i64>(2, [](size_t) { return 1000; }),
+                            Column<i64>(2, [](size_t i) { return i ? 1000 : 1; }));
+         },
+         vector<f64>},
+        {"N31.parts", "N31.parts", 3990061.38058, 1e-9,
+         [] { return columns(uniform<f64>(1'000'000, 545, 1), uniform<f64>(1'000'000, 546, 1)); }, vector<f64>}};
     return all;
 }
 

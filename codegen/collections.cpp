@@ -17,6 +17,18 @@ static Leaves zeros(const Leaves& like) {
     return z;
 }
 
+/// Where the elements of a literal lie: rows side by side that go before the round ends in the frame, mostly in registers.
+static llvm::Value* room_for(Emitter& e, MakeVec v) {
+    const Type* elem = v.node->type->elem();
+    const auto n = std::int64_t(v.elems().size());
+    const Slab* slab = slab_of(v.node);
+    if (rows_in(v.node->type) && v.node->annotation(AttrKey::Scratch))
+        if (llvm::Value* room = e.transposed_slot(n * size_of(elem))) return room;
+    if (!slab) return e.alloc(e.c64(n), size_of(elem), v.node->loc);
+    const Leaves none = {llvm::ConstantPointerNull::get(e.unit.ptr), e.c64(0), e.c64(0)};
+    return grown_in_slab(e, *slab, elem, none, e.c64(n), v.node->loc)[0];
+}
+
 Leaves Emitter::emit_make_vec(MakeVec v) {
     if (unit.constants.holds(v.node)) return unit.constant(v.node);
     const Type* elem = v.node->type->elem();
@@ -24,13 +36,7 @@ Leaves Emitter::emit_make_vec(MakeVec v) {
     if (llvm::Value* data = vector_in_segments(v)) return {data, c64(n)};
     std::vector<Leaves> values;
     for (const Expr* e : v.elems()) values.push_back(emit(e));
-    llvm::Value* data = nullptr;
-    if (const Slab* slab = slab_of(v.node)) {
-        const Leaves none = {llvm::ConstantPointerNull::get(unit.ptr), c64(0), c64(0)};
-        data = grown_in_slab(*this, *slab, elem, none, c64(n), v.node->loc)[0];
-    } else {
-        data = alloc(c64(n), size_of(elem), v.node->loc);
-    }
+    llvm::Value* data = room_for(*this, v);
     for (std::int64_t i = 0; i < n; ++i)
         store(elem, values[std::size_t(i)], address(data, i * size_of(elem)));
     return {data, c64(n)};

@@ -66,6 +66,7 @@ Leaves shrunk_in_slab(Emitter& e, const Slab& slab, const Type* elem, const Leav
 }
 
 void end_in_scratch(Emitter& e, const Type* elem, const Leaves& vec) {
+    if (llvm::isa<llvm::AllocaInst>(vec[0])) return;  // rows side by side, in the frame
     llvm::Value* end = e.element(vec[0], elem, vec[1]);
     llvm::Value* is_last = e.ir.CreateICmpEQ(end, e.load(kScratch.top, e.task));
     const auto pop = [&]() -> Leaves {
