@@ -236,21 +236,17 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
             return emit_if(ir.CreateAnd(equal, ir.CreateICmpSLE(len, c64(most))), found,
                            [&] { return none; });
         }
-        // The next group's rows come from memory while this one's are worked on. Processors have fewer than 32 lines under
-        // way: half of the rows wait till those here are transposed.
+        // The rows of the group after the next one come from memory meanwhile, into the second level: the first one cannot wait
+        // for that many lines.
         llvm::Value* last = ir.CreateSub(of[1], c64(1));
-        const auto prefetch_rows = [&](std::int64_t from, std::int64_t to) {
-            for (std::int64_t k = from; k < to; ++k) {
-                llvm::Value* next = ir.CreateAdd(first, c64(n + k));
-                llvm::Value* at = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, next, last);
-                prefetch_row(load(elem, element(of[0], elem, at))[0]);
-            }
-        };
-        prefetch_rows(0, n / 2);
+        for (std::int64_t k = 0; k < n; ++k) {
+            llvm::Value* other = ir.CreateAdd(first, c64(2 * n + k));
+            llvm::Value* at = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, other, last);
+            prefetch_row(load(elem, element(of[0], elem, at))[0], Cache::Second);
+        }
         const auto found = [&]() -> Leaves {
             llvm::Value* to = alloc(len, lane_bytes, l.node->loc);
             transpose(*this, scalar, rows, len, to);
-            prefetch_rows(n / 2, n);
             return {ir.getTrue(), to, len};
         };
         llvm::Value* fits = ir.CreateICmpSLE(len, c64(most_bytes / lane_bytes));

@@ -148,9 +148,9 @@ void Emitter::prefetch(llvm::Value* from, Cache into) {
     ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {unit.ptr}, {from, c32(0), c32(locality), c32(1)});
 }
 
-void Emitter::prefetch_row(llvm::Value* data) {
+void Emitter::prefetch_row(llvm::Value* data, Cache into) {
     constexpr std::int64_t lines = 2;  // the machine follows from there
-    for (std::int64_t line = 0; line < lines; ++line) prefetch(address(data, 64 * line));
+    for (std::int64_t line = 0; line < lines; ++line) prefetch(address(data, 64 * line), into);
 }
 
 llvm::Value* Emitter::load_tail(const Type* simd, llvm::Value* from) {

@@ -286,7 +286,8 @@ class Emitter {
     void change_tail(const Type* simd, llvm::Value* v, llvm::Value* at,
                      llvm::function_ref<llvm::Value*(llvm::Value* there, llvm::Value* lanes)> change);
     void prefetch(llvm::Value* at, Cache into = Cache::First);  ///< any address: none faults
-    void prefetch_row(llvm::Value* data);                       ///< prefetches the beginning of a vector
+    void prefetch_row(llvm::Value* data,
+                      Cache into = Cache::First);  ///< prefetches the beginning of a vector
     llvm::Value* address(llvm::Value* base, std::int64_t offset);
     /// The same scalar or pointer in a register of its own: no instruction makes it on the way, as part of an operand.
     llvm::Value* opaque(llvm::Value* x);
