@@ -161,6 +161,26 @@ llvm::Value* Emitter::transposed_slot(std::int64_t bytes) {
     return slot(bytes, 64);
 }
 
+/// Whether `n` vectors that begin at `from`, which are two words each, are all of length `len`.
+static llvm::Value* are_as_long(Emitter& e, llvm::Value* from, std::int64_t n, llvm::Value* len) {
+    static_assert(sizeof(WeldVec) == 16 && offsetof(WeldVec, len) == 8);
+    auto& ir = e.ir;
+    const std::int64_t words =
+        std::min(2 * n, std::max<std::int64_t>(2, std::int64_t(e.unit.target.register_bytes) / 8));
+    auto* type = llvm::FixedVectorType::get(e.unit.i64, unsigned(words));
+    llvm::Value* lengths = ir.CreateVectorSplat(unsigned(words), len);
+    llvm::Value* other = llvm::Constant::getNullValue(type);
+    for (std::int64_t k = 0; k < 2 * n; k += words) {
+        llvm::Value* some = ir.CreateAlignedLoad(type, e.address(from, 8 * k), llvm::Align(8));
+        other = ir.CreateOr(other, ir.CreateXor(some, lengths));
+    }
+    llvm::SmallVector<llvm::Constant*> is_length;
+    for (std::int64_t k = 0; k < words; ++k) is_length.push_back(e.c64(k % 2 ? -1 : 0));
+    other = ir.CreateAnd(other, llvm::ConstantVector::get(is_length));
+    llvm::Value* differ = ir.CreateICmpNE(other, llvm::Constant::getNullValue(type));
+    return ir.CreateNot(ir.CreateOrReduce(differ));
+}
+
 /// Asks for what lies behind a group of rows of so many `bytes`, which are read once, and mostly lie one behind the other:
 /// then for its lines of the cache. If rows are longer than such a line, these are more than the first level can wait for: it
 /// is asked for earlier, and into the second level.
@@ -215,13 +235,10 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
     const Leaves none = {ir.getFalse(), llvm::ConstantPointerNull::get(unit.ptr), c64(0)};
     const auto look = [&]() -> Leaves {
         Leaves rows;
-        llvm::Value *len = nullptr, *equal = ir.getTrue();
-        for (std::int64_t k = 0; k < n; ++k) {
-            const Leaves row = load(elem, element(of[0], elem, ir.CreateAdd(first, c64(k))));
-            rows.push_back(row[0]);
-            if (len) equal = ir.CreateAnd(equal, ir.CreateICmpEQ(len, row[1]));
-            else len = row[1];
-        }
+        llvm::Value* from = element(of[0], elem, first);
+        for (std::int64_t k = 0; k < n; ++k) rows.push_back(load(elem, address(from, k * size_of(elem)))[0]);
+        llvm::Value* len = load(elem, from)[1];
+        llvm::Value* equal = are_as_long(*this, from, n, len);
         llvm::Type* scalar = unit.memory(elem->elem()->scalar);
         const std::int64_t lane_bytes = size_of(l.found()->elem());
         if (l.most()) {  // mostly one behind the other, and read once
