@@ -103,6 +103,19 @@ static Leaves reserve(Emitter& e, const LoopPlan& plan, Leaves state) {
     return state;
 }
 
+/// Says so to tables that begin with the loop where it has few rounds.
+static void expect_few_rounds(Emitter& e, const LoopPlan& plan, const Leaves& state) {
+    constexpr std::int64_t few = 256;
+    const Type* type = plan.f.builder()->type;
+    if (plan.f.builder()->op != Op::NewBuilder || !type->is_builder(BuilderKind::DictMerger)) return;
+    const std::int64_t elements = plan.by_elements ? few : few / plan.step;
+    const auto say = [&]() -> Leaves {
+        e.call("weld_rt_dict_of_few", {e.task, state[0]});
+        return {};
+    };
+    e.emit_if(e.ir.CreateICmpSLE(plan.count, e.c64(elements)), say, [] { return Leaves{}; });
+}
+
 /// The state of a loop whose appenders lie in slabs, after it.
 static Leaves shrunk(Emitter& e, const LoopPlan& plan, Leaves state) {
     for_each_builder(e, plan.f.builder()->type, [&](const Type* b, int first, int k) {
@@ -233,6 +246,7 @@ Leaves Emitter::emit_for(For f) {
         if (plan.by_elements)
             emit_if(ir.CreateICmpSGE(plan.count, c64(plan.step)), check, [] { return Leaves{}; });
         else check();
+        expect_few_rounds(*this, plan, state);
         const LoopPlan& short_one = plan.one_by_one ? *plan.one_by_one : plan;
         const bool in_slab = slab_of(f.node);
         const Leaves after = emit_rounds(*this, short_one, c64(0), plan.count, reserve(*this, plan, state),

@@ -67,6 +67,7 @@ const void* weld_rt_dict_find(WeldTask* task, const WeldDict* dict, const void* 
 std::uint64_t weld_rt_hash_bytes(const void* data, std::int64_t bytes) noexcept;
 std::int32_t weld_rt_equal_bytes(const void* a, const void* b, std::int64_t bytes) noexcept;
 std::int64_t weld_rt_dict_len(const WeldDict* dict) noexcept;
+void weld_rt_dict_of_few(WeldTask* task, WeldDict* dict);
 std::int32_t weld_rt_dict_settle(WeldTask* task, WeldDict* dict, std::int32_t loc);
 std::int32_t weld_rt_dict_entries(WeldTask* task, const WeldDict* dict, const WeldType* pair, WeldVec* out,
                                   std::int32_t loc);

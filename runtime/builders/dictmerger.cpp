@@ -242,6 +242,8 @@ WeldDict* weld_rt_dict_result(WeldTask* t, WeldDict* d, std::int32_t loc) {
     return d;
 }
 
+void weld_rt_dict_of_few(WeldTask*, WeldDict* d) { expect_few(d); }
+
 std::int32_t weld_rt_dict_settle(WeldTask* t, WeldDict* d, std::int32_t loc) {
     return settle_partitions(task_of(t), d, loc);
 }
