@@ -6,7 +6,10 @@
 //     let s = sort(v, by, n);
 //     slice(s, 0L, n)
 //
-// so that the others need not be sorted.
+// so that the others need not be sorted. The same where all that is read of `s` are elements, and slices from the beginning,
+// that are known: `lookup(s, 0L)` needs one.
+#include <algorithm>
+
 #include "weldir/ir/build.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/pass.h"
@@ -17,12 +20,14 @@ namespace {
 
 class LimitFinder {
   public:
-    explicit LimitFinder(const Expr* lambda) : uses_(lambda) { look(lambda); }
+    LimitFinder(Module& m, const Expr* lambda) : m_(m), uses_(lambda) { look(lambda); }
 
     /// How many of the first elements of `sorted` are read, or null.
     const Expr* limit(const Symbol* sorted) const {
-        const Expr* const* found = limits_.find(sorted);
-        return found ? *found : nullptr;
+        if (const Expr* const* found = limits_.find(sorted)) return *found;
+        const Firsts* firsts = firsts_.find(sorted);
+        const bool are_all = firsts && is_sort_.contains(sorted) && uses_.count(sorted) == firsts->reads;
+        return are_all ? i64_literal(m_, firsts->most) : nullptr;
     }
 
   private:
@@ -40,12 +45,27 @@ class LimitFinder {
         }
         for (const Expr* a : e->args()) look(a);
         if (const Slice s = e->as<Slice>()) consider(s);
+        if (const Lookup l = e->as<Lookup>()) {
+            const Literal at =
+                l.of()->op == Op::Var && l.of()->type->is_vec() ? l.key()->as<Literal>() : Literal{};
+            if (at && at.as_int() < kMostFirst) note_first(l.of()->attr.symbol, at.as_int() + 1);
+        }
+    }
+
+    /// No more than the first `most` elements are read there.
+    void note_first(const Symbol* s, std::int64_t most) {
+        if (most < 0) return;
+        Firsts& firsts = firsts_[s];
+        firsts.most = std::max(firsts.most, most);
+        ++firsts.reads;
     }
 
     void note(const Symbol* s) { place_[s] = next_++; }
 
     void consider(Slice s) {
         const Var of = s.of()->as<Var>();
+        const Literal few = s.size()->as<Literal>();
+        if (of && is_int(s.start(), 0) && few) note_first(of.symbol(), few.as_int());
         if (!of || !is_sort_.contains(of.symbol()) || uses_.count(of.symbol()) != 1) return;
         if (!is_int(s.start(), 0)) return;
         const Var size = s.size()->as<Var>();
@@ -54,7 +74,16 @@ class LimitFinder {
         if (known) limits_[of.symbol()] = s.size();
     }
 
+    static constexpr std::int64_t kMostFirst = std::int64_t(1) << 40;
+    /// What is read of a vector: how often, and of which first elements.
+    struct Firsts {
+        std::int64_t most = 0;
+        int reads = 0;
+    };
+
+    Module& m_;
     Uses uses_;
+    Table<Symbol, Firsts> firsts_;
     Table<Symbol, std::size_t> place_;  // in the order of binding
     std::size_t next_ = 0;
     Table<Symbol, bool> is_sort_;
@@ -65,7 +94,7 @@ class LimitFinder {
 
 const Expr* limit_sorts(Module& m, const Expr* lambda) {
     if (!has_loop(lambda)) return lambda;
-    const LimitFinder finder(lambda);
+    const LimitFinder finder(m, lambda);
     return rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
         const Block block = e->as<Block>();
         if (!block) return nullptr;
