@@ -353,6 +353,18 @@ static void places_of_few(const WeldType* key, const char* keys, std::int64_t st
     });
 }
 
+std::int64_t place_of_least(const WeldType* key, const char* keys, std::int64_t stride, std::int64_t n) {
+    return with_scalar(key->kind, [&]<class T>(T) {
+        std::int64_t place = 0;
+        auto least = ordered_bits(load<T>(keys));
+        for (std::int64_t i = 1; i < n; ++i) {
+            const auto bits = ordered_bits(load<T>(keys + i * stride));
+            if (bits < least) least = bits, place = i;
+        }
+        return place;
+    });
+}
+
 void copy_few_in_order(const WeldType* key, const char* keys, std::int64_t key_stride, std::int64_t n,
                        char* out, const char* data, std::int64_t size, std::int64_t stride) {
     std::int64_t places[kFewKeys];

@@ -13,6 +13,8 @@ namespace weld::runtime {
 int compare_totally(const Task* task, const WeldType* t, const void* a, const void* b);
 
 constexpr std::int64_t kFewKeys = 24;
+/// The place of the least of `n` keys, which are scalars `stride` bytes apart; of equal ones the first.
+std::int64_t place_of_least(const WeldType* key, const char* keys, std::int64_t stride, std::int64_t n);
 /// Copies `n` elements of `size` bytes, which lie `stride` bytes apart, in the order of up to kFewKeys scalars, which lie
 /// `key_stride` apart; equal ones keep theirs.
 void copy_few_in_order(const WeldType* key, const char* keys, std::int64_t key_stride, std::int64_t n,

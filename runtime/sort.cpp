@@ -199,6 +199,17 @@ std::int32_t sort_few(Task* task, const WeldVec* in, const WeldType* elem, const
     return kOk;
 }
 
+/// The first element in the order of scalar keys.
+std::int32_t first_of_all(Task* task, const WeldVec* in, const WeldType* elem, const WeldVec* keys,
+                          const WeldType* key, WeldVec* out, std::int32_t loc) {
+    char* first = static_cast<char*>(allocate_array(task, 1, elem->size, loc));
+    if (!first) return kFailed;
+    const std::int64_t place = place_of_least(key, static_cast<const char*>(keys->data), key->size, in->len);
+    std::memcpy(first, static_cast<const char*>(in->data) + place * elem->size, std::size_t(elem->size));
+    *out = {first, 1};
+    return kOk;
+}
+
 std::int32_t sort_all(Task* task, const WeldVec* in, const WeldType* elem, const WeldVec* keys,
                       const WeldType* key, WeldVec* out, std::int32_t loc) {
     if (in->len <= kFewKeys && is_scalar(key)) return sort_few(task, in, elem, keys, key, out, loc);
@@ -257,6 +268,8 @@ std::int32_t weld_rt_sort_keys(WeldTask* t, const WeldVec* in, const WeldType* e
     if (in->len <= 0 || limit == 0) return kOk;
     if (limit > 0 && limit < in->len / few && in->len > short_one)
         return sort_first(task, in, elem, static_cast<const char*>(keys->data), key, out, limit, loc);
+    if (limit == 1 && is_scalar(key) && in->len <= short_one)
+        return first_of_all(task, in, elem, keys, key, out, loc);
     if (sort_all(task, in, elem, keys, key, out, loc)) return kFailed;
     if (limit > 0) out->len = std::min(out->len, limit);
     return kOk;
