@@ -124,7 +124,7 @@ const Case cases[] = {
     {"loop.sorts", 1e11, true,
      "|n:i64| result(for(rangeiter(0L,n,1L), merger[i64,+], |b,i,x| merge(b, "
      "lookup(sort(result(for(rangeiter(0L, 1000L, 1L), appender[i64], |c,j,y| merge(c, y * 7919L % 1000L + "
-     "x))), |k| k), 5L))))"},
+     "x))), |k| k), x % 7L))))"},
     {"iterate", 1, true, "|n:i64| iterate(0L, |x| {x + n & 255L, x >= 0L})"},
     {"iterate.loop", 1e9, true,
      "|n:i64| iterate(0L, |x| {result(for(rangeiter(0L,n,1L), merger[i64,+], |b,i,y| merge(b, x ^ y))), "
@@ -135,22 +135,22 @@ const Case cases[] = {
     {"recursion", 90, true,
      "def fib(k: i64): i64 = if(k < 2L, k, fib(k - 1L) + fib(k - 2L)); |n:i64| fib(n)"},
     // sorting
-    {"sort.i64", 3e7, false, "|n:i64| " WELD_NUMBERS "lookup(sort(v, |x| x), 5L)"},
-    {"sort.f64", 1e8, false, "|n:i64| " WELD_FLOATS "lookup(sort(v, |x| x), 5L)"},
+    {"sort.i64", 3e7, false, "|n:i64| " WELD_NUMBERS "lookup(sort(v, |x| x), n / 2L)"},
+    {"sort.f64", 1e8, false, "|n:i64| " WELD_FLOATS "lookup(sort(v, |x| x), n / 2L)"},
     {"sort.f64.zeros", 3e7, false,
-     "|n:i64| " WELD_FLOATS "let w = map(v, |x| x * (-1.0)); lookup(sort(w, |x| x), 5L)"},
-    {"sort.i8", 4e8, false, "|n:i64| " WELD_BYTES "lookup(sort(t, |x| x), 5L)"},
-    {"sort.computed", 3e7, false, "|n:i64| " WELD_NUMBERS "lookup(sort(v, |x| sin(f64(x))), 5L)"},
-    {"sort.struct", 3e7, false, "|n:i64| " WELD_PAIRS "lookup(sort(v, |x| x.$0), 5L).$0"},
-    {"sort.pair", 2e7, false, "|n:i64| " WELD_PAIRS "lookup(sort(v, |x| {x.$0, x.$1}), 5L).$0"},
-    {"sort.vec", 1e7, false, "|n:i64| " WELD_NESTED "len(lookup(sort(v, |x| x), 5L))"},
+     "|n:i64| " WELD_FLOATS "let w = map(v, |x| x * (-1.0)); lookup(sort(w, |x| x), n / 2L)"},
+    {"sort.i8", 4e8, false, "|n:i64| " WELD_BYTES "lookup(sort(t, |x| x), n / 2L)"},
+    {"sort.computed", 3e7, false, "|n:i64| " WELD_NUMBERS "lookup(sort(v, |x| sin(f64(x))), n / 2L)"},
+    {"sort.struct", 3e7, false, "|n:i64| " WELD_PAIRS "lookup(sort(v, |x| x.$0), n / 2L).$0"},
+    {"sort.pair", 2e7, false, "|n:i64| " WELD_PAIRS "lookup(sort(v, |x| {x.$0, x.$1}), n / 2L).$0"},
+    {"sort.vec", 1e7, false, "|n:i64| " WELD_NESTED "len(lookup(sort(v, |x| x), n / 2L))"},
     {"sort.ties", 1e7, false,
      "|n:i64| let v = result(for(rangeiter(0L, n, 1L), appender[vec[i64]], |b, i, x| merge(b, [1L, x * 7919L "
-     "% 1000003L]))); len(lookup(sort(v, |x| x), 5L))"},
-    {"sort.compared", 1e7, false, "|n:i64| " WELD_NUMBERS "lookup(sort(v, |x, y| compare(x, y)), 5L)"},
+     "% 1000003L]))); len(lookup(sort(v, |x| x), n / 2L))"},
+    {"sort.compared", 1e7, false, "|n:i64| " WELD_NUMBERS "lookup(sort(v, |x, y| compare(x, y)), n / 2L)"},
     {"sort.compared.large", 5e6, false,
      "|n:i64| let v = result(for(rangeiter(0L, n, 1L), appender[{i64,i64,i64}], |b, i, x| merge(b, {x * "
-     "7919L % 1000003L, x, x}))); lookup(sort(v, |x, y| compare(x.$0, y.$0)), 5L).$0"},
+     "7919L % 1000003L, x, x}))); lookup(sort(v, |x, y| compare(x.$0, y.$0)), n / 2L).$0"},
     {"sort.first", 1e8, false, "|n:i64| " WELD_FLOATS "slice(sort(v, |x| x), 0L, 10L)"},
     {"sort.first.many", 1e8, false, "|n:i64| " WELD_FLOATS "len(slice(sort(v, |x| x), 0L, n / 20L))"},
     // dictionaries and bytes

@@ -248,7 +248,7 @@ TEST_CASE("whatever goes on for long can be stopped") {
         {"|n: i64| iterate(0L, |x| {x + n & 255L, x >= 0L})", 1},
         {"def fib(k: i64): i64 = if(k < 2L, k, fib(k - 1L) + fib(k - 2L)); |n: i64| fib(n)", 90},
         // these end by themselves, after some seconds
-        {"|n: i64| " + vector + "lookup(sort(v, |x| sin(f64(x))), 5L)", 20'000'000},
+        {"|n: i64| " + vector + "lookup(sort(v, |x| sin(f64(x))), n / 2L)", 20'000'000},
         {"|n: i64| " + vector + "len(result(for(v, groupmerger[i64,i64], |b, i, x| merge(b, {x, i}))))",
          20'000'000},
         {"|n: i64| let v = result(for(rangeiter(0L, n * n, 1L), appender[f64], |b, i, x| merge(b, "

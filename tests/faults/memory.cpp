@@ -72,7 +72,7 @@ std::vector<Program> programs = {
      200'000},
     {"sort",
      "|n: i64| lookup(sort(result(for(rangeiter(0L, n, 1L), appender[i64], |b, i, x| merge(b, x * 7919L % "
-     "10007L))), |a, b| compare(b, a)), 5L)",
+     "10007L))), |a, b| compare(b, a)), n / 2L)",
      100'000},
     {"strings",
      "|n: i64| let d = result(for([\"one\", \"two\", \"three\", \"two\"], dictmerger[vec[i8],i64,+], |b, i, "
