@@ -42,8 +42,8 @@ namespace weld {
 
 enum class Nests : bool { No, Yes };
 
-constexpr std::int64_t kLeastInRow =
-    4;  // bytes of elements of short rows: parts of smaller ones have no masks
+/// Bytes of elements of short rows: parts of smaller ones have no masks.
+constexpr std::int64_t kLeastInRow = 4;
 
 class LaneBody {
   public:

@@ -170,6 +170,7 @@ void LaneBody::scan_start(const Expr* start, bool certain) {
 
 /// Every round of `f` makes one element of each row, so these are as long as its data on all lanes.
 void LaneBody::scan_rows_made(For f) {
+    bool any = false;
     const std::function<void(const Type*, Facts::Path)> look = [&](const Type* t, Facts::Path path) {
         path.push_back(0);
         for (std::size_t i = 0; t->is_struct() && i < t->args.size(); ++i) {
@@ -180,18 +181,15 @@ void LaneBody::scan_rows_made(For f) {
         if (!appends_to_row(t)) return;
         const std::optional<Count> each = facts_.merges_per_iteration(f.node, path);
         ok_ &= each && each->known() == 1;
-        makes_rows_ = true;
+        any = true;
     };
-    const bool before = std::exchange(makes_rows_, false);
     look(f.node->type, {});
-    if (makes_rows_) {
-        const auto is_read = [&](const Expr* d) { return varies(d) && !window(d); };
-        if (std::ranges::none_of(f.data(), is_read)) {
-            ok_ &= is_known_outside(f.data()[0]);
-            made_along_.push_back(f.data()[0]);
-        }
-    }
-    makes_rows_ |= before;
+    if (!any) return;
+    makes_rows_ = true;
+    const auto is_read = [&](const Expr* d) { return varies(d) && !window(d); };
+    if (std::ranges::any_of(f.data(), is_read)) return;
+    ok_ &= is_known_outside(f.data()[0]);
+    made_along_.push_back(f.data()[0]);
 }
 
 /// Elements one by one.

@@ -48,7 +48,8 @@ class LimitFinder {
         if (const Lookup l = e->as<Lookup>()) {
             const Literal at =
                 l.of()->op == Op::Var && l.of()->type->is_vec() ? l.key()->as<Literal>() : Literal{};
-            if (at && at.as_int() < kMostFirst) note_first(l.of()->attr.symbol, at.as_int() + 1);
+            if (at && at.as_int() >= 0 && at.as_int() < kMostFirst)
+                note_first(l.of()->attr.symbol, at.as_int() + 1);
         }
     }
 
