@@ -109,12 +109,6 @@ class Nester {
     const Expr* sum(const Expr* a, const Expr* b) {
         return is_int(a, 0) ? b : scalar_op(m_, Op::Add, {a, b});
     }
-    const Expr* named(const Expr* e, const char* name, Lets& lets) {
-        if (is_atom(e)) return e;
-        const Symbol* s = m_.symbol(name, e->type);
-        lets.emplace_back(s, e);
-        return var(m_, s);
-    }
 
     /// How often `columns` fit into `n`; none if they are too few.
     const Expr* full_rows(const Expr* n, const Expr* columns) {
@@ -132,13 +126,13 @@ class Nester {
     const Expr* nested(For loop, const Expr* columns) {
         Lets lets;
         if (const Expr* check = length_check(m_, facts_, loop.data(), loop.node->loc))
-            named(check, "equal", lets);
+            as_atom(m_, check, "equal", lets);
         const std::optional<Count> times = facts_.iterations(loop.node);
-        const Expr* n =
-            times && times->known() ? i64(*times->known()) : named(trip_count(m_, loop.data()[0]), "n", lets);
-        const Expr* rounds = named(full_rows(n, columns), "rounds", lets);
+        const Expr* n = times && times->known() ? i64(*times->known())
+                                                : as_atom(m_, trip_count(m_, loop.data()[0]), "n", lets);
+        const Expr* rounds = as_atom(m_, full_rows(n, columns), "rounds", lets);
         if (is_int(rounds, 0)) return nullptr;
-        const Expr* from = named(product_of(m_, rounds, columns), "from", lets);
+        const Expr* from = as_atom(m_, product_of(m_, rounds, columns), "from", lets);
         const Expr* rows = nest(loop, rounds, columns);
         if (!same(from, n)) rows = loop_over_subrange(m_, loop, from, n, rows);
         return block(m_, lets, rows, loop.node->loc);
@@ -176,8 +170,8 @@ class Nester {
         const Symbol* b = m_.symbol(loop.builder_param()->name, loop.node->type);
         const Symbol *o = m_.symbol("o", number), *y = m_.symbol("y", number), *j = m_.symbol("j", number);
         Lets lets;
-        const Expr* start = named(scalar_op(m_, Op::Mul, {var(m_, y), columns}), "start", lets);
-        const Expr* end = named(scalar_op(m_, Op::Add, {start, columns}), "end", lets);
+        const Expr* start = as_atom(m_, scalar_op(m_, Op::Mul, {var(m_, y), columns}), "start", lets);
+        const Expr* end = as_atom(m_, scalar_op(m_, Op::Add, {start, columns}), "end", lets);
         const Expr* body = rewrite(m_, loop.body().body(), [&](const Expr* e) -> const Expr* {
             if (divides_rounds(loop, e) && same(e->arg(1), columns)) return rounds;
             if (!divides_counter(loop, e) || !same(e->arg(1), columns)) return nullptr;

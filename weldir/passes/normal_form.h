@@ -14,6 +14,14 @@ using Lets = std::vector<std::pair<const Symbol*, const Expr*>>;
 /// A name or a constant: may be repeated anywhere at no cost.
 inline bool is_atom(const Expr* e) { return e->op == Op::Var || e->op == Op::Literal; }
 
+/// `e`, or if it is no atom a name for it that `lets` binds.
+inline const Expr* as_atom(Module& m, const Expr* e, const char* name, Lets& lets) {
+    if (is_atom(e)) return e;
+    const Symbol* s = m.symbol(name, e->type);
+    lets.emplace_back(s, e);
+    return var(m, s);
+}
+
 /// A literal of whatever type. It is data: as an element of another it needs no name.
 inline bool is_constant(const Expr* e) {
     return e->op == Op::Literal || e->op == Op::PackedVec ||

@@ -124,19 +124,13 @@ class OuterVectorizer {
 
     const Expr* i64(std::int64_t n) { return i64_literal(m_, n); }
     const Expr* add(const Expr* a, const Expr* b) { return scalar_op(m_, Op::Add, {a, b}); }
-    const Expr* named(const Expr* e, const char* name, Lets& lets) {
-        if (is_atom(e)) return e;
-        const Symbol* s = m_.symbol(name, e->type);
-        lets.emplace_back(s, e);
-        return var(m_, s);
-    }
 
     /// `datum`, where what it walks along, from where to where, are names.
     const Expr* with_names(const Expr* datum, Lets& lets) {
         const Iter it = datum->as<Iter>();
-        if (!it) return is_path(datum) ? datum : named(datum, "d", lets);
+        if (!it) return is_path(datum) ? datum : as_atom(m_, datum, "d", lets);
         return map_args(m_, datum, [&](const Expr* a, std::size_t) {
-            return is_path(a) ? a : named(a, a->type->is_vec() ? "d" : "bound", lets);
+            return is_path(a) ? a : as_atom(m_, a, a->type->is_vec() ? "d" : "bound", lets);
         });
     }
 
@@ -151,26 +145,26 @@ class OuterVectorizer {
         Lets before;
         std::vector<const Expr*> data;
         for (const Expr* d : loop.data()) data.push_back(with_names(d, before));
-        if (const Expr* check = data_check(data, loop.node->loc)) named(check, "equal", before);
-        const Expr* n = rounds_ ? i64(*rounds_) : named(trip_count(m_, data[0]), "n", before);
+        if (const Expr* check = data_check(data, loop.node->loc)) as_atom(m_, check, "equal", before);
+        const Expr* n = rounds_ ? i64(*rounds_) : as_atom(m_, trip_count(m_, data[0]), "n", before);
         const Expr* count =
             scalar_op(m_, Op::Div, {scalar_op(m_, Op::Add, {n, i64(lanes_ - 1)}), i64(lanes_)});
         const Expr* short_rows = take_ == Take::ShortRows ? are_short(data, body.made_along(), n) : nullptr;
         if (short_rows) count = if_(m_, short_rows, count, i64(0));
-        const Expr* range = range_iter(m_, IterKind::Scalar, i64(0), named(count, "n", before), i64(1));
+        const Expr* range = range_iter(m_, IterKind::Scalar, i64(0), as_atom(m_, count, "n", before), i64(1));
 
         const Symbol* b = m_.symbol(loop.builder_param()->name, loop.node->type);
         const Symbol* g = m_.symbol(loop.index_param()->name, m_.types.i64());
         const Symbol* k = m_.symbol("k", m_.types.i64());
         Lets inside;
-        const Expr* first = named(scalar_op(m_, Op::Mul, {var(m_, k), i64(lanes_)}), "first", inside);
+        const Expr* first = as_atom(m_, scalar_op(m_, Op::Mul, {var(m_, k), i64(lanes_)}), "first", inside);
         const Expr* found = nullptr;
         const auto also = [&](const Expr* c) { found = found ? scalar_op(m_, Op::BitAnd, {found, c}) : c; };
         const Expr* elem = elements(data, first, n, inside, also);
         for (const LaneBody::Window& w : body.windows()) also(are_inside(w, first));
         for (const Expr* d : body.shared())
             also(scalar_op(m_, Op::Le, {trip_count(m_, fresh(m_, d)), i64(kMostShared)}));
-        const Expr* index = body.reads_index() ? named(indices(first, inside), "i", inside) : nullptr;
+        const Expr* index = body.reads_index() ? as_atom(m_, indices(first, inside), "i", inside) : nullptr;
         const Expr* on_lanes = body.translated(lanes_, b, first, index, elem);
         if (!on_lanes) return nullptr;
         const Expr* choice =
@@ -205,7 +199,7 @@ class OuterVectorizer {
         Lets lets;
         const auto length = [&](const Expr* k) {
             const Expr* at = it ? add(it.start(), k) : k;
-            return named(len(m_, lookup(m_, it ? it.data() : rows, at)), "length", lets);
+            return as_atom(m_, len(m_, lookup(m_, it ? it.data() : rows, at)), "length", lets);
         };
         const Expr* first = length(i64(0));
         const Expr* middle = length(scalar_op(m_, Op::Div, {n, i64(2)}));
@@ -269,12 +263,12 @@ class OuterVectorizer {
             const Expr* from = it && !is_int(it.start(), 0) ? add(first, it.start()) : first;
             if (it && it.shape().range) {
                 if (!fills_groups()) also(are_left(first, n));
-                parts.push_back(named(indices(from, lets), "i", lets));
+                parts.push_back(as_atom(m_, indices(from, lets), "i", lets));
                 continue;
             }
             const Expr* most = take_ == Take::ShortRows && has_rows(d) ? i64(most_in_row_) : nullptr;
             const Expr* group = opt_lanes(m_, it ? it.data() : d, from, lanes_, {}, most);
-            group = named(group, "group", lets);
+            group = as_atom(m_, group, "group", lets);
             also(get_field(m_, group, 0));
             if (it && !fills_groups()) also(are_left(first, n));
             parts.push_back(get_field(m_, group, 1));
@@ -301,7 +295,7 @@ class OuterVectorizer {
     const Expr* indices(const Expr* first, Lets& lets) {
         std::vector<const Expr*> numbers;
         for (std::uint32_t k = 0; k < lanes_; ++k) numbers.push_back(i64(k));
-        const Expr* all = named(make_vec(m_, m_.types.i64(), numbers), "lanes", lets);
+        const Expr* all = as_atom(m_, make_vec(m_, m_.types.i64(), numbers), "lanes", lets);
         return scalar_op(
             m_, Op::Add,
             {broadcast(m_, first, lanes_), get_field(m_, opt_lanes(m_, all, i64(0), lanes_), 1)});
@@ -336,7 +330,7 @@ class OuterVectorizer {
     const Expr* one_by_one(For loop, std::span<const Expr* const> data, const Symbol* builder,
                            const Expr* first, const Expr* n, Lets& lets) {
         const Expr* end = scalar_op(m_, Op::Add, {first, i64(lanes_)});
-        end = named(scalar_op(m_, Op::Min, {end, n}), "end", lets);
+        end = as_atom(m_, scalar_op(m_, Op::Min, {end, n}), "end", lets);
         std::vector<const Expr*> iters;
         for (const Expr* d : data) {
             const Iter it = d->as<Iter>();

@@ -47,9 +47,9 @@ class TensorWalker {
         const std::optional<std::size_t> rank = rank_of(loop);
         if (!rank || *rank < 1 || *rank > kMostDimensions) return nullptr;
         Lets before;
-        Tensors all = named(loop, before);
+        Tensors all = tensors_of(loop, before);
         const Expr* builder = loop.builder();
-        if (!begins_here(builder)) builder = named(builder, "b", before);
+        if (!begins_here(builder)) builder = as_atom(m_, builder, "b", before);
         const auto branch = [&](bool in_order) { return rows(loop, builder, all, *rank, in_order); };
         const Expr* nested = branch(false);
         if (const Expr* unit = are_in_order(all, *rank)) nested = if_(m_, unit, branch(true), nested);
@@ -115,18 +115,12 @@ class TensorWalker {
     const Expr* i64(std::int64_t n) { return i64_literal(m_, n); }
     const Expr* op(Op o, const Expr* a, const Expr* b) { return scalar_op(m_, o, {a, b}); }
     const Expr* sum(const Expr* a, const Expr* b) { return is_int(a, 0) ? b : op(Op::Add, a, b); }
-    const Expr* named(const Expr* e, const char* name, Lets& lets) {
-        if (is_atom(e)) return e;
-        const Symbol* s = m_.symbol(name, e->type);
-        lets.emplace_back(s, e);
-        return var(m_, s);
-    }
-    Tensors named(For loop, Lets& before) {
+    Tensors tensors_of(For loop, Lets& before) {
         Tensors all;
         for (const Expr* d : loop.data()) {
             if (is_tensor(d)) {
                 d = map_args(m_, d, [&](const Expr* a, std::size_t) {
-                    return is_path(a) ? a : named(a, a->type->is_vec() ? "d" : "bound", before);
+                    return is_path(a) ? a : as_atom(m_, a, a->type->is_vec() ? "d" : "bound", before);
                 });
                 if (!all.shape) all.shape = d->as<Iter>().nd_shape();
             }
@@ -138,7 +132,7 @@ class TensorWalker {
     const Expr* number(const Expr* numbers, std::size_t k, Lets& lets) {
         const Expr* literal = facts_.resolve(numbers);
         if (literal->op == Op::MakeVec && is_atom(literal->arg(k))) return literal->arg(k);
-        return named(lookup(m_, numbers, i64(std::int64_t(k))), "n", lets);
+        return as_atom(m_, lookup(m_, numbers, i64(std::int64_t(k))), "n", lets);
     }
 
     /// Whether the last numbers of all strides are 1; null if that is known not to be so.
@@ -195,7 +189,8 @@ class TensorWalker {
                 const Expr* stride = number(it.nd_strides(), k, lets);
                 also(Op::Ge, stride, i64(-most));
                 also(Op::Le, stride, i64(most));
-                const Expr* last = named(op(Op::Mul, op(Op::Sub, sizes[k], i64(1)), stride), "last", lets);
+                const Expr* last =
+                    as_atom(m_, op(Op::Mul, op(Op::Sub, sizes[k], i64(1)), stride), "last", lets);
                 least = op(Op::Add, least, op(Op::Min, last, i64(0)));
                 greatest = op(Op::Add, greatest, op(Op::Max, last, i64(0)));
             }
@@ -217,7 +212,7 @@ class TensorWalker {
             sizes.push_back(number(all.shape, k, before));
             if (k + 1 < rank) count = is_int(count, 1) ? sizes[k] : op(Op::Mul, count, sizes[k]);
         }
-        count = named(count, "rows", before);
+        count = as_atom(m_, count, "rows", before);
         const Type* i = m_.types.i64();
         const Symbol* b = m_.symbol(loop.builder_param()->name, loop.node->type);
         const Symbol *r = m_.symbol("r", i), *y = m_.symbol("y", i), *j = m_.symbol("j", i);
@@ -225,11 +220,11 @@ class TensorWalker {
         std::vector<const Expr*> coordinates(rank - 1);
         const Expr* rest = var(m_, y);
         for (std::size_t k = rank - 1; k-- > 0;) {
-            coordinates[k] = k ? named(op(Op::Rem, rest, sizes[k]), "c", inside) : rest;
-            if (k) rest = named(op(Op::Div, rest, sizes[k]), "rest", inside);
+            coordinates[k] = k ? as_atom(m_, op(Op::Rem, rest, sizes[k]), "c", inside) : rest;
+            if (k) rest = as_atom(m_, op(Op::Div, rest, sizes[k]), "rest", inside);
         }
         const Expr* width = sizes.back();
-        const Expr* at = named(op(Op::Mul, var(m_, y), width), "at", inside);
+        const Expr* at = as_atom(m_, op(Op::Mul, var(m_, y), width), "at", inside);
         std::vector<const Expr*> data, elements;
         std::vector<const Type*> types;
         const Symbol* x = loop.elem_param();
@@ -241,7 +236,7 @@ class TensorWalker {
                 first = it.start();
                 for (std::size_t k = 0; k + 1 < rank; ++k)
                     first = sum(first, op(Op::Mul, coordinates[k], number(it.nd_strides(), k, before)));
-                first = named(first, "first", inside);
+                first = as_atom(m_, first, "first", inside);
                 stride = number(it.nd_strides(), rank - 1, before);
             }
             const Expr* bounds[] = {first, op(Op::Add, first, width), i64(1)};
