@@ -2,6 +2,7 @@
 #include "runtime/hash_table.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "runtime/entry.h"
@@ -22,11 +23,6 @@ static constexpr std::int64_t kFirstBytes = 256;  ///< of entries
 /// to 5/16 where it stays in the last level of the cache.
 static constexpr int kSmallBits = 15, kLargeBits = 23;
 
-/// Keys in even steps, as minutes are in seconds, can lie so that many want the same slots, and each that is not in the
-/// first one costs a processor a wrong guess. Tables in the cache let other bits of the tags choose then: which spread
-/// such keys evenly, one of a few does.
-static constexpr int kMostSpreadBits = 16, kMostSkip = 12;
-
 /// How many entries an index of 1 << bits slots is long enough for. Of ranges many are in the cache at a
 /// time.
 static std::int64_t most_entries(int bits, bool is_range) {
@@ -41,21 +37,14 @@ static int index_bits(std::int64_t entries, bool is_range) {
     return bits;
 }
 
-/// Half as many again as of keys that lie anywhere: of these half as many are displaced as the index is full.
-static std::int64_t many_displaced(std::int64_t count, int bits) {
-    return 8 + (3 * count * count >> (bits + 2));
-}
-static bool may_spread(const WeldDict* d) { return !d->is_range && d->bits <= kMostSpreadBits; }
-
 static void set_index(WeldDict* d, std::uint64_t* slots, int bits) {
     d->index = slots;
     d->bits = bits;
     d->mask = (std::uint64_t(1) << bits) - 1;
-    if (!d->is_range && bits > kMostSpreadBits) d->skip = 0;
     d->shift = std::max(0, kWeldTagBits - bits - d->skip);
     d->most = most_entries(bits, d->is_range);
     d->displaced = 0;
-    d->most_displaced = may_spread(d) ? many_displaced(d->most, bits) : INT64_MAX;
+    d->most_displaced = many_displaced(d->most, bits);
 }
 
 static std::uint64_t* new_index(Task* task, int bits, std::int32_t loc) {
@@ -198,14 +187,6 @@ static std::int32_t grow_index(Task* task, WeldDict* d, int bits, std::int32_t l
     return kOk;
 }
 
-/// Of how many keys the first slot is not where they are.
-static std::int64_t num_displaced(const WeldDict* d) {
-    std::int64_t all = 0;
-    for (std::uint64_t at = 0; at <= d->mask; ++at)
-        all += d->index[at] && first_slot(d, tag_in(d->index[at])) != at;
-    return all;
-}
-
 /// Puts `slots` into the index, which is cleared, by what follows `skip` bits of the tags.
 static void fill_index(WeldDict* d, std::span<const std::uint64_t> slots, int skip) {
     d->skip = skip;
@@ -221,7 +202,8 @@ static void spread(WeldDict* d) {
                  [](std::uint64_t s) { return s; });
     int best = d->skip;
     std::int64_t fewest = d->displaced;
-    for (int skip = 0; skip <= std::min(kMostSkip, kWeldTagBits - d->bits - 1); ++skip) {
+    const int first = d->is_range ? d->skip : 0;
+    for (int skip = first; skip <= std::min(first + kMostSkip, kWeldTagBits - d->bits - 1); ++skip) {
         fill_index(d, slots, skip);
         if (d->displaced >= fewest) continue;
         fewest = d->displaced;
@@ -233,7 +215,7 @@ static void spread(WeldDict* d) {
 }
 
 void spread_if_crowded(WeldDict* d) {
-    if (may_spread(d) && d->displaced > many_displaced(d->count, d->bits)) spread(d);
+    if (d->displaced > many_displaced(d->count, d->bits)) spread(d);
 }
 
 std::int32_t reserve(Task* task, WeldDict* d, std::int64_t entries, std::int32_t loc) {
@@ -350,18 +332,21 @@ std::int32_t join_ranges(
     d->entries = entries;
     d->count = d->capacity = total;
     d->skip = 0;
+    d->is_range = false;
     set_index(d, index, index_bits);
     std::vector<std::vector<std::uint64_t>> spilled(counts.size());
+    std::vector<std::int64_t> displaced(counts.size());
     const auto fill_one = [&](Task* t, int, std::int64_t i) -> std::int32_t {
         IndexRange part(d, std::uint64_t(i), bits);
         if (fill(t, i, firsts[std::size_t(i)], &part)) return kFailed;
         spilled[std::size_t(i)] = std::move(part.spilled);
+        displaced[std::size_t(i)] = part.displaced;
         return kOk;
     };
     if (run_parts(task, std::int64_t(counts.size()), true, loc, fill_one)) return kFailed;
     for (const std::vector<std::uint64_t>& slots : spilled)
         for (const std::uint64_t slot : slots) note_entry(d, tag_in(slot), number_in(slot));
-    if (may_spread(d)) d->displaced = num_displaced(d);
+    d->displaced += std::reduce(displaced.begin(), displaced.end());
     spread_if_crowded(d);
     return kOk;
 }

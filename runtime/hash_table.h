@@ -83,6 +83,15 @@ namespace weld::runtime {
 
 constexpr std::int64_t kMostEntries = 0xfffffffe;
 
+/// Keys in even steps, as minutes are in seconds, can lie so that many want the same slots, and each that is not in the
+/// first one costs a processor a wrong guess. Other bits of the hash choose then, behind the first `skip`: which spread
+/// such keys evenly, one of a few does.
+constexpr int kMostSkip = 12;
+/// Half as many again as of keys that lie anywhere: of these half as many are displaced as the table is full.
+constexpr std::int64_t many_displaced(std::int64_t count, int bits) {
+    return 8 + (3 * count * count >> (bits + 2));
+}
+
 /// An empty table. Null after recording the failure.
 WeldDict* new_table(Task* task, const WeldType* key, std::int64_t value_size, std::int64_t value_align,
                     std::int32_t loc);
@@ -289,13 +298,16 @@ class IndexRange {
     }
     void add(std::uint32_t tag, std::int64_t number) {
         const std::uint64_t slot = slot_of(tag, number);
-        std::uint64_t at = first_slot(d_, tag);
+        const std::uint64_t first = first_slot(d_, tag);
+        std::uint64_t at = first;
         while (at < end_ && d_->index[at]) ++at;
-        if (at < end_) d_->index[at] = slot;
-        else spilled.push_back(slot);
+        if (at >= end_) return spilled.push_back(slot);
+        d_->index[at] = slot;
+        displaced += at != first;
     }
 
     std::vector<std::uint64_t> spilled;  ///< slots for which there is no room before the next part
+    std::int64_t displaced = 0;          ///< keys that are not in their first slots
 
   private:
     WeldDict* d_;

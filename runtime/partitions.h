@@ -55,6 +55,7 @@ struct RowTable {
     char* slots;  ///< null: nothing
     std::int64_t count;
     int bits;  ///< 1 << bits slots, and behind them one more that is always free
+    int skip;  ///< so many bits of the hash behind those of the partition do not choose the slot
 };
 
 struct Partitions {
@@ -66,7 +67,8 @@ struct Partitions {
     char* next[kPartitions];  ///< where the last block goes on
     char* end[kPartitions];   ///< of the last block
     RowTable tables[kPartitions];
-    std::int64_t largest;    ///< so many rows are in one of the tables
+    std::int64_t largest;  ///< so many rows are in one of the tables
+    int skip;  ///< of the table that grew last: what spreads keys of one partition does so in others
     char free_of_first[16];  ///< the key of free slots of the first partition; those of others are zero
     std::int32_t op;
     bool on_trial;             ///< the table has its entries and its index still

@@ -140,13 +140,15 @@ class Rows {
         char* first;
         char* last;
         int shift;
+        std::uint64_t mask;
     };
     Slots slots() const {
-        return {table_.slots, table_.slots + (stride() << table_.bits) - stride(), 64 - table_.bits};
+        return {table_.slots, table_.slots + (stride() << table_.bits) - stride(),
+                64 - kPartitionBits - table_.skip - table_.bits, (std::uint64_t(1) << table_.bits) - 1};
     }
 
     char* first_slot(const Slots& slots, const char* row) const {
-        const std::uint64_t number = hash_key<K>(nullptr, row) << kPartitionBits >> slots.shift;
+        const std::uint64_t number = hash_key<K>(nullptr, row) >> slots.shift & slots.mask;
         return slots.first + std::int64_t(number) * stride();
     }
 
@@ -172,6 +174,7 @@ class Rows {
     std::int32_t reserve(Task* task, std::int64_t count, std::int32_t loc) {
         if (table_.slots && count <= most_rows(table_.bits)) return kOk;
         const std::atomic_ref<std::int64_t> largest(partitions_of(d_)->largest);
+        const std::atomic_ref<int> skip(partitions_of(d_)->skip);
         const RowTable old = table_;
         // As large as others are, since keys spread evenly.
         const std::int64_t expected = std::max(count, largest.load(std::memory_order_relaxed));
@@ -180,13 +183,30 @@ class Rows {
         const std::int64_t slots = std::int64_t(1) << table_.bits;
         table_.slots = static_cast<char*>(allocate_array(task, slots + 1, stride(), loc));
         if (!table_.slots) return kFailed;
-        for (std::int64_t i = 0; i <= slots; ++i)
-            std::memcpy(table_.slots + i * stride(), free_, std::size_t(d_->key_size));
-        const Slots now = this->slots();
-        each_in(old, [&](const char* row) { std::memcpy(find(now, row).slot, row, std::size_t(stride())); });
+        table_.skip = skip.load(std::memory_order_relaxed);
+        if (fill(old) > many_displaced(old.count, table_.bits)) {
+            table_.skip = -1;
+            do ++table_.skip;
+            while (fill(old) > many_displaced(old.count, table_.bits) && table_.skip < kMostSkip);
+            skip.store(table_.skip, std::memory_order_relaxed);
+        }
         largest.store(expected, std::memory_order_relaxed);
         if (old.slots) release(task, old.slots);
         return kOk;
+    }
+
+    /// Copies the rows of `old` into the table, which is new. So many are not in their first slots.
+    std::int64_t fill(const RowTable& old) {
+        for (std::int64_t i = 0; i <= std::int64_t(1) << table_.bits; ++i)
+            std::memcpy(table_.slots + i * stride(), free_, std::size_t(d_->key_size));
+        const Slots slots = this->slots();
+        std::int64_t displaced = 0;
+        each_in(old, [&](const char* row) {
+            char* const slot = find(slots, row).slot;
+            displaced += slot != first_slot(slots, row);
+            std::memcpy(slot, row, std::size_t(stride()));
+        });
+        return displaced;
     }
 
     const WeldDict* d_;

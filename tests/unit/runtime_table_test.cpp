@@ -642,5 +642,11 @@ TEST_CASE("keys in even steps, which crowd an index, are spread by other bits of
             CAPTURE(step);
             CHECK(displaced(step, count) <= count / 6);  // of 60 and 500 it were 285
         }
+    for (std::int64_t count : {100'000, 400'000})  // the latter in partitions at first
+        for (std::int64_t step : {60, 86400, 1'037'389}) {
+            CAPTURE(count);
+            CAPTURE(step);
+            CHECK(displaced(step, count) <= count / 6);  // of the last it were nearly all
+        }
     CHECK(displaced(std::int64_t(1) << 32, 50) == 0);
 }
