@@ -14,8 +14,8 @@
 // descending one is no number.
 //
 // Numbers in descending order are reversed, sorted as they are, and reversed again:
-//     sort(v, |a, b| compare(b, a))
-// becomes, where v is a vec[f64],
+//     sort(v, |a, b| compare(b, a))        or      sort(v, |a| -a)
+// become, where v is a vec[f64],
 //     map(sort(map(v, |x| -x), |a| a), |x| -x)
 #include <algorithm>
 
@@ -67,23 +67,6 @@ class KeyFinder {
         if (!std::ranges::equal(keys, again, same_key)) return false;
         keys_.insert(keys_.end(), keys.begin(), keys.end());
         return add(inner.otherwise);
-    }
-
-    /// The only key is the element, descending.
-    bool is_descending() const {
-        const Var key = keys_.size() == 1 && keys_[0].descending ? keys_[0].of->as<Var>() : Var{};
-        return key && key.symbol() == a_ && reversed(keys_[0].of);
-    }
-
-    /// A vector whose elements are those of `v`, each in the opposite order.
-    const Expr* all_reversed(const Expr* v, Loc loc) const {
-        const Type* const elem = v->type->elem();
-        const Type* type = m_.types.builder(BuilderKind::Appender, {&elem, 1});
-        const Symbol *b = m_.symbol("b", type), *i = m_.symbol("i", m_.types.i64()),
-                     *x = m_.symbol("x", elem);
-        const Expr* step = merge(m_, var(m_, b), reversed(var(m_, x)));
-        const Expr* data[] = {v};
-        return result(m_, loop(m_, data, new_builder(m_, type), lambda(m_, {b, i, x}, step), loc), loc);
     }
 
     /// The function that gives the keys, or null.
@@ -172,20 +155,47 @@ const Expr* without_lets(Module& m, const Expr* e) {
     return without_lets(m, substitute(m, block.result(), values));
 }
 
-const Expr* keyed(Module& m, const Expr* e) {
-    const Sort s = e->as<Sort>();
-    if (!s || s.by().params().size() != 2 || size_of_tree(s.by().body()) > kMostNodes) return nullptr;
+/// The function that gives the keys of a sort, or null if it has none, or has it already.
+const Expr* key_function(Module& m, Sort s) {
+    if (s.by().params().size() != 2 || size_of_tree(s.by().body()) > kMostNodes) return nullptr;
     const Expr* order = without_lets(m, s.by().body());
     KeyFinder finder(m, s.by());
     if (!order || size_of_tree(order) > kMostNodes || !finder.add(order)) return nullptr;
-    if (finder.is_descending()) {
-        const Symbol* a = s.by().param(0);
+    return finder.key_function(s.by().node->loc);
+}
+
+/// A key that is the number itself in the opposite order: `-x`, and of integers `c - x`. That of such a key is the number.
+const Expr* opposite(Module& m, Lambda key) {
+    const Symbol* of = key.param(0);
+    const Expr* body = of->type->is_scalar() ? key.body() : nullptr;
+    if (!body || body->num_args == 0 || !is_var(body->arg(body->num_args - 1), of)) return nullptr;
+    if (body->op == Op::Neg) return body;
+    const Literal from = body->op == Op::Sub ? body->arg(0)->as<Literal>() : Literal{};
+    if (!from) return nullptr;
+    if (!is_float(of->type->scalar)) return body;
+    return from.as_float() == 0 ? scalar_op(m, Op::Neg, {body->arg(1)}, body->loc) : nullptr;
+}
+
+/// A vector of `f`, in terms of `of`, of all elements of `v`.
+const Expr* map(Module& m, const Expr* v, const Symbol* of, const Expr* f, Loc loc) {
+    const Type* type = m.types.builder(BuilderKind::Appender, {&f->type, 1});
+    const Symbol *b = m.symbol("b", type), *i = m.symbol("i", m.types.i64()), *x = m.symbol("x", of->type);
+    const Expr* step = merge(m, var(m, b), substitute(m, f, {{of, var(m, x)}}));
+    return result(m, loop(m, {&v, 1}, new_builder(m, type), lambda(m, {b, i, x}, step), loc), loc);
+}
+
+const Expr* keyed(Module& m, const Expr* e) {
+    const Sort s = e->as<Sort>();
+    if (!s) return nullptr;
+    const Expr* found = key_function(m, s);
+    const Lambda by = found ? found->as<Lambda>() : s.by();
+    if (const Expr* key = by.params().size() == 1 ? opposite(m, by) : nullptr) {
+        const Symbol* of = by.param(0);
         const Expr* sorted =
-            sort(m, finder.all_reversed(s.of(), e->loc), lambda(m, {a}, var(m, a)), e->loc, s.limit());
-        return finder.all_reversed(sorted, e->loc);
+            sort(m, map(m, s.of(), of, key, e->loc), lambda(m, {of}, var(m, of)), e->loc, s.limit());
+        return map(m, sorted, of, key, e->loc);
     }
-    const Expr* by = finder.key_function(s.by().node->loc);
-    return by ? sort(m, s.of(), by, e->loc, s.limit()) : nullptr;
+    return found ? sort(m, s.of(), found, e->loc, s.limit()) : nullptr;
 }
 
 }  // namespace
