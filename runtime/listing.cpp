@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "runtime/entry.h"
+#include "runtime/few_keys.h"
 #include "runtime/order.h"
 #include "runtime/parallel.h"
 #include "runtime/partitions.h"
@@ -103,7 +104,7 @@ extern "C" std::int32_t weld_rt_dict_entries(WeldTask* t, const WeldDict* d, con
     if (!d || !d->count) return kOk;
     char* data = static_cast<char*>(allocate_array(task, d->count, d->pair_size, loc));
     if (!data) return kFailed;
-    if (d->count <= kFewKeys && is_scalar(key)) {
+    if (d->count <= few_keys() && is_scalar(key)) {
         copy_few_in_order(key, d->entries, d->stride, d->count, data, d->entries, d->pair_size, d->stride);
         *out = {data, d->count};
         return kOk;

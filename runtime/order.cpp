@@ -336,43 +336,6 @@ void* sorted_by_value(Task* task, const WeldType* t, const void* in, std::int64_
     });
 }
 
-/// The places of few keys in ascending order. Each pair is compared, since what is found needs no branch.
-static void places_of_few(const WeldType* key, const char* keys, std::int64_t stride, std::int64_t n,
-                          std::int64_t* places) {
-    with_scalar(key->kind, [&]<class T>(T) {
-        decltype(ordered_bits(T())) bits[kFewKeys];
-        for (std::int64_t i = 0; i < n; ++i) {
-            bits[i] = ordered_bits(load<T>(keys + i * stride));
-            places[i] = 0;
-            for (std::int64_t k = 0; k < i; ++k) {
-                const bool is_less = bits[i] < bits[k];
-                places[k] += is_less;
-                places[i] += !is_less;
-            }
-        }
-    });
-}
-
-std::int64_t place_of_least(const WeldType* key, const char* keys, std::int64_t stride, std::int64_t n) {
-    return with_scalar(key->kind, [&]<class T>(T) {
-        std::int64_t place = 0;
-        auto least = ordered_bits(load<T>(keys));
-        for (std::int64_t i = 1; i < n; ++i) {
-            const auto bits = ordered_bits(load<T>(keys + i * stride));
-            if (bits < least) least = bits, place = i;
-        }
-        return place;
-    });
-}
-
-void copy_few_in_order(const WeldType* key, const char* keys, std::int64_t key_stride, std::int64_t n,
-                       char* out, const char* data, std::int64_t size, std::int64_t stride) {
-    std::int64_t places[kFewKeys];
-    places_of_few(key, keys, key_stride, n, places);
-    for (std::int64_t i = 0; i < n; ++i)
-        std::memcpy(out + places[i] * size, data + i * stride, std::size_t(size));
-}
-
 std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, std::int64_t stride,
                             std::int64_t n, std::int32_t loc) {
     Item* items = allocate_array<Item>(task, n, loc);

@@ -12,14 +12,6 @@ namespace weld::runtime {
 /// stop.
 int compare_totally(const Task* task, const WeldType* t, const void* a, const void* b);
 
-constexpr std::int64_t kFewKeys = 24;
-/// The place of the least of `n` keys, which are scalars `stride` bytes apart; of equal ones the first.
-std::int64_t place_of_least(const WeldType* key, const char* keys, std::int64_t stride, std::int64_t n);
-/// Copies `n` elements of `size` bytes, which lie `stride` bytes apart, in the order of up to kFewKeys scalars, which lie
-/// `key_stride` apart; equal ones keep theirs.
-void copy_few_in_order(const WeldType* key, const char* keys, std::int64_t key_stride, std::int64_t n,
-                       char* out, const char* data, std::int64_t size, std::int64_t stride);
-
 /// The numbers 0...n-1 of `n` keys at `keys`, `stride` bytes apart, in ascending order; equal keys keep
 /// theirs. Null after recording the failure; release it.
 std::uint64_t* stable_order(Task* task, const WeldType* key, const char* keys, std::int64_t stride,

@@ -11,6 +11,7 @@
 
 #include "runtime/describe.h"
 #include "runtime/entry.h"
+#include "runtime/few_keys.h"
 #include "runtime/order.h"
 #include "runtime/parallel.h"
 
@@ -212,7 +213,7 @@ std::int32_t first_of_all(Task* task, const WeldVec* in, const WeldType* elem, c
 
 std::int32_t sort_all(Task* task, const WeldVec* in, const WeldType* elem, const WeldVec* keys,
                       const WeldType* key, WeldVec* out, std::int32_t loc) {
-    if (in->len <= kFewKeys && is_scalar(key)) return sort_few(task, in, elem, keys, key, out, loc);
+    if (in->len <= few_keys() && is_scalar(key)) return sort_few(task, in, elem, keys, key, out, loc);
     if (keys->data == in->data && is_scalar(elem) && elem->kind != kWeldBool) {
         void* sorted = sorted_by_value(task, elem, in->data, in->len, loc);
         *out = {sorted, sorted ? in->len : 0};

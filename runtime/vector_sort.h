@@ -55,7 +55,7 @@ inline void* find_sorter(const char* name) {
 /// Sorts with Highway. That is loaded when there is enough to sort: it measures the clock for 3 ms then.
 template <class T>
 void vector_sort(T* data, std::int64_t n) {
-    constexpr std::int64_t few = 100, worth_loading = 50'000;
+    constexpr std::int64_t few = 48, worth_loading = 50'000;
     static std::atomic<std::int64_t> sorted = 0;  // elements until now
     if (n <= few || sorted.fetch_add(n, std::memory_order_relaxed) < worth_loading - n)
         return std::sort(data, data + n);

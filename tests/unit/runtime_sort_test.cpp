@@ -1,8 +1,10 @@
 // Sorting by comparison and by key, and the comparison of values.
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 
+#include "runtime/few_keys.h"
 #include "runtime/order.h"
 #include "tests/unit/runtime_util.h"
 
@@ -169,8 +171,7 @@ TEST_CASE("comparisons may allocate") {
 
 TEST_CASE("sorting by scalar keys") {
     std::mt19937_64 random(3);
-    for (std::size_t n :
-         {std::size_t(0), std::size_t(1), std::size_t(50), std::size_t(500), std::size_t(300'000)}) {
+    for (std::size_t n : {0, 1, 2, 3, 4, 5, 8, 13, 24, 25, 33, 63, 64, 65, 100, 127, 500, 300'000}) {
         std::vector<std::int64_t> wide(n), narrow(n), ascending(n);
         std::vector<std::uint8_t> bytes(n), flags(n);
         std::vector<float> floats(n);
@@ -193,6 +194,25 @@ TEST_CASE("sorting by scalar keys") {
         keys_of<float>(kWeldF32, floats);
         keys_of<double>(kWeldF64, doubles);
     }
+}
+
+TEST_CASE("a few numbers are put in order by counting, in each way the machine has") {
+    std::mt19937_64 random(7);
+    for (const FewForm& form : few_forms())
+        for (std::int64_t n = 0; n <= form.most; ++n)
+            for (const std::int64_t range : {std::int64_t(1), std::int64_t(3), std::int64_t(1) << 40}) {
+                std::vector<std::int64_t> numbers, order(static_cast<std::size_t>(n));
+                for (std::int64_t i = 0; i < n; ++i)
+                    numbers.push_back(std::int64_t(random() % std::uint64_t(range)) - range / 2);
+                if (n > 2 && range > 3) numbers[1] = INT64_MIN, numbers[2] = INT64_MAX;
+                std::iota(order.begin(), order.end(), 0);
+                std::ranges::stable_sort(order, {}, [&](std::int64_t i) { return numbers[std::size_t(i)]; });
+                numbers.resize(kMostFew, INT64_MAX);
+                std::vector<std::int64_t> places(kMostFew);
+                form.count_before(numbers.data(), n, places.data());
+                CAPTURE(n);
+                for (std::int64_t i = 0; i < n; ++i) CHECK(places[std::size_t(order[std::size_t(i)])] == i);
+            }
 }
 
 TEST_CASE("one number whose order does not tell which it is") {
