@@ -9,7 +9,7 @@
 // that are long or hold vectors are looked up by it in the end instead. A loop can be joined with what makes
 // `v`, which then need not be made. Inside of loops vectors tend to be short, so there it is done for very few elements
 // of vectors that turn out to be longer:
-//     if(24L < len(v), (let t = ...; ...), @(topk:false) sort(v, |x| x.$1, 3L))
+//     if(64L < len(v), (let t = ...; ...), @(topk:false) sort(v, |x| x.$1, 3L))
 // Where it is not known of how many elements, that is asked: `if(1L <= k & k <= 1024L, ..., @(topk:false) sort(v, |x| x.$1, k))`.
 #include "weldir/ir/builder.h"
 #include "weldir/ir/layout.h"
@@ -22,7 +22,8 @@ namespace {
 
 constexpr std::int64_t kMostFirst = 1024;      // elements; more are found sooner by sorting
 constexpr std::int64_t kMostFirstInLoop = 32;  // which topk puts in order one by one
-constexpr std::int64_t kShort = 24;  // elements are sorted sooner than a loop begins, where keys are scalars
+// So many elements are sorted sooner than a loop finds the first ones, where keys are scalars; and the very first one.
+constexpr std::int64_t kShort = 64, kShortForOne = 512;
 constexpr std::int64_t kMostBytes = 64;  // of an element that is kept
 
 bool is_all_scalars(const Type* t) {
@@ -86,7 +87,8 @@ static const Expr* where_it_pays(Module& m, Sort s, bool repeated) {
                    *few = at_most(s.limit(), i64_literal(m, most));
         pays = scalar_op(m, Op::BitAnd, {some, few});
     } else if (repeated && s.by().body()->type->is_scalar()) {
-        pays = scalar_op(m, Op::Lt, {i64_literal(m, kShort), len(m, s.of())});
+        const std::int64_t is_short = limit.as_int() == 1 ? kShortForOne : kShort;
+        pays = scalar_op(m, Op::Lt, {i64_literal(m, is_short), len(m, s.of())});
     }
     return pays ? if_(m, pays, loop, annotate(m, s.node, AttrKey::TopK, "false"), s.node->loc) : loop;
 }
