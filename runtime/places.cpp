@@ -137,8 +137,12 @@ void describe_places(WeldDict* d, const WeldType* key) {
 }
 
 void expect_few(WeldDict* d) {
-    constexpr std::int64_t many = 64;
-    if (d->num_key_fields > 0 && d->count == 0) d->placing.anew = d->placing.next = many;
+    constexpr std::int64_t many = 64, most_in_first_index = 24;
+    if (d->count > 0) return;
+    if (d->num_key_fields > 0) d->placing.anew = d->placing.next = many;
+    if (d->index != d->first_index) return;
+    d->most = most_in_first_index;
+    d->most_displaced = INT64_MAX;
 }
 
 std::int32_t add_place(Task* task, WeldDict* d, std::int32_t loc) {
