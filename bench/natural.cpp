@@ -1,5 +1,5 @@
-// N1 to N31: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
-// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural30.cpp), which make the same columns.
+// N1 to N32: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural32.cpp), which make the same columns.
 #include <cstring>
 
 #include "bench/columns.h"
@@ -573,7 +573,23 @@ std::vector<Workload> natural() {
          },
          vector<f64>},
         {"N31.parts", "N31.parts", 3990061.38058, 1e-9,
-         [] { return columns(uniform<f64>(1'000'000, 545, 1), uniform<f64>(1'000'000, 546, 1)); }, vector<f64>}};
+         [] { return columns(uniform<f64>(1'000'000, 545, 1), uniform<f64>(1'000'000, 546, 1)); }, vector<f64>},
+        {"N32.middles", "N32.middles", 120006.169393, 1e-9, [] { return plane<f64>(1'500'000, 550, 25); }, vector<f64>},
+        {"N32.greatest", "N32.greatest", 556118.846528, 1e-9, [] { return plane<f64>(1'200'000, 551, 40); }, nested<f64>},
+        {"N32.falling", "N32.falling", 8.58825578358e+15, 1e-9, [] { return columns(below<i64>(1'000'000, 552, std::uint64_t(1) << 40)); },
+         vector<i64>},
+        {"N32.steps", "N32.steps", 2494630904, 1e-9,
+         [] {
+             return columns(Column<i64>(1'000'000, [](size_t i) { return i * 1'037'389; }), below<i64>(1'000'000, 553, 1000),
+                            Column<i64>(5'000'000, [](size_t i) { return bnd(554, i, 1'000'000) * 1'037'389; }));
+         },
+         number<i64>},
+        {"N32.sums", "N32.sums", 1.24754299934e+12, 1e-9,
+         [] {
+             return columns(Column<i64>(5'000'000, [](size_t i) { return bnd(555, i, 300'000) * 1'037'389; }),
+                            below<i64>(5'000'000, 556, 1000));
+         },
+         number<i64>}};
     return all;
 }
 
