@@ -15,6 +15,19 @@ namespace weld {
 
 using matrix_loops::kLeastColumns, matrix_loops::kMostRounds;
 
+/// Elements of a vector of rows: of fewer the columns are as well read side by side, sixteen at a time.
+static constexpr std::int64_t kLeastInRows = 1 << 17;
+
+/// The length of the shortest of `rows`, which is a path.
+static const Expr* least_length(Module& m, const Expr* rows) {
+    const Type *number = m.types.i64(), *elem = rows->type->elem();
+    const Type* type = m.types.builder(BuilderKind::Merger, {&number, 1}, MergeOp::Min);
+    const Symbol *b = m.symbol("b", type), *i = m.symbol("i", number), *row = m.symbol("row", elem);
+    const Expr* step = merge(m, var(m, b), len(m, var(m, row)));
+    return result(m, loop(m, {&rows, 1}, new_builder(m, type), lambda(m, {b, i, row}, step), rows->loc),
+                  rows->loc);
+}
+
 bool is_repeatable(Facts& facts, const Expr* datum) {
     const auto bound_is = [&](std::size_t k) { return facts.traits(datum->arg(k)).free_to_repeat(); };
     return is_path(datum) || counts_from_zero(datum) || (counts_by_one(datum) && bound_is(0) && bound_is(1));
@@ -74,7 +87,8 @@ bool StridedNest::find_condition(std::int64_t least_rows) {
         if ((!may_fail && !at) || is_of_loop(e)) return;
         const std::optional<Place> place = at ? place_of(at, inside) : std::nullopt;
         if (place) note_strides(at, *place);
-        if (may_fail) ok = place && demand_inside(at, columns, rows, *place);
+        if (!place && at) ok = demand_in_row(at, columns, rows, inside) || !may_fail;
+        else if (may_fail) ok = place && demand_inside(at, columns, rows, *place);
     };
     for (const auto& [name, value] : before_) visit(value, look);
     visit(inner_.front().body().body(), look);
@@ -105,7 +119,12 @@ std::optional<Count> StridedNest::by_indices(const Count& n) {
 std::optional<StridedNest::Place> StridedNest::place_of(Lookup at, const BoundNames& inside) {
     const auto is_fixed = [&](const Expr* e) { return !inside.are_read_by(e); };
     if (!is_path(at.of()) || !at.of()->type->is_vec() || !is_fixed(at.of())) return {};
-    const std::optional<Count> written_key = facts_.count(at.key());
+    return place_of_key(at.key(), inside);
+}
+
+std::optional<StridedNest::Place> StridedNest::place_of_key(const Expr* at, const BoundNames& inside) {
+    const auto is_fixed = [&](const Expr* e) { return !inside.are_read_by(e); };
+    const std::optional<Count> written_key = facts_.count(at);
     const std::optional<Count> key = written_key ? by_indices(*written_key) : std::nullopt;
     if (!key) return {};
     Place place{std::vector<const Expr*>(inner_.size() + 1), {}};
@@ -178,6 +197,30 @@ bool StridedNest::demand_inside(Lookup at, const Expr* columns, const std::vecto
         }
     }
     return demand(reach, length);
+}
+
+bool StridedNest::demand_in_row(Lookup at, const Expr* columns, const std::vector<const Expr*>& rows,
+                                const BoundNames& inside) {
+    if (!at.node->type->is_scalar() || rows.size() > 1 || by_tiles_) return false;
+    const auto is_one = [](const Expr* stride) { return stride && is_int(stride, 1); };
+    const Expr* row = facts_.resolve(at.of());
+    const Expr* all = base_of(row) == inner_[0].elem_param() ? datum_of(inner_[0], row) : nullptr;
+    if (const Lookup by = row->as<Lookup>()) {
+        const std::optional<Place> place = place_of(by, inside);
+        if (place && is_one(place->strides[0]) && !place->strides[1]) all = by.of();
+    }
+    if (!all || !is_path(all) || !row->type->is_vec()) return false;
+    const std::optional<Place> in_row = place_of_key(at.key(), inside);
+    if (!in_row || in_row->strides[0] || !is_one(in_row->strides[1])) return false;
+    const Expr* length = least_length(m_, all);
+    if (!(in_row->offset == Count())) {
+        const Expr* start = written(m_, in_row->offset);
+        demand(i64_literal(m_, 0), start);
+        length = scalar_op(m_, Op::Sub, {length, start});
+    }
+    demand(i64_literal(m_, kLeastInRows), product_of(m_, rows[0], columns));
+    strides_ = true;
+    return demand(columns, length);
 }
 
 }  // namespace weld

@@ -1,6 +1,8 @@
 // A loop over columns with loops over rows inside: where its look-ups read, and what has to hold so that none
 // of them fails. Then nobody can tell in which order they are made.
 //
+// A matrix may be a vector of its rows as well, if it is large.
+//
 // An index has to be the counters of loops over rows times what stays the same (by the name of it), plus the
 // counter of the columns, plus what stays the same; other look-ups in the inner loops read at some of the
 // counters in this way, or can't fail.
@@ -55,7 +57,13 @@ class StridedNest {
     /// Of look-ups in vectors that stay the same, one by one along the columns, or else along the inner
     /// loop. `inside`: what the nest binds.
     std::optional<Place> place_of(Lookup at, const BoundNames& inside);
+    /// The same wherever it reads.
+    std::optional<Place> place_of_key(const Expr* key, const BoundNames& inside);
     void note_strides(Lookup at, const Place& place);
+    /// Looks for a place in one of many vectors, `lookup(lookup(rows, i), j)`: the counter of the columns and something that
+    /// stays the same, in the vector that the counter of an inner loop tells.
+    bool demand_in_row(Lookup at, const Expr* columns, const std::vector<const Expr*>& rows,
+                       const BoundNames& inside);
     /// All that is found lies in the vector.
     bool demand_inside(Lookup at, const Expr* columns, const std::vector<const Expr*>& rows,
                        const Place& place);

@@ -8,8 +8,8 @@
 //     if(c >= 8L & c <= 2147483648L & r >= 32L & r <= 2147483648L & r * c <= len(m),
 //       ... rows merged into a vecmerger,
 //       ... as before)
-// So do sums over windows of columns, and all sums for pairs of columns at once, if they are few and the rows
-// are long.
+// So do sums of columns of vectors of rows, `lookup(lookup(m, i), j)`, if the shortest of the rows is long enough; sums
+// over windows of columns; and all sums for pairs of columns at once, if they are few and the rows are long.
 //
 // A vector of the elements by columns, which is the matrix transposed, goes on by tiles:
 //     for(rangeiter(0L, c, 1L), appender[f64], |b, o, j|

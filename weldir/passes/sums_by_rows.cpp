@@ -160,9 +160,8 @@ class RowWriter {
     /// What is looked up in any case, and is the same for all columns, is so once for a row. It cannot fail.
     const Expr* with_row_lookups_before(const Expr* e, const std::unordered_set<const Symbol*>& by_column,
                                         Lets& lets) {
-        if (e->op == Op::Lookup) {
-            const std::vector<const Symbol*> read = free_symbols(e);
-            if (std::ranges::any_of(read, [&](const Symbol* s) { return by_column.contains(s); })) return e;
+        const auto is_by_column = [&](const Symbol* s) { return by_column.contains(s); };
+        if (e->op == Op::Lookup && std::ranges::none_of(free_symbols(e), is_by_column)) {
             const Symbol* name = m_.symbol("t", e->type);
             lets.emplace_back(name, e);
             return var(m_, name);
