@@ -578,6 +578,7 @@ std::vector<Workload> natural() {
         {"N32.greatest", "N32.greatest", 556118.846528, 1e-9, [] { return plane<f64>(1'200'000, 551, 40); }, nested<f64>},
         {"N32.falling", "N32.falling", 8.58825578358e+15, 1e-9, [] { return columns(below<i64>(1'000'000, 552, std::uint64_t(1) << 40)); },
          vector<i64>},
+        {"N32.product", "N32.product", 133975792.23, 1e-9, [] { return planes<f64>(512 * 512, 557, 512 * 512, 558, 512); }, nested<f64>},
         {"N32.steps", "N32.steps", 2494630904, 1e-9,
          [] {
              return columns(Column<i64>(1'000'000, [](size_t i) { return i * 1'037'389; }), below<i64>(1'000'000, 553, 1000),

@@ -15,6 +15,12 @@ static void middles(const f64 *x, i64 n, i64 width, f64 *to) {
 static void greatest(const f64 *x, i64 n, i64 width, f64 *to) {
   for (i64 r = 0; r < n; r++, x += width, to += 5) std::partial_sort_copy(x, x + width, to, to + 5, std::greater<f64>());
 }
+static void product(const f64 *x, const f64 *y, i64 n, f64 *__restrict to) {
+  std::fill(to, to + n * n, 0);
+  for (i64 i = 0; i < n; i++)
+    for (i64 k = 0; k < n; k++)
+      for (i64 j = 0; j < n; j++) to[i * n + j] += x[i * n + k] * y[k * n + j];
+}
 static i64 looked_up(const i64 *k, const i64 *v, i64 n, const i64 *sought, i64 m) {
   Table<i64, i64> t(n);
   for (i64 i = 0; i < n; i++) t[k[i]] += v[i];
@@ -45,6 +51,10 @@ int main(int argc, char **argv) {
   if (want("N32.falling")) {
     const i64 n = 1'000'000; auto x = below<i64>(n, 552, u64(1) << 40); Buf<i64> to(n);
     vector("N32.falling", to, [&] { std::copy(x.p, x.p + n, to.p); std::sort(to.p, to.p + n, std::greater<i64>()); return n; });
+  }
+  if (want("N32.product")) {
+    volatile i64 n = 512; auto x = uniform<f64>(n * n, 557, 1), y = uniform<f64>(n * n, 558, 1); Buf<f64> to(n * n);
+    vector("N32.product", to, [&] { product(x.p, y.p, n, to.p); return n * n; });
   }
   if (want("N32.steps")) {
     const i64 n = 1'000'000, m = 5'000'000;
