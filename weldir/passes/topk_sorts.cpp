@@ -22,9 +22,7 @@ namespace {
 
 constexpr std::int64_t kMostFirst = 1024;      // elements; more are found sooner by sorting
 constexpr std::int64_t kMostFirstInLoop = 32;  // which topk puts in order one by one
-// So many elements are sorted sooner than a loop finds the first ones, where keys are scalars; and the very first one.
-constexpr std::int64_t kShort = 64, kShortForOne = 512;
-constexpr std::int64_t kMostBytes = 64;  // of an element that is kept
+constexpr std::int64_t kMostBytes = 64;        // of an element that is kept
 
 bool is_all_scalars(const Type* t) {
     return t->is_scalar() || (t->is_struct() && std::ranges::all_of(t->args, is_all_scalars));
@@ -71,6 +69,12 @@ const Expr* as_loop(Module& m, Sort s) {
 
 }  // namespace
 
+/// So many elements are sorted sooner than a loop finds the first `limit` of them, where keys are scalars.
+static std::int64_t most_sorted(std::int64_t limit) {
+    if (limit == 1) return 512;  // by looking once
+    return limit <= 8 ? 64 : 16 * limit;
+}
+
 /// `sort` as a loop where it gives few elements, and, if it is done again and again, where it has many.
 static const Expr* where_it_pays(Module& m, Sort s, bool repeated) {
     if (s.node->says(AttrKey::TopK, false)) return nullptr;
@@ -87,8 +91,7 @@ static const Expr* where_it_pays(Module& m, Sort s, bool repeated) {
                    *few = at_most(s.limit(), i64_literal(m, most));
         pays = scalar_op(m, Op::BitAnd, {some, few});
     } else if (repeated && s.by().body()->type->is_scalar()) {
-        const std::int64_t is_short = limit.as_int() == 1 ? kShortForOne : kShort;
-        pays = scalar_op(m, Op::Lt, {i64_literal(m, is_short), len(m, s.of())});
+        pays = scalar_op(m, Op::Lt, {i64_literal(m, most_sorted(limit.as_int())), len(m, s.of())});
     }
     return pays ? if_(m, pays, loop, annotate(m, s.node, AttrKey::TopK, "false"), s.node->loc) : loop;
 }
