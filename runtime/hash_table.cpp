@@ -131,6 +131,15 @@ WeldDict* new_range(Task* task, const WeldDict* model, int skip, std::int32_t lo
     return d;
 }
 
+void expect_few(WeldDict* d) {
+    constexpr std::int64_t many = 64, most_in_first_index = 24;
+    if (d->count > 0) return;
+    if (d->num_key_fields > 0) d->placing.anew = d->placing.next = many;
+    if (d->index != d->first_index) return;
+    d->most = most_in_first_index;
+    d->most_displaced = INT64_MAX;
+}
+
 std::int32_t describe_values(Task* task, WeldDict* d, const WeldType* value, std::int32_t loc) {
     for_each_scalar(value, 0, [&](const WeldType*, std::int64_t) { ++d->num_fields; });
     ScalarField* fields = d->few_fields;

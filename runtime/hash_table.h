@@ -98,6 +98,9 @@ WeldDict* new_table(Task* task, const WeldType* key, std::int64_t value_size, st
 /// An empty table with the types of `model`, which it borrows, for keys whose tags begin with the same `skip`
 /// bits. Null after recording the failure.
 WeldDict* new_range(Task* task, const WeldDict* model, int skip, std::int32_t loc);
+/// A few searches take less time than what makes many fast: `d`, if it is empty, gets places only for many keys, and its
+/// first index takes more of them before it grows.
+void expect_few(WeldDict* d);
 /// Notes how values of type `value` are merged. Status.
 std::int32_t describe_values(Task* task, WeldDict* d, const WeldType* value, std::int32_t loc);
 /// Gives `d`, which is empty, the keys of `model`, with values that merging leaves as they were: keys that are known

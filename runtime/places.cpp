@@ -136,15 +136,6 @@ void describe_places(WeldDict* d, const WeldType* key) {
     d->placing.anew = d->placing.next = kFewestEntries;
 }
 
-void expect_few(WeldDict* d) {
-    constexpr std::int64_t many = 64, most_in_first_index = 24;
-    if (d->count > 0) return;
-    if (d->num_key_fields > 0) d->placing.anew = d->placing.next = many;
-    if (d->index != d->first_index) return;
-    d->most = most_in_first_index;
-    d->most_displaced = INT64_MAX;
-}
-
 std::int32_t add_place(Task* task, WeldDict* d, std::int32_t loc) {
     if (!d->places || d->count >= d->placing.anew) return make_places(task, d, loc);
     note_next_place(d);

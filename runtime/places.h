@@ -18,8 +18,6 @@ namespace weld::runtime {
 
 /// Notes which integers keys of type `key` consist of, if they may have places.
 void describe_places(WeldDict* d, const WeldType* key);
-/// No places for `d`, which is empty, unless it has many keys: a few searches take less time than making these.
-void expect_few(WeldDict* d);
 /// Gives `d`, whose entries are those of `model`, the same places. Status.
 std::int32_t copy_places(Task* task, WeldDict* d, const WeldDict* model, std::int32_t loc);
 /// Entries get other numbers.

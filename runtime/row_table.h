@@ -184,12 +184,9 @@ class Rows {
         table_.slots = static_cast<char*>(allocate_array(task, slots + 1, stride(), loc));
         if (!table_.slots) return kFailed;
         table_.skip = skip.load(std::memory_order_relaxed);
-        if (fill(old) > many_displaced(old.count, table_.bits)) {
-            table_.skip = -1;
-            do ++table_.skip;
-            while (fill(old) > many_displaced(old.count, table_.bits) && table_.skip < kMostSkip);
-            skip.store(table_.skip, std::memory_order_relaxed);
-        }
+        for (int next = 0; fill(old) > many_displaced(old.count, table_.bits) && next <= kMostSkip; ++next)
+            table_.skip = next;
+        skip.store(table_.skip, std::memory_order_relaxed);
         largest.store(expected, std::memory_order_relaxed);
         if (old.slots) release(task, old.slots);
         return kOk;

@@ -28,15 +28,27 @@ struct Slots {
           end((((range + 1) << index_bits) + (std::uint64_t(1) << bits) - 1) >> bits) {}
 };
 
+std::uint64_t range_of(std::uint64_t slot, int bits) {
+    return std::uint64_t(tag_in(slot)) >> (kWeldTagBits - bits);
+}
+
 /// Collects the used slots of a range: those that come from there, even if they lie a little after.
 void collect_slots(const WeldDict* d, std::uint64_t range, int bits, std::vector<std::uint64_t>* found) {
     const std::uint64_t all = std::uint64_t(1) << d->bits;
-    const Slots slots = d->skip ? Slots(d->bits, 0, 0) : Slots(d->bits, range, bits);  // or anywhere
+    const Slots slots(d->bits, range, bits);
     for (std::uint64_t i = slots.begin; i < slots.begin + all; ++i) {
         const std::uint64_t slot = d->index[i & (all - 1)];
         if (!slot && i >= slots.end) return;
-        if (slot && std::uint64_t(tag_in(slot)) >> (kWeldTagBits - bits) == range) found->push_back(slot);
+        if (slot && range_of(slot, bits) == range) found->push_back(slot);
     }
+}
+
+/// The used slots of each range, of an index in which other bits than the first ones choose them, so that they lie anywhere.
+std::vector<std::vector<std::uint64_t>> slots_by_range(const WeldDict* d, int bits) {
+    std::vector<std::vector<std::uint64_t>> all(std::size_t(1) << bits);
+    for (std::uint64_t at = 0; at <= d->mask; ++at)
+        if (const std::uint64_t slot = d->index[at]) all[range_of(slot, bits)].push_back(slot);
+    return all;
 }
 
 class Merger {
@@ -45,6 +57,9 @@ class Merger {
         : task_(task), merge_(merge), loc_(loc) {
         while (bits_ < kMostRangeBits && total >> bits_ > kRangeEntries) ++bits_;
         ranges_.resize(std::size_t(1) << bits_);
+        scattered_.resize(std::size_t(merge.num_parts));
+        for (std::int64_t p = 0; p < merge.num_parts; ++p)
+            if (merge.parts[p]->skip) scattered_[std::size_t(p)] = slots_by_range(merge.parts[p], bits_);
     }
 
     WeldDict* run();
@@ -60,6 +75,8 @@ class Merger {
     std::int32_t loc_;
     int bits_ = 1;
     std::vector<WeldDict*> ranges_;
+    std::vector<std::vector<std::vector<std::uint64_t>>>
+        scattered_;  ///< slots of parts, by range; none: in order
 };
 
 template <KeyKind K>
@@ -92,8 +109,10 @@ std::int32_t Merger::merge_range(Task* t, std::uint64_t number) {
     if (!(ranges_[number] = new_range(t, merge_.parts[0], bits_, loc_))) return kFailed;
     std::vector<std::uint64_t> slots;
     for (std::int64_t p = 0; p < merge_.num_parts; ++p) {
+        const auto& scattered = scattered_[std::size_t(p)];
         slots.clear();
-        collect_slots(merge_.parts[p], number, bits_, &slots);
+        if (scattered.empty()) collect_slots(merge_.parts[p], number, bits_, &slots);
+        else slots = scattered[number];
         if (with_key_kind(merge_.parts[p]->kind,
                           [&](auto kind) { return merge_slots<kind()>(t, number, p, slots); }))
             return kFailed;

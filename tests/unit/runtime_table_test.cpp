@@ -650,3 +650,39 @@ TEST_CASE("keys in even steps, which crowd an index, are spread by other bits of
         }
     CHECK(displaced(std::int64_t(1) << 32, 50) == 0);
 }
+
+TEST_CASE("tables in which other bits than the first ones choose the slots become one") {
+    Types types;
+    constexpr std::int64_t count = 40'000;
+    int spread = 0;
+    for (std::int64_t step : {60, 1000, 3600, 86400, 1'037'389, 7'919'131}) {
+        const Ran ran = run(1, [&](WeldTask* t) {
+            std::vector<WeldDict*> parts;
+            for (std::int64_t p = 0; p < 3; ++p) {
+                WeldDict* d = weld_rt_dict_new(t, types.i64(), types.i64(), 0);
+                for (std::int64_t i = p * count / 4; i < p * count / 4 + count / 2; ++i) {
+                    const std::int64_t key = i * step, value = i + p;
+                    MUST(!weld_rt_dict_merge(t, d, &key, &value, kWeldAdd, 0));
+                }
+                spread += d->skip > 0;
+                parts.push_back(d);
+            }
+            WeldDict* whole = merge_tables(task_of(t), {parts.data(), 3, kWeldAdd}, 0);
+            MUST(whole);
+            MUST(whole->count == count);
+            for (std::int64_t i = 0; i < count; ++i) {
+                std::int64_t sum = 0;
+                for (std::int64_t p = 0; p < 3; ++p)
+                    if (i >= p * count / 4 && i < p * count / 4 + count / 2) sum += i + p;
+                const std::int64_t key = i * step;
+                const auto* found = static_cast<const std::int64_t*>(weld_rt_dict_find(t, whole, &key));
+                MUST(found);
+                MUST(*found == sum);
+            }
+            return 0;
+        });
+        CAPTURE(step);
+        CHECK(ran.good);
+    }
+    CHECK(spread > 0);
+}

@@ -60,8 +60,8 @@ class StridedNest {
     /// The same wherever it reads.
     std::optional<Place> place_of_key(const Expr* key, const BoundNames& inside);
     void note_strides(Lookup at, const Place& place);
-    /// Looks for a place in one of many vectors, `lookup(lookup(rows, i), j)`: the counter of the columns and something that
-    /// stays the same, in the vector that the counter of an inner loop tells.
+    /// Looks for a place in one of many vectors: the counter of the columns and something that stays the same, in the vector
+    /// that the counter of the inner loop tells, `lookup(lookup(rows, i), j)`, or that is its element, `lookup(row, j)`.
     bool demand_in_row(Lookup at, const Expr* columns, const std::vector<const Expr*>& rows,
                        const BoundNames& inside);
     /// All that is found lies in the vector.
