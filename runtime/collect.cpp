@@ -138,6 +138,7 @@ void Tracer::partitions(const Partitions* p) {
     for (const RowSlab* slab = p->slabs; slab; slab = slab->next) mark(slab);
     for (const RowTable& table : p->tables)
         if (table.slots) mark(table.slots);
+    if (p->direct.slots) mark(p->direct.slots);
 }
 
 void Tracer::dict(const WeldType* t, const WeldDict* d) {

@@ -1,5 +1,5 @@
 // Filling buffers of partitions, merging what waits in them, and joining the partitions.
-#include "runtime/row_table.h"
+#include "runtime/direct_table.h"
 
 #include <algorithm>
 #include <array>
@@ -9,6 +9,7 @@
 
 #include "runtime/entry.h"
 #include "runtime/parallel.h"
+#include "runtime/row_table.h"
 #include "runtime/stream.h"
 
 namespace weld::runtime {
@@ -40,6 +41,16 @@ std::int32_t add_slab(Task* task, Partitions* p, std::int32_t loc) {
     p->fresh = memory + sizeof(RowBlock);
     p->num_fresh = kSlabBlocks;
     return kOk;
+}
+
+/// Rows wait in none of them.
+void release_slabs(Task* task, Partitions* p) {
+    while (RowSlab* slab = p->slabs) {
+        p->slabs = slab->next;
+        release(task, slab);
+    }
+    p->spare = nullptr;
+    p->num_slabs = p->num_fresh = 0;
 }
 
 RowBlock* take_block(Partitions* p) {
@@ -127,7 +138,7 @@ std::int64_t table_bytes(const WeldDict* d) {
     std::int64_t bytes = 0;
     for (const RowTable& table : partitions_of(d)->tables)
         if (table.slots) bytes += d->stride << table.bits;
-    return bytes;
+    return bytes + partitions_of(d)->direct.size * d->stride;
 }
 
 /// So much may wait as the tables take four times: then what is done to them for each merge stays in
@@ -135,6 +146,34 @@ std::int64_t table_bytes(const WeldDict* d) {
 void allow_slabs(WeldDict* d) {
     Partitions* p = partitions_of(d);
     p->most_slabs = std::max(kFirstSlabs, kMostWaiting * table_bytes(d) / slab_bytes(p));
+}
+
+/// Merges all rows that wait into a direct table, if none were merged yet and they pay for its slots. Status.
+std::int32_t begin_direct_late(Task* task, WeldDict* d, std::int32_t loc) {
+    Partitions* p = partitions_of(d);
+    constexpr std::int64_t slots_for_row = 4;
+    // Each of several workers would have a table for all keys.
+    if (count_partitions(d) || (p->exact && workers_for(task, INT64_MAX, true) > 1)) return kOk;
+    KeyRange range{INT64_MAX, INT64_MIN};
+    std::int64_t waiting = 0;
+    for (std::int64_t i = 0; i < kPartitions; ++i)
+        each_waiting(p, d->stride, i, [&](const char* rows, std::int64_t count) {
+            range = find_range(d, rows, count, range);
+            waiting += count;
+            return kOk;
+        });
+    if (static_cast<__int128>(range.last) - range.first >= slots_for_row * waiting) return kOk;
+    if (p->exact && !has_room(task, (range.last - range.first + 1) * d->stride)) return kOk;
+    if (begin_direct(task, d, range, loc)) return kFailed;
+    for (std::int64_t i = 0; i < kPartitions; ++i)
+        if (each_waiting(p, d->stride, i, [&](const char* rows, std::int64_t count) {
+                return merge_rows(task, d, rows, count, loc);
+            }))
+            return kFailed;
+    empty(p);
+    release_slabs(task, p);
+    use_one_buffer(d);
+    return kOk;
 }
 
 /// For rows to wait, where that is no must.
@@ -147,6 +186,9 @@ std::int32_t add_block(Task* task, WeldDict* d, std::int64_t partition, std::int
     Partitions* p = partitions_of(d);
     if (!p->spare && !p->num_fresh) {
         if (p->num_slabs >= p->most_slabs || lacks_memory(task, p)) {
+            if (std::exchange(p->has_frequent_numbers, false) && begin_direct_late(task, d, loc))
+                return kFailed;
+            if (p->direct.slots) return kOk;
             if (merge_all_waiting(task, d, false, loc)) return kFailed;
             allow_slabs(d);
             return kOk;
@@ -165,6 +207,7 @@ std::int32_t add_block(Task* task, WeldDict* d, std::int64_t partition, std::int
 /// Makes room in a buffer that is full. Status.
 std::int32_t empty_buffer(Task* task, WeldDict* d, std::int64_t partition, std::int32_t loc) {
     Partitions* p = partitions_of(d);
+    if (p->direct.slots) return merge_buffer(task, d, loc);
     const bool needs_block = p->next[partition] == p->end[partition];
     if (p->on_trial) {
         p->tried += p->buffer_bytes / d->stride;
@@ -188,16 +231,14 @@ bool merges_exactly(const WeldDict* d, std::int32_t op) {
 }
 
 void release_waiting(Task* task, Partitions* p) {
-    while (RowSlab* slab = p->slabs) {
-        p->slabs = slab->next;
-        release(task, slab);
-    }
+    release_slabs(task, p);
     if (char* memory = std::exchange(p->buffer_memory, nullptr)) release(task, memory);
 }
 
 void release_tables(Task* task, Partitions* p) {
     for (const RowTable& table : p->tables)
         if (table.slots) release(task, table.slots);
+    if (p->direct.slots) release(task, p->direct.slots);
     release(task, p);
 }
 
@@ -245,12 +286,18 @@ static Partitions* new_partitions(Task* task, const WeldDict* d, std::int32_t op
     return p;
 }
 
-/// Cuts a table: its entries are the first rows that wait. Status.
-static std::int32_t partition(Task* task, WeldDict* d, std::int32_t op, std::int32_t loc) {
+/// Cuts a table: its entries are the first rows that wait. If they are in `range`, they are merged in a direct table. Status.
+static std::int32_t partition(Task* task, WeldDict* d, std::int32_t op, std::int32_t loc,
+                              const std::optional<KeyRange>& range = {}) {
     Partitions* p = new_partitions(task, d, op, loc);
     WeldDict* cut = p ? new_range(task, d, 0, loc) : nullptr;
     if (!cut) return kFailed;
     cut->partitions = p->buffers;
+    cut->buffer_shift = kWeldTagBits - kPartitionBits;
+    if (range && (!p->exact || has_room(task, (range->last - range->first + 1) * d->stride))) {
+        if (begin_direct(task, cut, *range, loc)) return kFailed;
+        use_one_buffer(cut);
+    }
     if (add_rows(task, cut, d->entries, d->count, loc)) return kFailed;
     std::swap(*cut, *d);
     release_range(task, cut);
@@ -258,12 +305,14 @@ static std::int32_t partition(Task* task, WeldDict* d, std::int32_t op, std::int
 }
 
 std::int32_t begin_trial(Task* task, WeldDict* d, std::int32_t op, std::int32_t loc) {
-    if (d->bits - kLargestIndexBits >= std::ssize(kMostUnknown)) return partition(task, d, op, loc);
+    if (d->bits - kLargestIndexBits >= std::ssize(kMostUnknown))
+        return partition(task, d, op, loc, find_close_keys(d, d->unknown));
     Partitions* p = new_partitions(task, d, op, loc);
     if (!p) return kFailed;
     p->on_trial = true;
     p->places = std::exchange(d->places, nullptr);
     d->partitions = p->buffers;
+    d->buffer_shift = kWeldTagBits - kPartitionBits;
     return kOk;
 }
 
@@ -311,8 +360,13 @@ std::int32_t end_trial(Task* task, WeldDict* d, std::int32_t loc) {
             return kOk;
         });
         const std::int64_t percent = all ? unknown * 100 / all : 0;
-        if (percent > most_unknown(d)) {
-            if (partition(task, d, p->op, loc)) return kFailed;
+        const bool is_to_be_cut = percent > most_unknown(d);
+        const std::optional<KeyRange> range =
+            is_to_be_cut || !d->places ? find_close_keys(d, percent) : std::nullopt;
+        if (is_to_be_cut || range) {
+            const bool may_be_late = !range && are_frequent(percent) && has_number_keys(d);
+            if (partition(task, d, p->op, loc, range)) return kFailed;
+            partitions_of(d)->has_frequent_numbers = may_be_late;
             return each(
                 [&](const char* rows, std::int64_t count) { return add_rows(task, d, rows, count, loc); });
         }
@@ -341,7 +395,7 @@ static bool only_waits(const WeldDict* d) {
 
 std::int32_t add_row(Task* task, WeldDict* d, const void* key, const void* value, std::uint32_t tag,
                      std::int32_t loc) {
-    const std::int64_t partition = tag >> (kWeldTagBits - kPartitionBits);
+    const auto partition = std::int64_t(std::uint64_t(tag) >> d->buffer_shift);
     WeldRowBuffer& buffer = d->partitions[partition];
     std::memcpy(buffer.next, key, std::size_t(d->key_size));
     std::memcpy(buffer.next + d->value_at, value, std::size_t(d->value_size));
@@ -373,14 +427,20 @@ std::int32_t merge_partitions(Task* task, std::span<WeldDict* const> tables, std
         if (end_trial(task, d, loc)) return kFailed;
     if (only_waits(tables[0])) {
         for (WeldDict* d : tables.subspan(1)) {
-            if (wait_too(task, tables[0], d, loc)) return kFailed;
+            if (end_direct(task, d, false, loc) || wait_too(task, tables[0], d, loc)) return kFailed;
             release_table(task, d);
         }
         return kOk;
     }
-    for (WeldDict* d : tables)
-        if (!d->partitions && partition(task, d, op, loc)) return kFailed;
     WeldDict* whole = tables[0];
+    bool merged = false;
+    if (merge_direct(task, tables, &merged, loc)) return kFailed;
+    for (WeldDict* d : tables.subspan(merged ? tables.size() : 0))
+        if (!d->partitions && partition(task, d, op, loc)) return kFailed;
+    if (merged) {
+        for (WeldDict* d : tables.subspan(1)) release_table(task, d);
+        return kOk;
+    }
     const std::int32_t status =
         run_parts(task, kPartitions, true, loc, [&](Task* t, int, std::int64_t i) -> std::int32_t {
             if (merge_waiting(t, whole, whole, i, loc)) return kFailed;
@@ -407,6 +467,7 @@ std::int32_t settle_partitions(Task* task, WeldDict* d, std::int32_t loc) {
     if (end_trial(task, d, loc)) return kFailed;
     const bool settled = !d->partitions || !partitions_of(d)->buffer_memory;
     if (settled) return kOk;
+    if (end_direct(task, d, true, loc)) return kFailed;
     if (merge_all_waiting(task, d, true, loc)) return kFailed;
     release_waiting(task, partitions_of(d));
     return kOk;

@@ -58,6 +58,15 @@ struct RowTable {
     int skip;  ///< so many bits of the hash behind those of the partition do not choose the slot
 };
 
+/// The same of rows whose keys are integers close together, in all partitions: see runtime/direct_table.h.
+struct DirectTable {
+    char* slots;           ///< null: there is none
+    std::int64_t first;    ///< the key of the first slot
+    std::int64_t size;     ///< slots
+    std::int64_t count;    ///< of which so many have rows
+    std::int64_t outside;  ///< so many rows of the last buffer had other keys
+};
+
 struct Partitions {
     WeldRowBuffer buffers[kPartitions];  ///< of `buffer_bytes` each, behind one another
     char* buffer_memory;
@@ -67,15 +76,17 @@ struct Partitions {
     char* next[kPartitions];  ///< where the last block goes on
     char* end[kPartitions];   ///< of the last block
     RowTable tables[kPartitions];
+    DirectTable direct;
     std::int64_t largest;  ///< so many rows are in one of the tables
     int skip;  ///< of the table that grew last: what spreads keys of one partition does so in others
     char free_of_first[16];  ///< the key of free slots of the first partition; those of others are zero
     std::int32_t op;
-    bool on_trial;             ///< the table has its entries and its index still
-    std::int64_t tried;        ///< so many rows have left full buffers meanwhile
-    const WeldPlaces* places;  ///< of the table: known keys must wait with the others
-    bool exact;                ///< values may be merged with each other in any order
-    std::int64_t block_bytes;  ///< of rows
+    bool has_frequent_numbers;  ///< keys are integers, and a trial has met many of them again
+    bool on_trial;              ///< the table has its entries and its index still
+    std::int64_t tried;         ///< so many rows have left full buffers meanwhile
+    const WeldPlaces* places;   ///< of the table: known keys must wait with the others
+    bool exact;                 ///< values may be merged with each other in any order
+    std::int64_t block_bytes;   ///< of rows
     RowSlab* slabs;
     std::int64_t num_slabs;
     std::int64_t most_slabs;  ///< so many are filled before rows are merged

@@ -682,7 +682,8 @@ Leaves merge_or_wait(Emitter& e, const Leaves& open, const Type* key_type, const
     const auto wait = [&] {
         constexpr auto buffer_shift = std::uint64_t(std::countr_zero(sizeof(WeldRowBuffer)));
         static_assert(1 << buffer_shift == sizeof(WeldRowBuffer));
-        llvm::Value* number = ir.CreateLShr(tag_of(e, key_type, key), kTagBits - kWeldPartitionBits);
+        llvm::Value* number =
+            ir.CreateLShr(tag_of(e, key_type, key), e.load(fields::Table::buffer_shift, table));
         llvm::Value* buffer = ir.CreateGEP(e.unit.i8, buffers, ir.CreateShl(number, buffer_shift));
         const EntryLayout layout = entry_layout(key_type, value_type);
         llvm::Value* row = e.load(fields::RowBuffer::next, buffer);
@@ -719,6 +720,7 @@ llvm::Value* never_null(Emitter& e, llvm::Value* table) {
                                                     {fields::mask, e.c64(0)},
                                                     {fields::shift, e.c64(kWeldTagBits)},
                                                     {fields::partitions, nothing},
+                                                    {fields::buffer_shift, e.c64(kWeldTagBits)},
                                                     {fields::places, nothing},
                                                     {fields::crowded, e.c64(0)}}),
                        "empty_table");

@@ -10,8 +10,8 @@
                                     FIELD(WeldAppender, capacity, l)
 #define WELD_TABLE_FIELDS(FIELD)    FIELD(WeldTable, index, p)    FIELD(WeldTable, entries, p)  \
                                     FIELD(WeldTable, mask, l)     FIELD(WeldTable, shift, l)    \
-                                    FIELD(WeldTable, partitions, p) FIELD(WeldTable, places, p) \
-                                    FIELD(WeldTable, crowded, l)
+                                    FIELD(WeldTable, partitions, p) FIELD(WeldTable, buffer_shift, l) \
+                                    FIELD(WeldTable, places, p)   FIELD(WeldTable, crowded, l)
 #define WELD_ROW_BUFFER_FIELDS(FIELD) FIELD(WeldRowBuffer, next, p) FIELD(WeldRowBuffer, end, p)
 #define WELD_HELD_KEYS_FIELDS(FIELD) FIELD(WeldHeldKeys, held, l) FIELD(WeldHeldKeys, most, l)
 #define WELD_TYPE_FIELDS(FIELD)     FIELD(WeldType, kind, i)      FIELD(WeldType, holds_pointer, i) \

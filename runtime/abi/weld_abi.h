@@ -58,8 +58,8 @@ typedef struct WeldTable {
     uint64_t mask;    // slots - 1
     int64_t shift;    // the search for a key begins at slot (tag >> shift) & mask
     struct WeldRowBuffer* partitions;  // of a dictmerger's large table, else null: what is merged is appended
-                                       // as a row {key, value} to the buffer that the first
-                                       // kWeldPartitionBits of its tag name
+                                       // as a row {key, value} to buffer (tag >> buffer_shift)
+    int64_t buffer_shift;              // such that the first kWeldPartitionBits are left, or none
     const WeldPlaces* places;          // null: there are none
     int64_t crowded;                   // so many chunks of a loop have too many keys, likely, to hold them (WeldHeldKeys)
 } WeldTable;
