@@ -216,6 +216,27 @@ static void ask_behind(Emitter& e, const Leaves& rows, llvm::Value* bytes) {
     e.emit_if(are_dense, dense, one_by_one);
 }
 
+/// Rows of a flat matrix, from element `first` of `of` on.
+Leaves Emitter::emit_opt_rows(OptLanes l, const Leaves& of, llvm::Value* first, llvm::Value* length) {
+    const std::int64_t n = l.lanes(), most = l.most()->as<Literal>().as_int();
+    const Type* elem = l.of()->type->elem();
+    const Leaves none = {ir.getFalse(), llvm::ConstantPointerNull::get(unit.ptr), c64(0)};
+    llvm::Value* to = transposed_slot(size_of(l.found()->elem()) * round_up(most, kShortColumns));
+    if (!to) return none;
+    llvm::Value* are_short = ir.CreateICmpULE(length, c64(most));
+    llvm::Value* room = ir.CreateSub(of[1], ir.CreateMul(length, c64(n)));
+    llvm::Value* inside = ir.CreateAnd(ir.CreateICmpSGE(first, c64(0)), ir.CreateICmpSLE(first, room));
+    const auto found = [&]() -> Leaves {
+        Leaves rows;
+        for (std::int64_t k = 0; k < n; ++k)
+            rows.push_back(element(of[0], elem, ir.CreateAdd(first, ir.CreateMul(length, c64(k)))));
+        ask_behind(*this, rows, ir.CreateMul(length, c64(size_of(elem))));
+        transpose_short(*this, unit.memory(elem->scalar), rows, length, to);
+        return {ir.getTrue(), to, length};
+    };
+    return emit_if(ir.CreateAnd(are_short, inside), found, [&] { return none; });
+}
+
 Leaves Emitter::emit_opt_lanes(OptLanes l) {
     constexpr std::int64_t most_bytes = 16 << 10;  // of vectors side by side
     const Leaves of = emit(l.of());
@@ -224,6 +245,7 @@ Leaves Emitter::emit_opt_lanes(OptLanes l) {
     llvm::Value* room = ir.CreateSub(of[1], c64(n));
     llvm::Value* inside = ir.CreateAnd(ir.CreateICmpSGE(first, c64(0)), ir.CreateICmpSLE(first, room));
     const Type* elem = l.of()->type->elem();
+    if (l.length()) return emit_opt_rows(l, of, first, emit1(l.length()));
     if (elem->is_scalar()) {
         const auto found = [&]() -> Leaves {
             return {ir.getTrue(), load(l.found(), element(of[0], elem, first))[0]};

@@ -248,6 +248,7 @@ class Emitter {
     Leaves emit_opt_lookup(OptLookup l);
     Leaves emit_lookup_lanes(LookupLanes l);
     Leaves emit_opt_lanes(OptLanes l);
+    Leaves emit_opt_rows(OptLanes l, const Leaves& of, llvm::Value* first, llvm::Value* length);
     Leaves emit_key_exists(KeyExists k);
     Leaves emit_slice(Slice s);
     Leaves emit_len(Len l);

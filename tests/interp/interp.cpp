@@ -504,6 +504,7 @@ class Interpreter {
         const std::int64_t first = as_i64(eval(l.first())), n = l.lanes();
         const Values& all = of.items();
         const auto none = [&] { return list_value({bool_value(false), zero(l.found())}); };
+        if (l.length()) return opt_rows(l, all, first);
         if (first < 0 || first + n > std::int64_t(all.size())) return none();
         Values lanes(all.begin() + first, all.begin() + first + n);
         if (l.found()->is_simd()) return list_value({bool_value(true), list_value(std::move(lanes))});
@@ -517,6 +518,21 @@ class Interpreter {
             Values at;
             for (const Value& row : lanes) at.push_back(row.items()[j]);
             rows[j] = list_value(std::move(at));
+        }
+        return list_value({bool_value(true), list_value(std::move(rows))});
+    }
+    /// Rows of a flat matrix.
+    Value opt_rows(OptLanes l, const Values& all, std::int64_t first) {
+        const std::int64_t length = as_i64(eval(l.length())), n = l.lanes();
+        const bool are_there = length >= 0 && length <= as_i64(eval(l.most())) && first >= 0 &&
+                               first <= std::int64_t(all.size()) - n * length;
+        if (!are_there) return list_value({bool_value(false), zero(l.found())});
+        spend(std::size_t(length * n));
+        Values rows;
+        for (std::int64_t j = 0; j < length; ++j) {
+            Values at;
+            for (std::int64_t k = 0; k < n; ++k) at.push_back(all[std::size_t(first + k * length + j)]);
+            rows.push_back(list_value(std::move(at)));
         }
         return list_value({bool_value(true), list_value(std::move(rows))});
     }

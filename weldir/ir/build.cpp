@@ -230,6 +230,11 @@ const Expr* opt_lanes(Module& m, const Expr* of, const Expr* first, std::uint32_
     if (most) return make(m, Op::OptLanes, m.types.structure(fields), {of, first, most}, loc);
     return make(m, Op::OptLanes, m.types.structure(fields), {of, first}, loc);
 }
+const Expr* opt_rows(Module& m, const Expr* of, const Expr* first, std::uint32_t lanes, const Expr* most,
+                     const Expr* length, Loc loc) {
+    const Type* fields[] = {m.types.boolean(), m.types.vec(m.types.simd(of->type->elem()->scalar, lanes))};
+    return make(m, Op::OptLanes, m.types.structure(fields), {of, first, most, length}, loc);
+}
 const Expr* key_exists(Module& m, const Expr* of, const Expr* key, Loc loc, const Expr* bits) {
     const Type* t = m.types.boolean();
     return bits ? make(m, Op::KeyExists, t, {of, key, bits}, loc) : make(m, Op::KeyExists, t, {of, key}, loc);

@@ -79,6 +79,8 @@ const Expr* lookup_lanes(Module& m, const Expr* of, const Expr* indices, const E
                          Loc loc = {});
 const Expr* opt_lanes(Module& m, const Expr* of, const Expr* first, std::uint32_t lanes, Loc loc = {},
                       const Expr* most = nullptr);
+const Expr* opt_rows(Module& m, const Expr* of, const Expr* first, std::uint32_t lanes, const Expr* most,
+                     const Expr* length, Loc loc = {});
 const Expr* key_exists(Module& m, const Expr* of, const Expr* key, Loc loc = {}, const Expr* bits = nullptr);
 const Expr* slice(Module& m, const Expr* of, const Expr* start, const Expr* size, Loc loc = {});
 const Expr* sort(Module& m, const Expr* of, const Expr* by, Loc loc = {}, const Expr* limit = nullptr);

@@ -351,11 +351,14 @@ struct LookupLanes : View<Op::LookupLanes> {
 /// `optlookup[N](of, first)`: {whether the N elements from `first` on are there as lanes, those lanes}. Of
 /// scalars they are simd[T,N]. Of vectors of scalars they are a vec[simd[T,N]] that has the vectors side by
 /// side, and are there only if all N are equally long, and not too long to be transposed in the first-level
-/// cache; with `optlookup[N](of, first, most)`, a literal, only if no longer than that.
+/// cache; with `optlookup[N](of, first, most)`, a literal, only if no longer than that. With
+/// `optlookup[N](of, first, most, length)`, of a vector of scalars, they are N rows of so many elements one behind the other
+/// from element `first` on.
 struct OptLanes : View<Op::OptLanes> {
     const Expr* of() const { return node->arg(0); }
     const Expr* first() const { return node->arg(1); }
     const Expr* most() const { return node->num_args > 2 ? node->arg(2) : nullptr; }  ///< null: what fits
+    const Expr* length() const { return node->num_args > 3 ? node->arg(3) : nullptr; }  ///< null: that of vectors
     const Type* found() const { return node->type->args[1]; }
     std::uint32_t lanes() const { return found()->is_vec() ? found()->elem()->lanes : found()->lanes; }
 };

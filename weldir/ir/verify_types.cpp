@@ -196,20 +196,22 @@ void opt_lookup(Demands& d, const Expr* e) {
 }
 
 void opt_lanes(Demands& d, const Expr* e) {
-    if (!d.arity(e, 2, 3)) return;
+    if (!d.arity(e, 2, 4)) return;
     const Type *of = e->arg(0)->type, *t = e->type;
+    const bool flat = e->num_args == 4;
     d.that(is_i64(e->arg(1)->type), "an index is i64");
     const bool pair = t->is_struct() && t->args.size() == 2 && t->args[0]->is_bool();
     if (!d.that(of->is_vec() && pair, "lanes of `{}`", of)) return;
-    const bool rows = of->elem()->is_vec() && t->args[1]->is_vec();
-    if (e->num_args == 3) {
+    const bool rows = (flat || of->elem()->is_vec()) && t->args[1]->is_vec();
+    if (flat) d.that(is_i64(e->arg(3)->type), "the length of rows is i64");
+    if (e->num_args >= 3) {
         constexpr std::int64_t longest = 1024;
         const Literal most = e->arg(2)->as<Literal>();
         const bool is_length =
             most && is_i64(e->arg(2)->type) && most.as_int() >= 0 && most.as_int() <= longest;
         d.that(rows && is_length, "rows no longer than a literal up to {}", longest);
     }
-    const Type *scalar = rows ? of->elem()->elem() : of->elem(),
+    const Type *scalar = rows && !flat ? of->elem()->elem() : of->elem(),
                *simd = rows ? t->args[1]->elem() : t->args[1];
     d.that(scalar->is_scalar() && simd->is_simd() && simd->scalar == scalar->scalar, "lanes of `{}` as `{}`",
            of, t->args[1]);

@@ -92,6 +92,18 @@ class LaneBody {
     /// What loops in the body walk along. They must be equally long, and inside, on all lanes.
     const std::vector<Window>& windows() const { return windows_; }
 
+    /// Row `index + offset` of a matrix: `size` elements of `of`, one row behind the other. Only offset and size may be
+    /// computed, outside of the loop.
+    struct FlatRow {
+        const Expr* of;
+        const Expr* offset;
+        const Expr* size;
+    };
+    /// What loops in the body walk along. On lanes they are vectors of these.
+    const std::vector<FlatRow>& flat_rows() const { return flat_rows_; }
+    /// What stands for flat rows, one for each, in what is translated.
+    void set_flat_rows(std::vector<const Expr*> on_lanes) { flat_rows_on_lanes_ = std::move(on_lanes); }
+
     /// The body on `lanes` lanes, or null. `elem` and `index` (null if it is not read) stand for the
     /// parameters, on lanes; `first` for the index of the first lane, where the body merges at indices.
     const Expr* translated(std::uint32_t lanes, const Symbol* builder, const Expr* first, const Expr* index,
@@ -161,6 +173,8 @@ class LaneBody {
     void scan_iterate(Iterate it, bool certain);
     void scan_row(const Expr* e, bool certain);
     std::optional<Window> window(const Expr* datum);
+    std::optional<FlatRow> flat_row(const Expr* datum);
+    std::optional<std::size_t> number_of(const FlatRow& row) const;
     bool is_known_outside(const Expr* e);
     const Expr* behind_index(const Expr* e);
     const Expr* distance(const Expr* begin, const Expr* end);
@@ -234,6 +248,8 @@ class LaneBody {
     std::unordered_set<const Symbol*> outside_;              // bound there, and read by the loop
     std::unordered_map<const Symbol*, const Expr*> slices_;  // by their names in the body
     std::vector<Window> windows_;
+    std::vector<FlatRow> flat_rows_;
+    std::vector<const Expr*> flat_rows_on_lanes_;
     std::unordered_map<const Symbol*, Builders> builders_;  // of symbols that hold builders
     SymbolMap values_;                                      // what names of the scalar body are here
     std::uint32_t lanes_ = 0;

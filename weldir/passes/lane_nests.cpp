@@ -231,6 +231,12 @@ void LaneBody::scan_row(const Expr* e, bool certain) {
 void LaneBody::scan_datum(const Expr* datum, bool certain) {
     if (!varies(datum)) return scan(datum, certain);
     const Iter it = datum->as<Iter>();
+    if (const std::optional<FlatRow> row = flat_row(datum)) {
+        ok_ &= certain && nests_ == Nests::Yes;
+        count_width(datum->type->elem());
+        if (!number_of(*row)) flat_rows_.push_back(*row);
+        return;
+    }
     if (!it || window(datum)) return count_width(datum->type->elem()), scan_row(datum, certain);
     ok_ &= it.shape().kind == IterKind::Scalar && !it.shape().nd && !it.shape().range;
     if (!ok_) return;
@@ -340,6 +346,11 @@ const Expr* LaneBody::nested_loop(For f, Lets& lets) {
     for (const Expr* d : f.data()) {
         windows.push_back(window(d));
         const auto& w = windows.back();
+        if (const std::optional<FlatRow> row = w ? std::nullopt : flat_row(d)) {
+            data.push_back(flat_rows_on_lanes_[*number_of(*row)]);
+            elems.push_back(data.back()->type->elem());
+            continue;
+        }
         data.push_back(w ? range_iter(m_, IterKind::Scalar, zero, fresh(m_, w->size), one) : value(d, lets));
         elems.push_back(data.back()->type->elem());
     }

@@ -60,6 +60,34 @@ std::optional<LaneBody::Window> LaneBody::window(const Expr* datum) {
     return of_index(it.data(), it.start(), begin && end ? distance(begin, end) : nullptr);
 }
 
+/// `iter(of, k * size, k * size + size, 1L)`, where `k` counts along with the loop.
+std::optional<LaneBody::FlatRow> LaneBody::flat_row(const Expr* datum) {
+    const Iter it = datum->as<Iter>();
+    if (!it || it.shape().kind != IterKind::Scalar || it.shape().nd || it.shape().range ||
+        !it.shape().bounded || !is_int(it.stride(), 1) || !varies(it.start()))
+        return {};
+    const Expr* of = it.data();
+    if (varies(of) || !is_path(of) || !is_known_outside(of) || !is_row(of->type)) return {};
+    const Expr *start = facts_.resolve(it.start()), *end = facts_.resolve(it.end());
+    if (start->op != Op::Mul || end->op != Op::Add) return {};
+    const bool swapped = !varies(start->arg(0));
+    const Expr *row = start->arg(swapped ? 1 : 0), *size = start->arg(swapped ? 0 : 1);
+    if (varies(size) || !is_known_outside(size)) return {};
+    const std::optional<Count> from = facts_.count(it.start()), to = facts_.count(it.end()),
+                               length = facts_.count(size);
+    if (!from || !to || !length || *to - *from != *length) return {};
+    const Expr* offset = behind_index(row);
+    return offset ? std::optional<FlatRow>({of, offset, size}) : std::nullopt;
+}
+
+std::optional<std::size_t> LaneBody::number_of(const FlatRow& row) const {
+    for (std::size_t i = 0; i < flat_rows_.size(); ++i) {
+        const FlatRow& other = flat_rows_[i];
+        if (same(row.of, other.of) && same(row.offset, other.offset) && same(row.size, other.size)) return i;
+    }
+    return {};
+}
+
 // ---- on lanes
 
 const Expr* LaneBody::begin_of(const Window& w) {

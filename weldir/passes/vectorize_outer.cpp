@@ -81,7 +81,8 @@ class OuterVectorizer {
             return nullptr;
         LaneBody body(m_, facts_, loop, Nests::Yes);
         if (!body.ok()) return nullptr;
-        if (take_ == Take::Nests ? !body.is_nest() || body.makes_rows() : !is_for_rows(loop, body))
+        if (take_ == Take::Nests ? !body.is_nest() || body.makes_rows() || !body.flat_rows().empty()
+                                 : !is_for_rows(loop, body))
             return nullptr;
         most_in_row_ = !body.makes_rows() || body.holds_nests() ? kShortRow
                        : body.reduces()                         ? kNewRow
@@ -110,13 +111,15 @@ class OuterVectorizer {
     }
     /// Loops inside read rows, once each; or rows are made, not from a few elements of others.
     static bool is_for_rows(For loop, const LaneBody& body) {
-        const bool reads = std::ranges::any_of(loop.data(), has_rows);
+        const bool reads = std::ranges::any_of(loop.data(), has_rows) || !body.flat_rows().empty();
         if (body.makes_rows() ? reads && !body.has_loops() : !reads || !body.has_loops() || body.is_nest())
             return false;
+        const auto are_narrow = [](const Type* row) { return size_of(row->elem()->scalar) < kLeastInRow; };
         return std::ranges::none_of(
-            loop.data(), [](const Expr* d) { return has_rows(d) && bytes_in_row(d) < kLeastInRow; });
+                   loop.data(), [&](const Expr* d) { return has_rows(d) && are_narrow(d->type->elem()); }) &&
+               std::ranges::none_of(body.flat_rows(),
+                                    [&](const LaneBody::FlatRow& r) { return are_narrow(r.of->type); });
     }
-    static std::int64_t bytes_in_row(const Expr* rows) { return size_of(rows->type->elem()->elem()->scalar); }
     static bool has_rows(const Expr* datum) {
         const Type* elem = datum->type->elem();
         return elem->is_vec() && elem->elem()->is_scalar();
@@ -149,7 +152,7 @@ class OuterVectorizer {
         const Expr* n = rounds_ ? i64(*rounds_) : as_atom(m_, trip_count(m_, data[0]), "n", before);
         const Expr* count =
             scalar_op(m_, Op::Div, {scalar_op(m_, Op::Add, {n, i64(lanes_ - 1)}), i64(lanes_)});
-        const Expr* short_rows = take_ == Take::ShortRows ? are_short(data, body.made_along(), n) : nullptr;
+        const Expr* short_rows = take_ == Take::ShortRows ? are_short(data, body, n) : nullptr;
         if (short_rows) count = if_(m_, short_rows, count, i64(0));
         const Expr* range = range_iter(m_, IterKind::Scalar, i64(0), as_atom(m_, count, "n", before), i64(1));
 
@@ -161,6 +164,7 @@ class OuterVectorizer {
         const Expr* found = nullptr;
         const auto also = [&](const Expr* c) { found = found ? scalar_op(m_, Op::BitAnd, {found, c}) : c; };
         const Expr* elem = elements(data, first, n, inside, also);
+        body.set_flat_rows(flat_rows(body, first, inside, also));
         for (const LaneBody::Window& w : body.windows()) also(are_inside(w, first));
         for (const Expr* d : body.shared())
             also(scalar_op(m_, Op::Le, {trip_count(m_, fresh(m_, d)), i64(kMostShared)}));
@@ -182,12 +186,13 @@ class OuterVectorizer {
     }
 
     /// Rows are short, those that are read and those that are made along others; null if there are none of these.
-    const Expr* are_short(std::span<const Expr* const> data, std::span<const Expr* const> made_along,
-                          const Expr* n) {
+    const Expr* are_short(std::span<const Expr* const> data, const LaneBody& body, const Expr* n) {
         const Expr* all = nullptr;
         const auto also = [&](const Expr* c) { all = all ? scalar_op(m_, Op::BitAnd, {all, c}) : c; };
-        for (const Expr* d : made_along)
+        for (const Expr* d : body.made_along())
             also(scalar_op(m_, Op::Le, {trip_count(m_, fresh(m_, d)), i64(most_in_row_)}));
+        for (const LaneBody::FlatRow& row : body.flat_rows())
+            also(scalar_op(m_, Op::Le, {fresh(m_, row.size), i64(most_in_row_)}));
         const auto rows = std::ranges::find_if(data, has_rows);
         if (rows != data.end()) also(are_short_rows(*rows, n));
         return all;
@@ -274,6 +279,22 @@ class OuterVectorizer {
             parts.push_back(get_field(m_, group, 1));
         }
         return parts.size() == 1 ? parts[0] : make_struct(m_, parts);
+    }
+
+    /// The flat rows of a group from `first` on.
+    std::vector<const Expr*> flat_rows(const LaneBody& body, const Expr* first, Lets& lets,
+                                       const std::function<void(const Expr*)>& also) {
+        std::vector<const Expr*> all;
+        for (const LaneBody::FlatRow& row : body.flat_rows()) {
+            const Expr* number = is_int(row.offset, 0) ? first : add(first, fresh(m_, row.offset));
+            const Expr* size = fresh(m_, row.size);
+            const Expr* at = scalar_op(m_, Op::Mul, {number, size});
+            const Expr* group = opt_rows(m_, row.of, at, lanes_, i64(most_in_row_), fresh(m_, row.size));
+            group = as_atom(m_, group, "group", lets);
+            also(get_field(m_, group, 0));
+            all.push_back(get_field(m_, group, 1));
+        }
+        return all;
     }
 
     /// Whether the windows of all lanes are there and equally long; nothing in it can wrap around unnoticed.
