@@ -36,6 +36,7 @@ Term* Inference::solve(Node* n, Term** blocker) {
             if (!is_printed(n) || !collection(n, true, false)) return t_.error();
             demand(n->args[1], t_.i64(), "the index of an element");
             if (n->args.size() > 2) demand(n->args[2], t_.i64(), "how long rows may be");
+            if (n->args.size() > 3) demand(n->args[3], t_.i64(), "how long rows are");
             return pair(t_.boolean(), found_lanes(n, t_.arg(of, 0)));
         case Op::KeyExists:
             if (n->args.size() > 2 && !is_printed(n)) return t_.error();
@@ -79,7 +80,11 @@ bool Inference::key(Node* n) {
 Term* Inference::found_in(Term* of) { return t_.arg(of, Terms::is(of, TypeKind::Dict) ? 1 : 0); }
 
 Term* Inference::found_lanes(Node* n, Term* elem) {
-    if (Terms::is(elem, TypeKind::Scalar)) return t_.simd(elem, t_.lanes(n->lanes));
+    const bool are_rows = n->args.size() > 3;
+    if (Terms::is(elem, TypeKind::Scalar)) {
+        Term* lanes = t_.simd(elem, t_.lanes(n->lanes));
+        return are_rows ? t_.vec(lanes) : lanes;
+    }
     if (Terms::is(elem, TypeKind::Vec) && Terms::is(t_.arg(elem, 0), TypeKind::Scalar))
         return t_.vec(t_.simd(t_.arg(elem, 0), t_.lanes(n->lanes)));
     error_at(r_, n->args[0], "lanes are of scalars, or of vectors of scalars, found `{}`", t_.str(elem));

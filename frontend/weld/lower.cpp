@@ -322,6 +322,7 @@ class Lowering {
             case Op::LookupLanes: return lookup_lanes(m_, a[0], a[1], a.size() > 2 ? a[2] : nullptr, n->loc);
             case Op::OptLookup: return opt_lookup(m_, a[0], a[1], n->loc);
             case Op::OptLanes:
+                if (a.size() > 3) return opt_rows(m_, a[0], a[1], n->lanes, a[2], a[3], n->loc);
                 return opt_lanes(m_, a[0], a[1], n->lanes, n->loc, a.size() > 2 ? a[2] : nullptr);
             case Op::KeyExists: return key_exists(m_, a[0], a[1], n->loc, a.size() > 2 ? a[2] : nullptr);
             case Op::Slice: return slice(m_, a[0], a[1], a[2], n->loc);

@@ -314,7 +314,8 @@ Node* Parser::call(Op op) {
     const bool looks_up = op == Op::Lookup || op == Op::OptLookup;
     const std::uint16_t lanes = looks_up ? lanes_in_brackets() : std::uint16_t(0);
     if (lanes) op = op == Op::Lookup ? Op::LookupLanes : Op::OptLanes;
-    const std::uint32_t most = takes.max + (lanes > 0);  // with a mask, or with the longest row
+    // With a mask; or with how long rows may be, and how long those of a flat matrix are.
+    const std::uint32_t most = takes.max + (!lanes ? 0 : op == Op::LookupLanes ? 1 : 2);
     Node* out = make_op(op, word.loc, word.loc, arguments(text_of(word), takes.min, most));
     out->lanes = lanes;
     return out;

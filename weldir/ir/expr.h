@@ -358,7 +358,9 @@ struct OptLanes : View<Op::OptLanes> {
     const Expr* of() const { return node->arg(0); }
     const Expr* first() const { return node->arg(1); }
     const Expr* most() const { return node->num_args > 2 ? node->arg(2) : nullptr; }  ///< null: what fits
-    const Expr* length() const { return node->num_args > 3 ? node->arg(3) : nullptr; }  ///< null: that of vectors
+    const Expr* length() const {
+        return node->num_args > 3 ? node->arg(3) : nullptr;
+    }  ///< null: that of vectors
     const Type* found() const { return node->type->args[1]; }
     std::uint32_t lanes() const { return found()->is_vec() ? found()->elem()->lanes : found()->lanes; }
 };
