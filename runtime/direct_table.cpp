@@ -18,6 +18,7 @@ namespace {
 constexpr std::int64_t kBytesForKey = 512;  ///< of the table: as fast to clear as keys were found
 constexpr std::int64_t kNearBytes =
     8 << 20;  ///< larger tables are no faster than partitions if all keys are as frequent
+constexpr std::int64_t kRowsForKey = 8;  ///< of larger ones: fewer do not pay for moving rows in the end
 constexpr std::int64_t kBufferBytes = 32 << 10;  ///< half of a first-level cache
 constexpr std::int64_t kOutsideToWiden = 32;     ///< one of so many rows has a key outside of the range
 constexpr std::int64_t kOutsideToEnd = 4;        ///< of which no wider one is worth it
@@ -154,6 +155,11 @@ std::int64_t number_of(const WeldDict* d, const char* row) {
     return d->kind == KeyKind::Plain4 ? load<std::int32_t>(row) : load<std::int64_t>(row);
 }
 
+std::uint64_t hash_of(const WeldDict* d, const char* row) {
+    return d->kind == KeyKind::Plain4 ? hash_key<KeyKind::Plain4>(nullptr, row)
+                                      : hash_key<KeyKind::Plain8>(nullptr, row);
+}
+
 std::int64_t num_parts(const DirectTable& t) { return (t.size + kSlotsOfPart - 1) / kSlotsOfPart; }
 
 /// Calls f(task, rows, lo, hi, part) for the slots of `d` in parts. Status.
@@ -173,7 +179,7 @@ std::int32_t allocate(Task* task, WeldDict* d, KeyRange range, bool parallel, st
     const std::int64_t size = range.last - range.first + 1;
     char* slots = static_cast<char*>(allocate_array(task, size, d->stride, loc));
     if (!slots) return kFailed;
-    table = {slots, range.first, size, 0, 0};
+    table = {slots, range.first, size, 0, 0, 0};
     return each_part(
         task, d, parallel, loc,
         [&](Task*, const auto& rows, std::int64_t lo, std::int64_t hi, std::int64_t) -> std::int32_t {
@@ -220,6 +226,7 @@ std::int32_t widen(Task* task, WeldDict* d, KeyRange range, bool parallel, std::
         });
     table = wider;
     table.count = old.count;
+    table.rows = old.rows;
     release(task, old.slots);
     if (status) return kFailed;
     std::vector<char> others;
@@ -237,12 +244,12 @@ std::int32_t widen(Task* task, WeldDict* d, KeyRange range, bool parallel, std::
 
 std::int64_t num_rows(const WeldDict* d) { return partitions_of(d)->direct.count + count_partitions(d); }
 
-/// Twice as wide where there are keys beyond its end, so that keys that ascend leave it seldom.
-KeyRange with_room(KeyRange range, KeyRange before) {
+/// Wider by a part where there are keys beyond its end, so that keys that ascend leave it seldom.
+KeyRange with_room(KeyRange range, KeyRange before, int part) {
     const auto clamp = [](__int128 x) { return std::int64_t(std::clamp<__int128>(x, INT64_MIN, INT64_MAX)); };
-    const __int128 size = static_cast<__int128>(range.last) - range.first + 1;
-    if (range.last > before.last) range.last = clamp(range.last + size);
-    if (range.first < before.first) range.first = clamp(range.first - size);
+    const __int128 more = (static_cast<__int128>(range.last) - range.first + 1) / part;
+    if (range.last > before.last) range.last = clamp(range.last + more);
+    if (range.first < before.first) range.first = clamp(range.first - more);
     return range;
 }
 
@@ -254,10 +261,14 @@ std::int32_t adapt(Task* task, WeldDict* d, const char* rows, std::int64_t count
     const KeyRange before = range_of(p->direct);
     const KeyRange range = find_range(d, rows, count, before);
     const std::int64_t keys = num_rows(d);
-    for (const KeyRange& wider : {with_room(range, before), range})
-        if (is_worth(wider, d->stride, keys) && (!p->exact || has_room(task, kBytesForKey * keys)))
+    const bool may_be_far = p->direct.rows >= kRowsForKey * keys;
+    for (const int part : {1, 8}) {
+        const KeyRange wider = with_room(range, before, part);
+        if (is_worth(wider, d->stride, keys) && (may_be_far || bytes_of(wider, d->stride) <= kNearBytes) &&
+            (!p->exact || has_room(task, kBytesForKey * keys)))
             return widen(task, d, wider, false, loc);
-    return outside * kOutsideToEnd < count ? kOk : end_direct(task, d, false, loc);
+    }
+    return outside * kOutsideToEnd < count ? kOk : end_direct(task, d, Ended::RowsWait, loc);
 }
 
 bool has_direct(const WeldDict* d) { return d->partitions && partitions_of(d)->direct.slots; }
@@ -339,6 +350,7 @@ std::int32_t merge_buffer(Task* task, WeldDict* d, std::int32_t loc) {
     Partitions* p = partitions_of(d);
     const char* const rows = p->buffer_memory;
     const std::int64_t count = (std::exchange(p->buffers[0].next, p->buffer_memory) - rows) / d->stride;
+    p->direct.rows += count;
     if (merge_rows(task, d, rows, count, loc)) return kFailed;
     return p->direct.outside ? adapt(task, d, rows, count, loc) : kOk;
 }
@@ -349,7 +361,7 @@ std::int32_t merge_direct(Task* task, std::span<WeldDict* const> tables, bool* m
     KeyRange all;
     if (!share_range(tables, &all)) {
         for (WeldDict* d : tables)
-            if (end_direct(task, d, true, loc)) return kFailed;
+            if (end_direct(task, d, Ended::Merged, loc)) return kFailed;
         return kOk;
     }
     WeldDict* whole = tables[0];
@@ -377,11 +389,28 @@ std::int32_t merge_direct(Task* task, std::span<WeldDict* const> tables, bool* m
     return kOk;
 }
 
-std::int32_t end_direct(Task* task, WeldDict* d, bool parallel, std::int32_t loc) {
+std::int32_t end_direct(Task* task, WeldDict* d, Ended how, std::int32_t loc) {
     if (!has_direct(d)) return kOk;
     Partitions* p = partitions_of(d);
     if (p->buffers[0].next != p->buffer_memory && merge_buffer(task, d, loc)) return kFailed;
     if (!p->direct.slots) return kOk;  // its last rows have ended it
+    const auto use_all_buffers = [&] {
+        p->buffers[0] = {p->buffer_memory, p->buffer_memory + p->buffer_bytes};
+        d->buffer_shift = kWeldTagBits - kPartitionBits;
+    };
+    if (how == Ended::RowsWait) {
+        std::vector<const char*> all;
+        with_direct(d, [&](const auto& rows) {
+            rows.each(0, p->direct.size, [&](const char* row) { all.push_back(row); });
+            return 0;
+        });
+        char* const slots = std::exchange(p->direct, {}).slots;
+        use_all_buffers();
+        for (const char* row : all)
+            if (add_row(task, d, row, row + d->value_at, tag_of(hash_of(d, row)), loc)) return kFailed;
+        release(task, slots);
+        return kOk;
+    }
     using Counts = std::array<std::int64_t, kPartitions>;
     std::vector<Counts> counts(std::size_t(num_parts(p->direct)));
     const auto partition_of = [](const auto& rows, const char* row) {
@@ -394,7 +423,7 @@ std::int32_t end_direct(Task* task, WeldDict* d, bool parallel, std::int32_t loc
         rows.each(lo, hi, [&](const char* row) { ++mine[partition_of(rows, row)]; });
         return kOk;
     };
-    if (each_part(task, d, parallel, loc, count)) return kFailed;
+    if (each_part(task, d, true, loc, count)) return kFailed;
     std::array<std::int64_t, kPartitions + 1> firsts;
     std::int64_t total = 0;
     for (std::size_t i = 0; i < kPartitions; ++i) {
@@ -414,10 +443,9 @@ std::int32_t end_direct(Task* task, WeldDict* d, bool parallel, std::int32_t loc
         });
         return kOk;
     };
-    if (each_part(task, d, parallel, loc, scatter)) return kFailed;
+    if (each_part(task, d, true, loc, scatter)) return kFailed;
     release(task, std::exchange(p->direct, {}).slots);
-    p->buffers[0] = {p->buffer_memory, p->buffer_memory + p->buffer_bytes};
-    d->buffer_shift = kWeldTagBits - kPartitionBits;
+    use_all_buffers();
     const auto merge = [&](Task* t, int, std::int64_t i) {
         return with_rows(d, i, [&](auto rows) {
             const char* const first = all + firsts[std::size_t(i)] * rows.stride();
@@ -425,7 +453,7 @@ std::int32_t end_direct(Task* task, WeldDict* d, bool parallel, std::int32_t loc
                               [=](std::int64_t k) { return first + k * rows.stride(); });
         });
     };
-    if (run_parts(task, kPartitions, parallel, loc, merge)) return kFailed;
+    if (run_parts(task, kPartitions, true, loc, merge)) return kFailed;
     release(task, all);
     return kOk;
 }

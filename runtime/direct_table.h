@@ -44,7 +44,10 @@ std::int32_t merge_buffer(Task* task, WeldDict* d, std::int32_t loc);
 /// Merges tables into the first of them, in order, if they have direct tables or are not cut, and the range of all is worth
 /// a direct table; or ends those that there are. Status.
 std::int32_t merge_direct(Task* task, std::span<WeldDict* const> tables, bool* merged, std::int32_t loc);
-/// Moves all rows to the tables of their partitions, if `d` is cut and has a direct table. Status.
-std::int32_t end_direct(Task* task, WeldDict* d, bool parallel, std::int32_t loc);
+/// What becomes of the rows of a direct table that ends: the first that wait for their partitions, or merged in the tables of
+/// these, on all threads.
+enum class Ended { RowsWait, Merged };
+/// Ends the direct table, if `d` is cut and has one. Status.
+std::int32_t end_direct(Task* task, WeldDict* d, Ended how, std::int32_t loc);
 
 }  // namespace weld::runtime

@@ -427,7 +427,8 @@ std::int32_t merge_partitions(Task* task, std::span<WeldDict* const> tables, std
         if (end_trial(task, d, loc)) return kFailed;
     if (only_waits(tables[0])) {
         for (WeldDict* d : tables.subspan(1)) {
-            if (end_direct(task, d, false, loc) || wait_too(task, tables[0], d, loc)) return kFailed;
+            if (end_direct(task, d, Ended::RowsWait, loc) || wait_too(task, tables[0], d, loc))
+                return kFailed;
             release_table(task, d);
         }
         return kOk;
@@ -467,7 +468,7 @@ std::int32_t settle_partitions(Task* task, WeldDict* d, std::int32_t loc) {
     if (end_trial(task, d, loc)) return kFailed;
     const bool settled = !d->partitions || !partitions_of(d)->buffer_memory;
     if (settled) return kOk;
-    if (end_direct(task, d, true, loc)) return kFailed;
+    if (end_direct(task, d, Ended::Merged, loc)) return kFailed;
     if (merge_all_waiting(task, d, true, loc)) return kFailed;
     release_waiting(task, partitions_of(d));
     return kOk;

@@ -65,6 +65,7 @@ struct DirectTable {
     std::int64_t size;     ///< slots
     std::int64_t count;    ///< of which so many have rows
     std::int64_t outside;  ///< so many rows of the last buffer had other keys
+    std::int64_t rows;     ///< merged since the table began
 };
 
 struct Partitions {
