@@ -1,5 +1,5 @@
-// N1 to N32: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
-// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural32.cpp), which make the same columns.
+// N1 to N33: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural33.cpp), which make the same columns.
 #include <cstring>
 
 #include "bench/columns.h"
@@ -590,7 +590,18 @@ std::vector<Workload> natural() {
              return columns(Column<i64>(5'000'000, [](size_t i) { return bnd(555, i, 300'000) * 1'037'389; }),
                             below<i64>(5'000'000, 556, 1000));
          },
-         number<i64>}};
+         number<i64>},
+        {"N33.dots", "N33.dots", 183181.343885, 1e-9, [] { return columns(uniform<f64>(600'000, 560, 1), uniform<f64>(6, 561, 1)); }, vector<f64>},
+        {"N33.frequent", "N33.frequent", 1.18810953803e+12, 1e-9,
+         [] {
+             return columns(Column<i64>(8'000'000,
+                                        [](size_t i) { return i64(sm(562, i) & ((std::uint64_t(2) << bnd(563, i, 20)) - 1)); }),
+                            below<i64>(8'000'000, 564, 1000));
+         },
+         number<i64>},
+        {"N33.sorted", "N33.sorted", 1302.52106958, 1e-9,
+         [] { return columns(Column<i64>(8'000'000, [](size_t i) { return i64(i / 16); }), uniform<f64>(8'000'000, 565, 100)); },
+         number<f64>}};
     return all;
 }
 
