@@ -353,6 +353,7 @@ const Expr* LaneBody::value(const Expr* e, Lets& lets) {
     if (e->op == Op::Block) return block_value(e->as<Block>(), lets);
     if (!varies(e)) return uniform(e);
     if (const std::optional<Window> w = window(e)) return first_window(*w, e->loc);
+    if (const std::optional<FlatRow> row = flat_row(e)) return flat_rows_on_lanes_[*number_of(*row)];
     switch (e->op) {
         case Op::GetField: return only_field(value(e->arg(0), lets), e->attr.index, lets);
         case Op::If: return branch(e, lets);

@@ -214,10 +214,15 @@ void LaneBody::scan_merged_row(const Expr* merge, bool certain) {
     scan(row, certain);
 }
 
-/// A vector of lanes: the element, a field of it, a slice of these, or a window.
+/// A vector of lanes: the element, a field of it, a slice of these, a window, or a flat row.
 void LaneBody::scan_row(const Expr* e, bool certain) {
-    ok_ &= is_row(e->type);
+    ok_ &= is_row(e->type) || e->op == Op::Iter;
     if (const std::optional<Window> w = window(e)) return windows_.push_back(*w);
+    if (const std::optional<FlatRow> row = flat_row(e)) {
+        ok_ &= certain && nests_ == Nests::Yes;
+        if (!number_of(*row)) flat_rows_.push_back(*row);
+        return;
+    }
     if (e->op != Op::Slice) {
         ok_ &= is_path(e);
         return;
@@ -231,13 +236,8 @@ void LaneBody::scan_row(const Expr* e, bool certain) {
 void LaneBody::scan_datum(const Expr* datum, bool certain) {
     if (!varies(datum)) return scan(datum, certain);
     const Iter it = datum->as<Iter>();
-    if (const std::optional<FlatRow> row = flat_row(datum)) {
-        ok_ &= certain && nests_ == Nests::Yes;
-        count_width(datum->type->elem());
-        if (!number_of(*row)) flat_rows_.push_back(*row);
-        return;
-    }
-    if (!it || window(datum)) return count_width(datum->type->elem()), scan_row(datum, certain);
+    if (!it || window(datum) || flat_row(datum))
+        return count_width(datum->type->elem()), scan_row(datum, certain);
     ok_ &= it.shape().kind == IterKind::Scalar && !it.shape().nd && !it.shape().range;
     if (!ok_) return;
     ok_ &= !window(it.data());

@@ -60,22 +60,32 @@ std::optional<LaneBody::Window> LaneBody::window(const Expr* datum) {
     return of_index(it.data(), it.start(), begin && end ? distance(begin, end) : nullptr);
 }
 
-/// `iter(of, k * size, k * size + size, 1L)`, where `k` counts along with the loop.
+/// `iter(of, k * size, k * size + size, 1L)`, or `slice(of, k * size, size)`, where `k` counts along with the loop.
 std::optional<LaneBody::FlatRow> LaneBody::flat_row(const Expr* datum) {
+    if (datum->op == Op::Var) {
+        const auto at = slices_.find(datum->attr.symbol);
+        return at == slices_.end() ? std::nullopt : flat_row(at->second);
+    }
     const Iter it = datum->as<Iter>();
-    if (!it || it.shape().kind != IterKind::Scalar || it.shape().nd || it.shape().range ||
-        !it.shape().bounded || !is_int(it.stride(), 1) || !varies(it.start()))
-        return {};
-    const Expr* of = it.data();
-    if (varies(of) || !is_path(of) || !is_known_outside(of) || !is_row(of->type)) return {};
-    const Expr *start = facts_.resolve(it.start()), *end = facts_.resolve(it.end());
-    if (start->op != Op::Mul || end->op != Op::Add) return {};
+    const Slice s = datum->as<Slice>();
+    const bool walks = it && it.shape().kind == IterKind::Scalar && !it.shape().nd && !it.shape().range &&
+                       it.shape().bounded && is_int(it.stride(), 1);
+    if (!walks && !s) return {};
+    const Expr *of = s ? s.of() : it.data(), *begin = s ? s.start() : it.start();
+    if (varies(of) || !is_path(of) || !is_known_outside(of) || !is_row(of->type) || !varies(begin)) return {};
+    const Expr* start = facts_.resolve(begin);
+    if (start->op != Op::Mul) return {};
     const bool swapped = !varies(start->arg(0));
     const Expr *row = start->arg(swapped ? 1 : 0), *size = start->arg(swapped ? 0 : 1);
     if (varies(size) || !is_known_outside(size)) return {};
-    const std::optional<Count> from = facts_.count(it.start()), to = facts_.count(it.end()),
-                               length = facts_.count(size);
-    if (!from || !to || !length || *to - *from != *length) return {};
+    const std::optional<Count> length = facts_.count(size);
+    std::optional<Count> found;
+    if (s) {
+        found = facts_.count(s.size());
+    } else if (const auto from = facts_.count(begin), to = facts_.count(it.end()); from && to) {
+        found = *to - *from;
+    }
+    if (!length || !found || *found != *length) return {};
     const Expr* offset = behind_index(row);
     return offset ? std::optional<FlatRow>({of, offset, size}) : std::nullopt;
 }

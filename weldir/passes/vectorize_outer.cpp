@@ -13,6 +13,9 @@
 // for rows that are so short that they hardly fill these: `optlookup[8](rows, k * 8L, 16L)` has those alone. There are no
 // groups where rows are long, or not all as long as the first; the loop follows as it was.
 //
+// So are short rows of a flat matrix, `iter(x, k * n, k * n + n, 1L)` or `slice(x, k * n, n)` with a counter k, which lie one behind the other:
+// `optlookup[8](x, k * 8L * n, 16L, n)` has eight of n elements.
+//
 // Rows that the loop makes are made side by side as well, and merged as copies that lie one behind the other:
 //
 //     for(rows, appender[vec[f64]], |b, i, row| let s = sum(row); merge(b, map(row, |e| e / s)))
