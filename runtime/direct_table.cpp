@@ -15,14 +15,17 @@ namespace weld::runtime {
 
 namespace {
 
-constexpr std::int64_t kBytesForKey = 512;  ///< of the table: as fast to clear as keys were found
-constexpr std::int64_t kNearBytes =
-    8 << 20;  ///< larger tables are no faster than partitions if all keys are as frequent
-constexpr std::int64_t kRowsForKey = 8;  ///< of larger ones: fewer do not pay for moving rows in the end
-constexpr std::int64_t kBufferBytes = 32 << 10;  ///< half of a first-level cache
-constexpr std::int64_t kOutsideToWiden = 32;     ///< one of so many rows has a key outside of the range
-constexpr std::int64_t kOutsideToEnd = 4;        ///< of which no wider one is worth it
-constexpr std::int64_t kSlotsOfPart = 1 << 16;
+/// Of the table, for each key known: it is cleared as fast as that many keys were found.
+constexpr std::int64_t kBytesForKey = 512;
+/// Larger tables are no faster than partitions, unless some keys are frequent: a trial does not know those of so many
+/// rows (%), or of fewer; and do not pay for moving rows in the end, unless each key has so many.
+constexpr std::int64_t kNearBytes = 8 << 20, kFrequentUnknown = 60, kRowsForKey = 8;
+/// Of those that partitions have: rows, and the slots that are asked for, fit the cache.
+constexpr std::int64_t kBufferBytes = 32 << 10;
+/// If one of so many rows has a key outside of the range, it becomes wider; if that is not worth it, and one of fewer has, the
+/// table ends.
+constexpr std::int64_t kOutsideToWiden = 32, kOutsideToEnd = 4;
+constexpr std::int64_t kSlotsOfPart = 1 << 16;  ///< that one thread takes at a time
 
 template <KeyKind K>
 using KeyNumber = std::conditional_t<K == KeyKind::Plain4, std::int32_t, std::int64_t>;
@@ -104,10 +107,12 @@ class DirectRows {
     template <class Row, class Known, class AfterSome>
     [[gnu::always_inline]] std::int32_t find_slots(Task* task, std::int64_t count, std::int32_t loc, Row row,
                                                    Known known, const AfterSome& after_some) {
-        const DirectTable table = table_;  // stays in registers
+        char* const slots = table_.slots;  // these stay in registers
+        const auto first = Distance(table_.first);
+        const auto size = std::uint64_t(table_.size);
         const auto slot_of = [&](const char* one, std::uint64_t* at) {
-            *at = Distance(load<Number>(one)) - Distance(table.first);
-            return table.slots + *at * std::uint64_t(stride());
+            *at = Distance(load<Number>(one)) - first;
+            return slots + *at * std::uint64_t(stride());
         };
         std::int64_t added = 0, outside = 0;
         std::uint64_t at;
@@ -119,7 +124,7 @@ class DirectRows {
                 __builtin_prefetch(slot_of(row(std::min(done + kAhead, count - 1)), &at));
                 const char* const one = row(done);
                 char* const slot = slot_of(one, &at);
-                if (at >= std::uint64_t(table.size)) [[unlikely]] {
+                if (at >= size) [[unlikely]] {
                     ++outside;
                     Rows<K, Stride> others(d_, std::int64_t(hash(one) >> (64 - kPartitionBits)));
                     if (others.merge(task, 1, loc, [=](std::int64_t) { return one; })) return kFailed;
@@ -265,7 +270,7 @@ std::int32_t adapt(Task* task, WeldDict* d, const char* rows, std::int64_t count
     for (const int part : {1, 8}) {
         const KeyRange wider = with_room(range, before, part);
         if (is_worth(wider, d->stride, keys) && (may_be_far || bytes_of(wider, d->stride) <= kNearBytes) &&
-            (!p->exact || has_room(task, kBytesForKey * keys)))
+            (!p->exact || has_room(task, std::int64_t(bytes_of(wider, d->stride)))))
             return widen(task, d, wider, false, loc);
     }
     return outside * kOutsideToEnd < count ? kOk : end_direct(task, d, Ended::RowsWait, loc);
@@ -297,7 +302,7 @@ bool has_number_keys(const WeldDict* d) {
     return d->num_key_fields == 1 && (d->kind == KeyKind::Plain4 || d->kind == KeyKind::Plain8);
 }
 
-bool are_frequent(std::int64_t unknown) { return unknown <= 60; }
+bool are_frequent(std::int64_t unknown) { return unknown <= kFrequentUnknown; }
 
 std::optional<KeyRange> find_close_keys(const WeldDict* d, std::int64_t unknown) {
     if (!has_number_keys(d)) return {};

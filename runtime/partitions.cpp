@@ -436,12 +436,12 @@ std::int32_t merge_partitions(Task* task, std::span<WeldDict* const> tables, std
     WeldDict* whole = tables[0];
     bool merged = false;
     if (merge_direct(task, tables, &merged, loc)) return kFailed;
-    for (WeldDict* d : tables.subspan(merged ? tables.size() : 0))
-        if (!d->partitions && partition(task, d, op, loc)) return kFailed;
     if (merged) {
         for (WeldDict* d : tables.subspan(1)) release_table(task, d);
         return kOk;
     }
+    for (WeldDict* d : tables)
+        if (!d->partitions && partition(task, d, op, loc)) return kFailed;
     const std::int32_t status =
         run_parts(task, kPartitions, true, loc, [&](Task* t, int, std::int64_t i) -> std::int32_t {
             if (merge_waiting(t, whole, whole, i, loc)) return kFailed;
