@@ -216,7 +216,7 @@ void LaneBody::scan_merged_row(const Expr* merge, bool certain) {
 
 /// A vector of lanes: the element, a field of it, a slice of these, a window, or a flat row.
 void LaneBody::scan_row(const Expr* e, bool certain) {
-    ok_ &= is_row(e->type) || e->op == Op::Iter;
+    ok_ &= is_row(e->type);
     if (const std::optional<Window> w = window(e)) return windows_.push_back(*w);
     if (const std::optional<FlatRow> row = flat_row(e)) {
         ok_ &= certain && nests_ == Nests::Yes;
