@@ -270,7 +270,7 @@ std::int32_t adapt(Task* task, WeldDict* d, const char* rows, std::int64_t count
     for (const int part : {1, 8}) {
         const KeyRange wider = with_room(range, before, part);
         if (is_worth(wider, d->stride, keys) && (may_be_far || bytes_of(wider, d->stride) <= kNearBytes) &&
-            (!p->exact || has_room(task, std::int64_t(bytes_of(wider, d->stride)))))
+            may_be_direct(task, d, wider))
             return widen(task, d, wider, false, loc);
     }
     return outside * kOutsideToEnd < count ? kOk : end_direct(task, d, Ended::RowsWait, loc);
@@ -325,6 +325,13 @@ std::optional<KeyRange> find_close_keys(const WeldDict* d, std::int64_t unknown)
     if (!are_most || !is_worth(range, d->stride, d->count)) return {};
     if (bytes_of(range, d->stride) > kNearBytes && !are_frequent(unknown)) return {};
     return range;
+}
+
+bool may_be_direct(const Task* task, const WeldDict* d, KeyRange range) {
+    constexpr std::int64_t with_moved_rows =
+        4;  // times the table: these, and twice as many slots of partitions
+    return !partitions_of(d)->exact ||
+           has_room(task, with_moved_rows * std::int64_t(bytes_of(range, d->stride)));
 }
 
 std::int32_t begin_direct(Task* task, WeldDict* d, KeyRange range, std::int32_t loc) {

@@ -33,6 +33,8 @@ std::optional<KeyRange> find_close_keys(const WeldDict* d, std::int64_t unknown)
 bool are_frequent(std::int64_t unknown);
 /// The range of `before` and of the keys of `count` rows.
 KeyRange find_range(const WeldDict* d, const char* rows, std::int64_t count, KeyRange before);
+/// Memory does not keep `d`, which is cut, from a direct table of such a range. It must not where it would decide about bits.
+bool may_be_direct(const Task* task, const WeldDict* d, KeyRange range);
 /// Gives `d`, which is cut and has merged no rows yet, a direct table. Status.
 std::int32_t begin_direct(Task* task, WeldDict* d, KeyRange range, std::int32_t loc);
 /// Rows wait in the first buffer alone from now on; none waits now.

@@ -163,7 +163,7 @@ std::int32_t begin_direct_late(Task* task, WeldDict* d, std::int32_t loc) {
             return kOk;
         });
     if (static_cast<__int128>(range.last) - range.first >= slots_for_row * waiting) return kOk;
-    if (p->exact && !has_room(task, (range.last - range.first + 1) * d->stride)) return kOk;
+    if (!may_be_direct(task, d, range)) return kOk;
     if (begin_direct(task, d, range, loc)) return kFailed;
     for (std::int64_t i = 0; i < kPartitions; ++i)
         if (each_waiting(p, d->stride, i, [&](const char* rows, std::int64_t count) {
@@ -294,7 +294,7 @@ static std::int32_t partition(Task* task, WeldDict* d, std::int32_t op, std::int
     if (!cut) return kFailed;
     cut->partitions = p->buffers;
     cut->buffer_shift = kWeldTagBits - kPartitionBits;
-    if (range && (!p->exact || has_room(task, (range->last - range->first + 1) * d->stride))) {
+    if (range && may_be_direct(task, cut, *range)) {
         if (begin_direct(task, cut, *range, loc)) return kFailed;
         use_one_buffer(cut);
     }
