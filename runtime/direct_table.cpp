@@ -51,28 +51,9 @@ class DirectRows {
     /// Merges `count` rows, of which row(i) is the address, in their order. Status.
     template <class Row>
     std::int32_t merge(Task* task, std::int64_t count, std::int32_t loc, Row row) {
-        const std::int64_t value_at = d_->value_at;
-        const std::int32_t op = partitions_of(d_)->op;
-        if (op == kWeldAdd && d_->num_fields == 1) {
-            const auto add = [&]<class T>(T) {
-                const auto at_once = [=](char* slot, const char* one) {
-                    T* const into = reinterpret_cast<T*>(slot + value_at);
-                    *into = merged(kWeldAdd, *into, *reinterpret_cast<const T*>(one + value_at));
-                };
-                return find_slots(task, count, loc, row, at_once, [] {});
-            };
-            if (d_->few_fields[0].kind == kWeldI64) return add(std::int64_t());
-            if (d_->few_fields[0].kind == kWeldF64) return add(double());
-        }
-        char* into[kRowsAtOnce];
-        const char* from[kRowsAtOnce];
-        std::int64_t known = 0;
-        const auto later = [&](char* slot, const char* one) {
-            into[known] = slot + value_at;
-            from[known++] = one + value_at;
-        };
-        return find_slots(task, count, loc, row, later,
-                          [&] { merge_fields(d_, op, into, from, std::exchange(known, 0)); });
+        return with_merges<true>(d_, [&](auto known, const auto& after_some) {
+            return find_slots(task, count, loc, row, known, after_some);
+        });
     }
 
     /// Calls f(row) for those in the slots [lo, hi).
@@ -98,7 +79,6 @@ class DirectRows {
   private:
     using Number = KeyNumber<K>;
     using Distance = std::make_unsigned_t<Number>;
-    static constexpr std::int64_t kRowsAtOnce = 128;
 
     Distance distance(Number key) const { return Distance(key) - Distance(table_.first); }
 

@@ -28,6 +28,36 @@ constexpr int kFewestBits = 8;                ///< of a table of rows
 
 inline std::int64_t most_rows(int bits) { return (std::int64_t(1) << bits) / 8 * 5; }
 
+constexpr std::int64_t kRowsAtOnce = 128;  ///< rows whose slots are found before they are merged
+
+/// Calls find(known, after_some), where known(slot, row) merges a row of `d` into its slot, if not at once then by
+/// after_some(), which is to be called after kRowsAtOnce rows at most. Status.
+template <bool may_be_at_once, class Find>
+[[gnu::always_inline]] inline std::int32_t with_merges(const WeldDict* d, const Find& find) {
+    const std::int64_t value_at = d->value_at;
+    const std::int32_t op = partitions_of(d)->op;
+    if constexpr (may_be_at_once)
+        if (op == kWeldAdd && d->num_fields == 1) {
+            const auto add = [&]<class T>(T) {
+                const auto at_once = [=](char* slot, const char* one) {
+                    T* const into = reinterpret_cast<T*>(slot + value_at);
+                    *into = merged(kWeldAdd, *into, *reinterpret_cast<const T*>(one + value_at));
+                };
+                return find(at_once, [] {});
+            };
+            if (d->few_fields[0].kind == kWeldI64) return add(std::int64_t());
+            if (d->few_fields[0].kind == kWeldF64) return add(double());
+        }
+    char* into[kRowsAtOnce];
+    const char* from[kRowsAtOnce];
+    std::int64_t known = 0;
+    const auto later = [&](char* slot, const char* one) {
+        into[known] = slot + value_at;
+        from[known++] = one + value_at;
+    };
+    return find(later, [&] { merge_fields(d, op, into, from, std::exchange(known, 0)); });
+}
+
 /// A table of rows, with what is known of them. `Stride` is their size, or 0 if that is not known.
 template <KeyKind K, std::int64_t Stride>
 class Rows {
@@ -39,29 +69,9 @@ class Rows {
     /// Merges `count` rows, of which row(i) is the address, in their order. Status.
     template <class Row>
     std::int32_t merge(Task* task, std::int64_t count, std::int32_t loc, Row row) {
-        const std::int64_t value_at = d_->value_at;
-        const std::int32_t op = partitions_of(d_)->op;
-        const auto add = [&]<class T>(T) {
-            const auto at_once = [=](char* slot, const char* one) {
-                T* const into = reinterpret_cast<T*>(slot + value_at);
-                *into = merged(kWeldAdd, *into, *reinterpret_cast<const T*>(one + value_at));
-            };
-            return find_slots(task, count, loc, row, at_once, [] {});
-        };
-        if constexpr (kAreWords)
-            if (op == kWeldAdd && d_->num_fields == 1) {
-                if (d_->few_fields[0].kind == kWeldI64) return add(std::int64_t());
-                if (d_->few_fields[0].kind == kWeldF64) return add(double());
-            }
-        char* into[kRowsAtOnce];
-        const char* from[kRowsAtOnce];
-        std::int64_t known = 0;
-        const auto later = [&](char* slot, const char* one) {
-            into[known] = slot + value_at;
-            from[known++] = one + value_at;
-        };
-        return find_slots(task, count, loc, row, later,
-                          [&] { merge_fields(d_, op, into, from, std::exchange(known, 0)); });
+        return with_merges<kAreWords>(d_, [&](auto known, const auto& after_some) {
+            return find_slots(task, count, loc, row, known, after_some);
+        });
     }
 
     std::uint32_t tag(const char* row) const { return tag_of(hash_key<K>(nullptr, row)); }
@@ -91,7 +101,6 @@ class Rows {
     std::int64_t stride() const { return Stride ? Stride : d_->stride; }
 
   private:
-    static constexpr std::int64_t kRowsAtOnce = 128;
     /// The most frequent rows: merged up to a fifth sooner by what costs others as much as it saves them.
     static constexpr bool kAreWords = K == KeyKind::Plain8 && Stride == 16;
 
