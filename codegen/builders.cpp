@@ -88,10 +88,20 @@ void merge_in_memory(Emitter& e, const Type* type, MergeOp op, llvm::Value* at,
 
 // ---- states --------------------------------------------------------------------------------------------
 
+/// Notes all builders in `t`; false if some are no mergers.
+static bool list_mergers(const Type* t, std::vector<const Type*>& all) {
+    if (t->is_struct())
+        return std::ranges::all_of(t->args, [&](const Type* f) { return list_mergers(f, all); });
+    all.push_back(t);
+    return t->is_builder() && is_value(info(t));
+}
+
 Leaves Emitter::reform(const Type* t, const Leaves& state, Lanes from, Lanes to, Loc loc) {
     if (t->holds_simd || from == to) return state;
     if (t->is_builder()) return code_of(t).reform(*this, t, state, from, to, loc);
     if (!t->is_struct()) return state;
+    std::vector<const Type*> mergers;
+    if (list_mergers(t, mergers)) return reform_mergers(*this, mergers, state, from, to);
     Leaves all;
     std::size_t at = 0;
     for (const Type* f : t->args) {

@@ -2,6 +2,7 @@
 #include "codegen/lanes.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 
 #include <llvm/Analysis/VectorUtils.h>
@@ -14,22 +15,63 @@ llvm::Constant* lane_numbers(Emitter& e, unsigned n, unsigned bits) {
     return llvm::ConstantVector::get(all);
 }
 
+/// The first halves of all that `a`, and `b` if there is one, hold, `of` lanes each, combined with the second ones.
+static llvm::Value* fold_halves(Emitter& e, MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b, unsigned of,
+                                bool numbers) {
+    const unsigned all = llvm::cast<llvm::FixedVectorType>(a->getType())->getNumElements() * (b ? 2 : 1);
+    llvm::SmallVector<int, 64> low, high;
+    for (unsigned begin = 0; begin < all; begin += of)
+        for (unsigned k = 0; k < of / 2; ++k) {
+            low.push_back(int(begin + k));
+            high.push_back(int(begin + of / 2 + k));
+        }
+    if (!b) b = llvm::PoisonValue::get(a->getType());
+    return e.merge_into(op, s, e.ir.CreateShuffleVector(a, b, low), e.ir.CreateShuffleVector(a, b, high),
+                        numbers, numbers);
+}
+
+/// The lanes of each of `vectors` combined, lane by lane of one vector: a power of two that is no more than they have lanes.
+static llvm::Value* fold_together(Emitter& e, MergeOp op, Scalar s, std::vector<llvm::Value*> vectors,
+                                  bool numbers) {
+    unsigned of = llvm::cast<llvm::FixedVectorType>(vectors[0]->getType())->getNumElements();
+    for (; vectors.size() > 1; of /= 2) {
+        for (std::size_t k = 0; k < vectors.size(); k += 2)
+            vectors[k / 2] = fold_halves(e, op, s, vectors[k], vectors[k + 1], of, numbers);
+        vectors.resize(vectors.size() / 2);
+    }
+    llvm::Value* all = vectors[0];
+    for (; of > 1; of /= 2) all = fold_halves(e, op, s, all, nullptr, of, numbers);
+    return all;
+}
+
 llvm::Value* fold_lanes(Emitter& e, MergeOp op, Scalar s, llvm::Value* v, bool numbers) {
     unsigned n = llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements();
-    while (n > 2 && n % 2 == 0) {
-        n /= 2;
-        llvm::SmallVector<int, 64> low, high;
-        for (unsigned k = 0; k < n; ++k) {
-            low.push_back(int(k));
-            high.push_back(int(k + n));
-        }
-        v = e.merge_into(op, s, e.ir.CreateShuffleVector(v, low), e.ir.CreateShuffleVector(v, high), numbers,
-                         numbers);
-    }
+    for (; n > 2 && n % 2 == 0; n /= 2) v = fold_halves(e, op, s, v, nullptr, n, numbers);
     llvm::Value* sum = e.ir.CreateExtractElement(v, std::uint64_t(0));
     for (unsigned k = 1; k < n; ++k)
         sum = e.merge_into(op, s, sum, e.ir.CreateExtractElement(v, std::uint64_t(k)), numbers, numbers);
     return sum;
+}
+
+Leaves fold_all_lanes(Emitter& e, MergeOp op, Scalar s, llvm::ArrayRef<llvm::Value*> all, Leaves into,
+                      bool numbers) {
+    const auto lanes = llvm::cast<llvm::FixedVectorType>(all[0]->getType())->getNumElements();
+    for (std::size_t n, at = 0; at < all.size(); at += n) {
+        n = std::bit_floor(std::min<std::size_t>(all.size() - at, lanes));
+        if (n < 4 || !std::has_single_bit(lanes)) {  // two gain nothing
+            n = 1;
+            into[at] = e.merge_into(op, s, fold_lanes(e, op, s, all[at], numbers), into[at], numbers);
+            continue;
+        }
+        const std::vector<llvm::Value*> some = all.slice(at, n).vec();
+        llvm::Value* before =
+            llvm::PoisonValue::get(llvm::FixedVectorType::get(into[at]->getType(), unsigned(n)));
+        for (std::size_t k = 0; k < n; ++k)
+            before = e.ir.CreateInsertElement(before, into[at + k], std::uint64_t(k));
+        llvm::Value* after = e.merge_into(op, s, fold_together(e, op, s, some, numbers), before, numbers);
+        for (std::size_t k = 0; k < n; ++k) into[at + k] = e.ir.CreateExtractElement(after, std::uint64_t(k));
+    }
+    return into;
 }
 
 Leaves lane(Emitter& e, const Leaves& v, std::uint64_t k) {

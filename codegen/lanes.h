@@ -13,6 +13,9 @@ constexpr const char* kNumberedLanes = "weld.numbered";
 /// All lanes of `v` combined: halves are folded onto each other, so the order is fixed by the lane count. `numbers`: none
 /// is NaN.
 llvm::Value* fold_lanes(Emitter& e, MergeOp op, Scalar s, llvm::Value* v, bool numbers = false);
+/// Each of `all` folded in this order, and merged into its scalar of `into`; four and more of them go together.
+Leaves fold_all_lanes(Emitter& e, MergeOp op, Scalar s, llvm::ArrayRef<llvm::Value*> all, Leaves into,
+                      bool numbers = false);
 
 /// One lane of a value whose scalars are simd: the value of `type` in lane `k`.
 Leaves lane(Emitter& e, const Leaves& v, std::uint64_t k);

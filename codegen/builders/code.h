@@ -31,6 +31,10 @@ const BuilderCode& code_of(const Type* builder);
 /// The same in every form.
 inline Leaves same_form(Emitter&, const Type*, const Leaves& state, Lanes, Lanes, Loc) { return state; }
 
+/// The state of several mergers in another form, all at once.
+Leaves reform_mergers(Emitter& e, std::span<const Type* const> mergers, const Leaves& state, Lanes from,
+                      Lanes to);
+
 /// Merges `v` into the value of `type`, a scalar or struct of them, at `at`.
 /// `evaluated`: see Emitter::merge_op.
 void merge_in_memory(Emitter& e, const Type* type, MergeOp op, llvm::Value* at,

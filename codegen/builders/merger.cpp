@@ -1,5 +1,8 @@
 // `merger[T,op]`: the scalars of its value; in loops over lanes also, for each of these, as many vectors as
 // the loop has accumulators, which collect lanes.
+#include <algorithm>
+#include <functional>
+
 #include <llvm/Analysis/VectorUtils.h>
 
 #include "codegen/builders/code.h"
@@ -28,29 +31,65 @@ static llvm::Value* joined(Emitter& e, MergeOp op, Scalar s, Leaves vectors, boo
     return vectors[0];
 }
 
-static Leaves reform(Emitter& e, const Type* t, const Leaves& state, Lanes from, Lanes to, Loc) {
-    std::vector<Scalar> scalars;
-    for_each_scalar(t->elem(), [&](Scalar s) { scalars.push_back(s); });
+/// A value that lanes have collected, and the scalar that it is merged into.
+struct Collected {
+    MergeOp op;
+    Scalar scalar;
+    llvm::Value* lanes;
+    std::size_t into;  ///< which of the scalars
+};
+
+/// All are merged into their scalars; those of one type and operator are folded together.
+static void fold_collected(Emitter& e, std::vector<Collected> all, Leaves& scalars, bool numbers) {
+    while (!all.empty()) {
+        const MergeOp op = all.front().op;
+        const Scalar s = all.front().scalar;
+        const auto differs = [&](const Collected& c) { return c.op != op || c.scalar != s; };
+        const auto others = std::stable_partition(all.begin(), all.end(), std::not_fn(differs));
+        Leaves lanes, into;
+        for (auto c = all.begin(); c != others; ++c) {
+            lanes.push_back(c->lanes);
+            into.push_back(scalars[c->into]);
+        }
+        into = fold_all_lanes(e, op, s, lanes, into, numbers);
+        for (std::size_t k = 0; k < into.size(); ++k) scalars[all[k].into] = into[k];
+        all.erase(all.begin(), others);
+    }
+}
+
+Leaves reform_mergers(Emitter& e, std::span<const Type* const> mergers, const Leaves& state, Lanes from,
+                      Lanes to) {
     const bool same_lanes =
         from.lanes == to.lanes && from.accumulators && to.accumulators && (from.numbers || !to.numbers);
-    Leaves out(state.begin(), state.begin() + scalars.size()), vectors;
-    std::size_t at = scalars.size();
-    for (std::size_t k = 0; k < scalars.size(); ++k, at += from.accumulators) {
-        llvm::Value* first = nullptr;
-        if (from.accumulators)
-            first = joined(e, t->op, scalars[k],
+    std::vector<Collected> collected;
+    Leaves out;
+    std::size_t at = 0;
+    for (const Type* t : mergers) {
+        std::vector<Scalar> scalars;
+        for_each_scalar(t->elem(), [&](Scalar s) { scalars.push_back(s); });
+        const std::size_t values = out.size();
+        out.append(state.begin() + at, state.begin() + at + scalars.size());
+        at += scalars.size();
+        for (std::size_t k = 0; k < scalars.size(); ++k, at += from.accumulators) {
+            llvm::Value* first = nullptr;
+            if (from.accumulators)
+                first =
+                    joined(e, t->op, scalars[k],
                            Leaves(state.begin() + at, state.begin() + at + from.accumulators), from.numbers);
-        if (first && !same_lanes) {
-            out[k] = e.merge_into(t->op, scalars[k], fold_lanes(e, t->op, scalars[k], first, from.numbers),
-                                  out[k], from.numbers);
-            first = nullptr;
+            if (first && !same_lanes)
+                collected.push_back({t->op, scalars[k], std::exchange(first, nullptr), values + k});
+            for (std::uint32_t a = 0; a < to.accumulators; ++a, first = nullptr)
+                out.push_back(
+                    first ? first
+                          : e.ir.CreateVectorSplat(to.lanes, e.nothing(t->op, scalars[k], to.numbers)));
         }
-        for (std::uint32_t a = 0; a < to.accumulators; ++a, first = nullptr)
-            vectors.push_back(
-                first ? first : e.ir.CreateVectorSplat(to.lanes, e.nothing(t->op, scalars[k], to.numbers)));
     }
-    out.append(vectors);
+    fold_collected(e, std::move(collected), out, from.numbers);
     return out;
+}
+
+static Leaves reform(Emitter& e, const Type* t, const Leaves& state, Lanes from, Lanes to, Loc) {
+    return reform_mergers(e, {&t, 1}, state, from, to);
 }
 
 static Leaves merge(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {

@@ -260,7 +260,8 @@ class Jammer {
             return in_group(nest, group);
         };
         if (rows_ == Rows::Parts)
-            return loop_by_groups(m_, facts_, nest.outer, body, [&](Lets&) { return pays(nest); });
+            return loop_by_groups(m_, facts_, nest.outer, body,
+                                  [&](const Expr*, Lets&) { return pays(nest); });
         return loop_over_groups(m_, facts_, nest.outer, body,
                                 [&](const RoundGroup& group) { return are_alike(nest, group.names); });
     }

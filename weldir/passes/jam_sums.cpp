@@ -1,18 +1,18 @@
-// Loops over rows that make a sum of each row take four rows at a time (unroll and jam).
+// Loops over rows that make a sum or two of each row take four rows at a time (unroll and jam).
 //
 //     for(rows, appender[f64], |b, i, row|
 //       let s = result(for(zip(row, v), merger[f64,+], |d, j, e| merge(d, e.$0 * e.$1)));
 //       merge(b, f(s)))
 // becomes
-//     let groups = if(len(rows) > 0L, if(len(lookup(rows, 0L)) >= 2048L, len(rows) / 4L, 0L), 0L);
+//     let groups = if(len(rows) > 0L, if(is_long_or_short(lookup(rows, 0L)) & ..., len(rows) / 4L, 0L), 0L);
 //     for(iter(rows, groups * 4L, len(rows), 1L),
 //       for(rangeiter(0L, groups, 1L), appender[f64], |b, o, y|
 //         let first = y * 4L;
 //         let x = lookup(rows, first);
 //         let x2 = lookup(rows, first + 1L);
 //         ...
-//         if(len(x) >= 2048L & len(x) == len(x2) & ...,
-//           (let sums = for(zip(x, x2, x3, x4, v), {merger[f64,+], ...}, |d, j, e|
+//         if(is_long_or_short(x) & len(x) == len(x2) & ...,
+//           (let sums = @(accumulators:1) for(zip(x, x2, x3, x4, v), {merger[f64,+], ...}, |d, j, e|
 //              {merge(d.$0, e.$0 * e.$4), merge(d.$1, e.$1 * e.$4), ...});
 //            let s = result(sums.$0);
 //            let b2 = merge(b, f(s));
@@ -21,14 +21,15 @@
 //           for(iter(rows, first, first + 4L, 1L), b, ... as before))),
 //       |b, i, row| ... as before)
 //
-// so that what the rows share, `v`, is read once for four of them, and memory is read at four places at once.
-// Rows of less than some pages are better read one after the other, as they lie: the processor does not know
-// in time that there are four.
+// Four long rows read what they share, `v`, once, and memory at four places. Rows of less than some pages are better
+// read one after the other, as they lie, since the processor does not know in time that there are four; but not short
+// ones, which are over before they have begun: four are asked once, and the lanes of their sums are combined together. Still shorter
+// ones go side by side (vectorize-outer). Rows of different lengths go one by one: the first, the one in the middle
+// and the last tell.
 //
-// Rows are vectors among the elements, or iterators that begin elsewhere in each round; something must be
-// shared. What is done for an element cannot fail, and what is done with the sum holds no loop, nor fails if
-// rows may. Of loops in loops those are taken that are all that the loop around does (sums for all pairs of
-// rows); others stay: their rows may be in the cache already, and vectorize-outer takes several at a time.
+// Rows are vectors among the elements, or iterators that begin elsewhere in each round. What is done for an
+// element cannot fail, and what is done with the sum, or with both sums, holds no loop, nor fails if rows may. Of
+// loops in loops the outermost that can be jammed are.
 #include <algorithm>
 
 #include "weldir/ir/builder.h"
@@ -44,30 +45,28 @@ namespace weld {
 
 namespace {
 
-constexpr std::int64_t kLeastBytes = 16384;  // of a row
-constexpr std::uint32_t kMostNodes = 100;    // of the body, of which parts are there five times
-constexpr int kMostStreams = 2;              // of a row
+constexpr std::int64_t kLeastBytes = 16384;     // of a long row
+constexpr std::int64_t kMostShortBytes = 2048;  // of a short one
+constexpr std::int64_t kShortest = 17;          // elements; fewer go side by side (vectorize-outer)
+constexpr std::uint32_t kMostNodes = 100;       // of the body, of which parts are there five times
+constexpr int kMostStreams = 2;                 // of a row
+constexpr std::size_t kMostSums = 2;            // of a row: eight are the registers that AVX2 has
 
 class SumJammer {
   public:
     SumJammer(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
 
-    /// `e` with its outermost loops jammed.
+    /// `e` with its loops jammed, of nests the outermost that can be.
     const Expr* jammed(const Expr* e) {
-        const For loop = e->as<For>();
-        if (!loop) return map_args(m_, e, [&](const Expr* a, std::size_t) { return jammed(a); });
-        if (const Expr* now = by_groups(loop)) return now;
-        if (const For inner = last_loop(loop); inner && is_var(inner.builder(), loop.builder_param()))
-            if (const Expr* now = by_groups(inner))
-                return rewrite_binding(m_, e, [&](const Expr* x) { return x == inner.node ? now : nullptr; });
-        return map_args(m_, e,
-                        [&](const Expr* a, std::size_t) { return a->op == Op::Lambda ? a : jammed(a); });
+        if (const For loop = e->as<For>())
+            if (const Expr* now = by_groups(loop)) return now;
+        return map_args(m_, e, [&](const Expr* a, std::size_t) { return jammed(a); });
     }
 
   private:
     // ---- which loops
 
-    /// The value in the body of a loop that is a sum of the row.
+    /// The value in the body of a loop that is a sum of the row, or the mergers of several.
     struct Sum {
         std::size_t at = 0;  ///< among those that the body binds
         For loop = {};
@@ -80,20 +79,20 @@ class SumJammer {
         std::optional<Sum> found;
         for (std::size_t i = 0; i < b.size(); ++i) {
             if (!has_loop(b.value(i))) continue;
+            if (found) return {};
             const Result result = b.value(i)->as<Result>();
-            if (!result || found) return {};
-            const If choice = result.builder()->as<If>();
-            found = Sum{i, (choice ? choice.then() : result.builder())->as<For>(), choice};
+            const Expr* made = result ? result.builder() : b.value(i);
+            const If choice = made->as<If>();
+            found = Sum{i, (choice ? choice.then() : made)->as<For>(), choice};
         }
         return found && found->loop ? found : std::nullopt;
     }
 
     bool fits(For outer, const Sum& sum) {
-        const auto is_found = [&](const Expr* d) {
-            const Iter it = d->as<Iter>();
-            return it ? it.shape().range && may_be_cut(facts_, d) : is_path(d);
+        const auto is_walked_by = [&](const Expr* d) {
+            return may_be_cut(facts_, d) || (outer.data().size() == 1 && is_part(d));
         };
-        if (!std::ranges::all_of(outer.data(), is_found) || outer.node->says(AttrKey::Vectorize, false))
+        if (!std::ranges::all_of(outer.data(), is_walked_by) || outer.node->says(AttrKey::Vectorize, false))
             return false;
         const Traits& body = facts_.traits(outer.body().node);
         if (body.size > kMostNodes || body.calls || body.ordered || holds_table(outer.node->type))
@@ -108,30 +107,58 @@ class SumJammer {
         return fits_inside(sum.loop);
     }
 
-    bool fits_inside(For inner) {
-        const NewBuilder made = inner.builder()->as<NewBuilder>();
-        if (!made || made.kind() != BuilderKind::Merger || made.arg() ||
-            !made.node->type->elem()->is_scalar() || inner.node->says(AttrKey::Vectorize, false))
-            return false;
-        int streams = 0, shared = 0;
-        for (const Expr* d : inner.data()) {
-            if (!is_walked(d)) return false;
-            const Iter it = d->as<Iter>();
-            if (it && it.shape().range) continue;
-            ++(varies(d) ? streams : shared);
-        }
-        const std::optional<Count> n = facts_.iterations(inner.node);
-        if (n && n->known() && *n->known() < least_rounds(inner)) return false;
-        const Traits& body = facts_.traits(inner.body().body());
-        return streams > 0 && streams <= kMostStreams && shared > 0 && !body.fails &&
-               !has_loop(inner.body().body());
+    /// Of a vector, which may be none of it when it runs.
+    static bool is_part(const Expr* datum) {
+        const Iter it = datum->as<Iter>();
+        return it && it.shape().kind == IterKind::Scalar && !it.shape().nd && it.shape().bounded &&
+               is_int(it.stride(), 1) && it.data() && is_path(it.data());
     }
 
-    std::int64_t least_rounds(For inner) const {
+    static bool is_new_sum(const Expr* builder) {
+        const NewBuilder made = builder->as<NewBuilder>();
+        return made && made.kind() == BuilderKind::Merger && !made.arg() &&
+               builder->type->elem()->is_scalar();
+    }
+
+    bool fits_inside(For inner) {
+        const Expr* made = inner.builder();
+        const bool several = made->op == Op::MakeStruct && made->args().size() <= kMostSums;
+        if (!(several ? std::ranges::all_of(made->args(), is_new_sum) : is_new_sum(made)) ||
+            inner.node->says(AttrKey::Vectorize, false))
+            return false;
+        int streams = 0;
+        for (const Expr* d : inner.data()) {
+            if (!is_walked(d)) return false;
+            streams += is_stream(d);
+        }
+        const std::optional<Count> n = facts_.iterations(inner.node);
+        if (n && n->known() && !pays(inner, *n->known())) return false;
+        const Traits& body = facts_.traits(inner.body().body());
+        return streams > 0 && streams <= kMostStreams && !body.fails && !has_loop(inner.body().body());
+    }
+
+    /// Whether four rows of `n` elements together pay: long ones that share something, and short ones.
+    bool pays(For inner, std::int64_t n) {
+        return (n >= kShortest && n <= most_short(inner)) || (shares(inner) && n >= least_long(inner));
+    }
+    bool shares(For inner) {
+        return std::ranges::any_of(inner.data(), [&](const Expr* d) {
+            const Iter it = d->as<Iter>();
+            return !(it && it.shape().range) && !varies(d);
+        });
+    }
+    bool is_stream(const Expr* datum) {
+        const Iter it = datum->as<Iter>();
+        return !(it && it.shape().range) && varies(datum);
+    }
+
+    std::int64_t least_long(For inner) const { return kLeastBytes / widest(inner); }
+    std::int64_t most_short(For inner) const { return kMostShortBytes / widest(inner); }
+    std::int64_t widest(For inner) const {
         std::int64_t widest = 1;
         for (const Expr* d : inner.data())
             if (varies(d)) widest = std::max<std::int64_t>(widest, size_of(d->type->elem()->scalar));
-        return kLeastBytes / widest;
+        return widest;
     }
 
     /// Consecutive scalars.
@@ -162,12 +189,35 @@ class SumJammer {
             for (SymbolMap& row : rows.names) bind(row, lets);
             return in_group(outer, *sum, rows);
         };
-        const auto pays = [&](Lets& lets) {
-            SymbolMap first = names_in(m_, outer, i64_literal(m_, 0), lets);
-            bind(first, lets);
-            return is_long(sum->loop, first);
+        const auto pays = [&](const Expr* n, Lets& lets) {
+            const auto row = [&](const Expr* at, Lets& own) {
+                SymbolMap names = names_in(m_, outer, named(m_, at, "row", own), own);
+                bind(names, own);
+                return names;
+            };
+            return where_it_is_there(outer.data()[0], lets, [&](Lets& own) {
+                const SymbolMap first = row(i64_literal(m_, 0), own);
+                const Expr* all = pays_of(sum->loop, first);
+                if (are_equally_long(sum->loop)) return all;
+                const Expr* middle = scalar_op(m_, Op::Div, {n, i64_literal(m_, 2)});
+                for (const Expr* at : {middle, scalar_op(m_, Op::Sub, {n, i64_literal(m_, 1)})})
+                    all = scalar_op(m_, Op::BitAnd, {all, same_length(sum->loop, first, row(at, own))});
+                return all;
+            });
         };
         return loop_by_groups(m_, facts_, outer, group, pays);
+    }
+
+    /// `condition`, which reads elements of `datum`; false if these are not all there.
+    const Expr* where_it_is_there(const Expr* datum, Lets& lets, auto&& condition) {
+        if (may_be_cut(facts_, datum)) return condition(lets);
+        const Iter part = datum->as<Iter>();
+        const Expr* begins = scalar_op(m_, Op::Ge, {part.start(), i64_literal(m_, 0)});
+        const Expr* ends = scalar_op(m_, Op::Le, {part.end(), len(m_, part.data())});
+        Lets own;
+        const Expr* holds = condition(own);
+        return if_(m_, scalar_op(m_, Op::BitAnd, {begins, ends}), block(m_, own, holds),
+                   bool_literal(m_, false));
     }
 
     const Expr* in_group(For outer, const Sum& sum, RoundGroup& group) {
@@ -175,10 +225,8 @@ class SumJammer {
         const Expr* holds = nullptr;
         const auto also = [&](const Expr* c) { holds = holds ? scalar_op(m_, Op::BitAnd, {holds, c}) : c; };
         if (!are_equally_long(sum.loop)) {
-            also(is_long(sum.loop, rows[0]));
-            for (const Expr* d : sum.loop.data())
-                for (std::size_t k = 1; k < rows.size() && varies(d); ++k)
-                    also(scalar_op(m_, Op::Eq, {rounds(d, rows[0]), rounds(d, rows[k])}));
+            also(pays_of(sum.loop, rows[0]));
+            for (std::size_t k = 1; k < rows.size(); ++k) also(same_length(sum.loop, rows[0], rows[k]));
         }
         for (const SymbolMap& now : rows)
             if (sum.choice) also(in_round(m_, sum.choice.cond(), now));
@@ -194,9 +242,25 @@ class SumJammer {
         return n && facts_.lengths_agree(inner.data()) && !inside_.are_read_by(*n);
     }
 
-    const Expr* is_long(For inner, const SymbolMap& row) {
-        const Expr* least = i64_literal(m_, least_rounds(inner));
-        return scalar_op(m_, Op::Ge, {rounds(inner.data()[0], row), least});
+    const Expr* same_length(For inner, const SymbolMap& row, const SymbolMap& other) {
+        const Expr* all = nullptr;
+        for (const Expr* d : inner.data()) {
+            if (!varies(d)) continue;
+            const Expr* same = scalar_op(m_, Op::Eq, {rounds(d, row), rounds(d, other)});
+            all = all ? scalar_op(m_, Op::BitAnd, {all, same}) : same;
+        }
+        return all;
+    }
+
+    /// Whether four rows together pay: long ones that share something, and short ones.
+    const Expr* pays_of(For inner, const SymbolMap& row) {
+        const auto i64 = [&](std::int64_t n) { return i64_literal(m_, n); };
+        const Expr* n = rounds(inner.data()[0], row);
+        const Expr* is_short = scalar_op(
+            m_, Op::BitAnd,
+            {scalar_op(m_, Op::Ge, {n, i64(kShortest)}), scalar_op(m_, Op::Le, {n, i64(most_short(inner))})});
+        if (!shares(inner)) return is_short;
+        return scalar_op(m_, Op::BitOr, {scalar_op(m_, Op::Ge, {n, i64(least_long(inner))}), is_short});
     }
     const Expr* rounds(const Expr* datum, const SymbolMap& row) {
         return trip_count(m_, in_round(m_, datum, row));
@@ -209,8 +273,11 @@ class SumJammer {
         const Expr* sums = named(m_, sums_of(sum.loop, rows), "sums", lets);
         const Block b = outer.body().body()->as<Block>();
         std::vector<const Expr*> results;
-        for (std::size_t k = 0; k < rows.size(); ++k)
-            results.push_back(named(m_, result(m_, get_field(m_, sums, k)), b.symbol(sum.at)->name, lets));
+        for (std::size_t k = 0; k < rows.size(); ++k) {
+            const Expr* own = get_field(m_, sums, k);
+            const bool ends = b.value(sum.at)->op == Op::Result;
+            results.push_back(ends ? named(m_, result(m_, own), b.symbol(sum.at)->name, lets) : own);
+        }
         const Expr* now = group.builder;
         Lets after;
         for (std::size_t i = sum.at + 1; i < b.size(); ++i) after.emplace_back(b.symbol(i), b.value(i));
@@ -227,7 +294,7 @@ class SumJammer {
     const Expr* sums_of(For inner, const std::vector<SymbolMap>& rows) {
         const ZippedRounds zipped(m_, inner, rows, inside_);
         std::vector<const Expr*> begin;
-        for (std::size_t k = 0; k < rows.size(); ++k) begin.push_back(new_builder(m_, inner.builder()->type));
+        for (std::size_t k = 0; k < rows.size(); ++k) begin.push_back(fresh(m_, inner.builder()));
         const Expr* start = make_struct(m_, begin);
         const Symbol* d = m_.symbol(inner.builder_param()->name, start->type);
         const Symbol* j = m_.symbol(inner.index_param()->name, inner.index_param()->type);
@@ -241,8 +308,9 @@ class SumJammer {
             merged.push_back(in_round(m_, inner.body().body(), now));
         }
         const Expr* f = lambda(m_, {d, j, e}, make_struct(m_, merged), inner.body().node->loc);
-        return with_annotations(m_, loop(m_, zipped.data(), start, f, inner.node->loc),
-                                inner.node->annotations);
+        const Expr* all =
+            with_annotations(m_, loop(m_, zipped.data(), start, f, inner.node->loc), inner.node->annotations);
+        return annotate(m_, all, AttrKey::Accumulators, "1");
     }
 
     Module& m_;

@@ -16,6 +16,7 @@ const Expr* named(Module& m, const Expr* e, std::string_view name, Lets& lets) {
 const Expr* element_at(Module& m, const Expr* datum, const Expr* at) {
     const Iter it = datum->as<Iter>();
     if (!it) return lookup(m, datum, at, datum->loc);
+    if (!it.shape().bounded) return lookup(m, it.data(), at, datum->loc);
     const Expr* place = is_int(it.start(), 0) ? at : scalar_op(m, Op::Add, {it.start(), at});
     return it.shape().range ? place : lookup(m, it.data(), place, datum->loc);
 }
@@ -70,7 +71,7 @@ static RoundGroup group_of(Module& m, For loop, const Symbol* builder, const Sym
 
 const Expr* loop_by_groups(Module& m, Facts& facts, For loop,
                            const std::function<const Expr*(RoundGroup& group, Lets& lets)>& body,
-                           const std::function<const Expr*(Lets& lets)>& pays) {
+                           const std::function<const Expr*(const Expr* n, Lets& lets)>& pays) {
     const auto i64 = [&](std::int64_t n) { return i64_literal(m, n); };
     const Expr* const each = i64(RoundGroup::kRounds);
     Lets lets;
@@ -81,7 +82,7 @@ const Expr* loop_by_groups(Module& m, Facts& facts, For loop,
     if (known && known.as_int() < RoundGroup::kRounds) return nullptr;
     const Expr* groups = known ? i64(known.as_int() / RoundGroup::kRounds) : scalar_op(m, Op::Div, {n, each});
     Lets before;
-    if (const Expr* holds = pays(before)) groups = block(m, before, if_(m, holds, groups, i64(0)));
+    if (const Expr* holds = pays(n, before)) groups = block(m, before, if_(m, holds, groups, i64(0)));
     if (!known) groups = if_(m, scalar_op(m, Op::Gt, {n, i64(0)}), groups, i64(0));
     groups = named(m, groups, "groups", lets);
     const Literal count = groups->as<Literal>();

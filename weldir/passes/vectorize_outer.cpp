@@ -253,7 +253,7 @@ class OuterVectorizer {
         if (builder->op == Op::MakeStruct)
             return std::ranges::all_of(builder->args(), [&](const Expr* a) { return begins_here(a); });
         const For before = builder->as<For>();
-        return before ? !inner_ && begins_here(before.builder()) : builder->op == Op::NewBuilder;
+        return before ? begins_here(before.builder()) : builder->op == Op::NewBuilder;
     }
 
     /// No group is smaller than the others.
