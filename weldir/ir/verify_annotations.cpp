@@ -155,6 +155,9 @@ void annotations(Demands& d, const Expr* e) {
                 d.that(e->op == Op::For && a.text == "masked" && masked_loop(e->as<For>()),
                        "a loop finishes one over lanes of the same data, all of which merges or none");
                 break;
+            case AttrKey::Blocks:
+                d.that(e->op == Op::For && a.text == "true", "loops over blocks say `true`");
+                break;
             case AttrKey::Tile:
                 if (e->op == Op::Lookup || e->op == Op::LookupLanes) {
                     d.that(a.text == "true" && (e->type->is_scalar() || e->type->is_simd()),

@@ -501,9 +501,8 @@ const Expr* Distributor::in_parts(For loop, const Expr* builder) {
     const Expr* parts = scalar_op(m_, Op::Add, {n, i64(rows - 1)});
     parts = scalar_op(m_, Op::Div, {parts, i64(rows)});
     const Expr* data[] = {range_iter(m_, IterKind::Scalar, i64(0), parts, i64(1))};
-    return block(m_, lets,
-                 weld::loop(m_, data, for_blocks(m_, facts_, loop, builder, rows), f, loop.node->loc),
-                 loop.node->loc);
+    const Expr* all = weld::loop(m_, data, for_blocks(m_, facts_, loop, builder, rows), f, loop.node->loc);
+    return block(m_, lets, annotate(m_, all, AttrKey::Blocks, "true"), loop.node->loc);
 }
 
 }  // namespace

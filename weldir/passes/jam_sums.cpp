@@ -29,7 +29,8 @@
 //
 // Rows are vectors among the elements, or iterators that begin elsewhere in each round. What is done for an
 // element cannot fail, and what is done with the sum, or with both sums, holds no loop, nor fails if rows may. Of
-// loops in loops the outermost that can be jammed are.
+// loops in loops those are taken that are all that the loop around does (sums for all pairs of rows), or whose loop around goes
+// over blocks of their rounds; others stay: their rows may be in the cache already, and vectorize-outer takes several at a time.
 #include <algorithm>
 
 #include "weldir/ir/builder.h"
@@ -56,11 +57,18 @@ class SumJammer {
   public:
     SumJammer(Module& m, const Expr* lambda) : m_(m), facts_(m, lambda) {}
 
-    /// `e` with its loops jammed, of nests the outermost that can be.
+    /// `e` with its outermost loops jammed.
     const Expr* jammed(const Expr* e) {
-        if (const For loop = e->as<For>())
-            if (const Expr* now = by_groups(loop)) return now;
-        return map_args(m_, e, [&](const Expr* a, std::size_t) { return jammed(a); });
+        const For loop = e->as<For>();
+        if (!loop) return map_args(m_, e, [&](const Expr* a, std::size_t) { return jammed(a); });
+        if (const Expr* now = by_groups(loop)) return now;
+        if (const For inner = last_loop(loop); inner && is_var(inner.builder(), loop.builder_param()))
+            if (const Expr* now = by_groups(inner))
+                return rewrite_binding(m_, e, [&](const Expr* x) { return x == inner.node ? now : nullptr; });
+        const bool by_blocks = loop.node->says(AttrKey::Blocks, true);
+        return map_args(m_, e, [&](const Expr* a, std::size_t) {
+            return a->op == Op::Lambda && !by_blocks ? a : jammed(a);
+        });
     }
 
   private:

@@ -363,7 +363,7 @@ const Expr* LaneBody::value(const Expr* e, Lets& lets) {
                 return window_lanes(*w, value(e->arg(1), lets), lets);
             return mapped(e, lets);
         case Op::For: return nested_loop(e->as<For>(), lets);
-        case Op::Result: return named(result(m_, value(e->arg(0), lets), e->loc), lets);
+        case Op::Result: return named(result(m_, made(e->arg(0), lets), e->loc), lets);
         case Op::Iterate: return nested_iterate(e->as<Iterate>(), lets);
         case Op::Slice:
         case Op::Iter:

@@ -65,6 +65,10 @@ class LaneBody {
     bool has_loops() const { return loops_; }
     /// Loops inside make rows, each round one element of them; or literals do.
     bool makes_rows() const { return makes_rows_; }
+    /// Rows that are made are merged by this loop.
+    bool merges_rows() const { return merges_rows_; }
+    /// It looks up elements of rows at places that all lanes share.
+    bool reads_rows() const { return reads_rows_; }
     /// Loops inside merge into mergers.
     bool reduces() const { return reduces_; }
     /// Loops inside hold others.
@@ -162,6 +166,7 @@ class LaneBody {
     void scan_builder(const Expr* e, bool certain);
     void scan_indexed(const Expr* e, bool certain);
     void scan_nested(const Expr* e, bool certain);
+    void scan_made(const Expr* e, bool certain);
     void scan_loop(For f, bool certain);
     bool adds_rows(For f) const;
     void scan_start(const Expr* start, bool certain);
@@ -219,6 +224,7 @@ class LaneBody {
     const Expr* first_window(const Window& w, Loc loc);
     const Expr* window_lanes(const Window& w, const Expr* k, Lets& lets);
     const Expr* start_of_lanes(const Expr* start, Lets& lets);
+    const Expr* made(const Expr* e, Lets& lets);
     const Expr* nested_loop(For f, Lets& lets);
     const Expr* nested_iterate(Iterate it, Lets& lets);
     const Expr* with_fields(const Expr* e, std::size_t more,
@@ -265,7 +271,7 @@ class LaneBody {
     std::vector<const Expr*> shared_;
     std::optional<std::uint32_t> narrowest_shared_;  // element of loops over nothing that varies, in bytes
     bool iterates_ = false, waits_ = false, loops_ = false, looks_up_ = false, makes_rows_ = false,
-         reduces_ = false;
+         reduces_ = false, reads_rows_ = false, merges_rows_ = false;
     std::vector<const Expr*> made_along_;
     std::unordered_set<const Symbol*> rows_made_;  // by the body
     bool reads_index_ = false;

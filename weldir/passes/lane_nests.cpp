@@ -128,12 +128,28 @@ void LaneBody::scan_nested(const Expr* e, bool certain) {
         ok_ &= e->type->is_scalar() && !varies(e->arg(1)) && (certain || !facts_.traits(e).fails);
         ok_ &= !window(e->arg(0)) || !facts_.traits(e).fails;  // behind a window there may be elements
         count_width(e->type);
+        reads_rows_ = true;
         scan_row(e->arg(0), certain);
         return scan(e->arg(1), certain);
     }
     ok_ &= e->type->is_scalar() || is_row(e->type);
-    if (const For f = e->arg(0)->as<For>()) return scan_loop(f, certain);
-    ok_ &= is_path(e->arg(0));  // of a loop before
+    if (is_path(e->arg(0))) return;  // of a loop before
+    scan_made(e->arg(0), certain);
+}
+
+/// A loop, perhaps one of two that all lanes choose together.
+void LaneBody::scan_made(const Expr* e, bool certain) {
+    if (const For f = e->as<For>()) return scan_loop(f, certain);
+    if (const Block b = e->as<Block>()) {
+        for (const Expr* v : b.values()) ok_ &= !has_loop(v), scan(v, certain);
+        return scan_made(b.result(), certain);
+    }
+    const If choice = e->as<If>();
+    ok_ &= choice && !varies(choice.cond());
+    if (!ok_) return;
+    scan(choice.cond(), certain);
+    scan_made(choice.then(), certain);
+    scan_made(choice.otherwise(), certain);
 }
 
 /// An appender of elements of rows that may be side by side.
@@ -151,12 +167,15 @@ static bool start_on_lanes(const Expr* start) {
     return is_merger || (made && appends_to_row(made.node->type));
 }
 
-/// It goes on with a merger or appender of the loop around, over rows alone: its result can be merged there at once.
+/// It goes on with a merger or appender of the loop around, over rows alone: its result can be merged there at once. That of a
+/// merger can be as well where all lanes share what the loop goes over, rows among it, which are no lanes for itself.
 bool LaneBody::adds_rows(For f) const {
     const Type* t = f.node->type;
     const bool is_merger = t->is_builder(BuilderKind::Merger) && t->elem()->is_scalar();
     return (is_merger || appends_to_row(t)) && is_path(f.builder()) && !has_loop(f.body().body()) &&
-           std::ranges::all_of(f.data(), [&](const Expr* d) { return varies(d) && is_path(d); });
+           (std::ranges::all_of(f.data(), [&](const Expr* d) { return varies(d) && is_path(d); }) ||
+            (is_merger && std::ranges::none_of(f.data(), [&](const Expr* d) { return varies(d); }) &&
+             std::ranges::any_of(f.data(), [&](const Expr* d) { return is_row(d->type->elem()); })));
 }
 
 void LaneBody::scan_start(const Expr* start, bool certain) {
@@ -188,8 +207,10 @@ void LaneBody::scan_rows_made(For f) {
     makes_rows_ = true;
     const auto is_read = [&](const Expr* d) { return varies(d) && !window(d); };
     if (std::ranges::any_of(f.data(), is_read)) return;
-    ok_ &= is_known_outside(f.data()[0]);
-    made_along_.push_back(f.data()[0]);
+    const Expr* along = f.data()[0];
+    const auto is_known = [&](const Expr* e) { return is_known_outside(e); };
+    ok_ &= is_range(along) ? std::ranges::all_of(along->args(), is_known) : is_known(along);
+    made_along_.push_back(along);
 }
 
 /// Elements one by one.
@@ -210,6 +231,7 @@ void LaneBody::scan_merged_row(const Expr* merge, bool certain) {
     ok_ &= certain && nests_ == Nests::Yes && merge->type->is_builder(BuilderKind::Appender) && is_made &&
            varies(row);
     if (!ok_) return;
+    merges_rows_ = true;
     scan(merge->arg(0), certain);
     scan(row, certain);
 }
@@ -253,7 +275,8 @@ void LaneBody::scan_loop(For f, bool certain) {
     ok_ &= nests_ == Nests::Yes && (start_on_lanes(f.builder()) || adds_rows(f));
     loops_ = true;
     ok_ &= certain || facts_.lengths_agree(f.data());
-    ok_ &= !f.node->says(AttrKey::Vectorize, false);
+    const bool is_rest = f.builder()->op == Op::For;  // of a loop that lookups-to-iters has taken apart
+    ok_ &= is_rest || !f.node->says(AttrKey::Vectorize, false);
     if (!ok_) return;
     scan_start(f.builder(), certain);
     for (const Expr* d : f.data()) scan_datum(d, certain);
@@ -266,14 +289,19 @@ void LaneBody::scan_loop(For f, bool certain) {
     --depth_;
 }
 
-/// Notes a loop of which all lanes read the same elements.
+/// Notes a loop of which all lanes read the same elements. Those that are rows would not be lanes of its own.
 void LaneBody::note_shared(For f) {
-    const auto is_shared = [&](const Expr* d) { return !varies(d) && d->type->elem()->is_scalar(); };
+    const auto is_shared = [&](const Expr* d) {
+        return !varies(d) && (d->type->elem()->is_scalar() || is_row(d->type->elem()));
+    };
     if (!std::ranges::all_of(f.data(), is_shared)) return;
+    const bool has_rows =
+        std::ranges::any_of(f.data(), [](const Expr* d) { return is_row(d->type->elem()); });
     const bool is_short = std::ranges::find(made_along_, f.data()[0]) != made_along_.end();
-    if (!is_short && is_known_outside(f.data()[0])) shared_.push_back(f.data()[0]);
+    if (!is_short && !has_rows && is_known_outside(f.data()[0])) shared_.push_back(f.data()[0]);
     for (const Expr* d : f.data()) {
-        const auto bytes = std::uint32_t(size_of(d->type->elem()->scalar));
+        const Type* elem = d->type->elem();
+        const auto bytes = is_row(elem) ? kLaneBytes : std::uint32_t(size_of(elem->scalar));
         narrowest_shared_ = std::min(narrowest_shared_.value_or(bytes), bytes);
     }
 }
@@ -336,6 +364,25 @@ const Expr* LaneBody::start_of_lanes(const Expr* start, Lets& lets) {
     const Type* type = m_.types.builder(made.kind(), value_type, made.node->type->op);
     const bool begins = made.arg() && made.kind() == BuilderKind::Merger;
     return new_builder(m_, type, begins ? wide(made.arg(), lets) : nullptr, made.node->loc);
+}
+
+/// What scan_made has found.
+const Expr* LaneBody::made(const Expr* e, Lets& lets) {
+    if (const For f = e->as<For>()) return nested_loop(f, lets);
+    if (const Block b = e->as<Block>()) {
+        for (std::size_t i = 0; i < b.size(); ++i) bind(b, i, lets);
+        return made(b.result(), lets);
+    }
+    const If choice = e->as<If>();
+    if (!choice) return value(e, lets);
+    const auto side = [&](const Expr* of) {
+        Lets own;
+        const Expr* loop = made(of, own);
+        return block(m_, own, loop);
+    };
+    const Expr* cond = value(choice.cond(), lets);
+    const Expr* then = side(choice.then());
+    return if_(m_, cond, then, side(choice.otherwise()), e->loc);
 }
 
 const Expr* LaneBody::nested_loop(For f, Lets& lets) {

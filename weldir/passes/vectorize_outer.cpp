@@ -16,6 +16,9 @@
 // So are short rows of a flat matrix, `iter(x, k * n, k * n + n, 1L)` or `slice(x, k * n, n)` with a counter k, which lie one behind the other:
 // `optlookup[8](x, k * 8L * n, 16L, n)` has eight of n elements.
 //
+// Rows of which no loop goes through the elements, but some are looked up at places that all share, `lookup(row, 0L)`, are such rows, too,
+// if they are very short: points, say. In nests rows of a flat matrix may be longer, and rows may be made that the nest reads itself.
+//
 // Rows that the loop makes are made side by side as well, and merged as copies that lie one behind the other:
 //
 //     for(rows, appender[vec[f64]], |b, i, row| let s = sum(row); merge(b, map(row, |e| e / s)))
@@ -62,8 +65,10 @@ constexpr std::uint32_t kMostLanes = 16;    // of rows: transposing takes that m
 constexpr std::uint32_t kFewLanes = 4;      // of what does not fill a group, in loops in loops
 constexpr std::int64_t kShortRow = 16;      // elements; longer ones are as well off on lanes of their own
 constexpr std::int64_t kNewRow = 12;        // where rows are made of sums, say: they have to be turned back
-constexpr std::int64_t kMappedRow = 4;      // where they are made element by element
-constexpr std::int64_t kMostShared = 512;   // elements of a loop that may go over lanes of its own as well
+constexpr std::int64_t kMappedRow =
+    4;  // where they are made element by element, or few elements are looked up
+constexpr std::int64_t kMostBytesInNest = 16 << 10;  // of rows of a flat matrix, side by side
+constexpr std::int64_t kMostShared = 512;  // elements of a loop that may go over lanes of its own as well
 constexpr std::int64_t kSmallWindow = 1 << 20;  // no length less such a size wraps around
 // Rounds that hold so few values wait for each other; twice as many lanes fill the waiting, and fit sixteen registers.
 constexpr std::uint32_t kFewHeld = 3;
@@ -84,15 +89,17 @@ class OuterVectorizer {
             return nullptr;
         LaneBody body(m_, facts_, loop, Nests::Yes);
         if (!body.ok()) return nullptr;
-        if (take_ == Take::Nests ? !body.is_nest() || body.makes_rows() || !body.flat_rows().empty()
-                                 : !is_for_rows(loop, body))
+        if (take_ == Take::Nests ? !body.is_nest() || body.merges_rows() : !is_for_rows(loop, body))
             return nullptr;
-        most_in_row_ = !body.makes_rows() || body.holds_nests() ? kShortRow
-                       : body.reduces()                         ? kNewRow
-                                                                : kMappedRow;
+        most_in_row_ = !body.has_loops()                          ? kMappedRow
+                       : !body.makes_rows() || body.holds_nests() ? kShortRow
+                       : body.reduces()                           ? kNewRow
+                                                                  : kMappedRow;
         const std::uint32_t width = body.width();
         lanes_ = std::min(most, 2 * kLaneBytes / width);
-        if (most == kMostLanes && std::ranges::none_of(loop.data(), has_rows))
+        const bool has_no_rows = std::ranges::none_of(loop.data(), has_rows) &&
+                                 (take_ == Take::ShortRows || body.flat_rows().empty());
+        if (most == kMostLanes && has_no_rows)
             lanes_ =
                 std::max(lanes_, inner ? kLaneBytes / width : std::min(2 * kLaneBytes / width, kLaneBytes));
         if (lanes_ > kFewLanes && body.held_in_rounds().value_or(kFewHeld + 1) <= kFewHeld) lanes_ *= 2;
@@ -112,10 +119,11 @@ class OuterVectorizer {
                 return false;
         return (datum->type->elem()->is_scalar() || has_rows(datum)) && !facts_.traits(datum).calls;
     }
-    /// Loops inside read rows, once each; or rows are made, not from a few elements of others.
+    /// Loops inside read rows, once each, or elements of rows are looked up; or rows are made, not from a few elements of others.
     static bool is_for_rows(For loop, const LaneBody& body) {
         const bool reads = std::ranges::any_of(loop.data(), has_rows) || !body.flat_rows().empty();
-        if (body.makes_rows() ? reads && !body.has_loops() : !reads || !body.has_loops() || body.is_nest())
+        if (body.makes_rows() ? reads && !body.has_loops()
+                              : !reads || !(body.has_loops() || body.reads_rows()) || body.is_nest())
             return false;
         const auto are_narrow = [](const Type* row) { return size_of(row->elem()->scalar) < kLeastInRow; };
         return std::ranges::none_of(
@@ -169,6 +177,9 @@ class OuterVectorizer {
         const Expr* elem = elements(data, first, n, inside, also);
         body.set_flat_rows(flat_rows(body, first, inside, also));
         for (const LaneBody::Window& w : body.windows()) also(are_inside(w, first));
+        if (take_ == Take::Nests)
+            for (const Expr* d : body.made_along())
+                also(scalar_op(m_, Op::Le, {trip_count(m_, fresh(m_, d)), i64(kMostShared)}));
         for (const Expr* d : body.shared())
             also(scalar_op(m_, Op::Le, {trip_count(m_, fresh(m_, d)), i64(kMostShared)}));
         const Expr* index = body.reads_index() ? as_atom(m_, indices(first, inside), "i", inside) : nullptr;
@@ -292,7 +303,9 @@ class OuterVectorizer {
             const Expr* number = is_int(row.offset, 0) ? first : add(first, fresh(m_, row.offset));
             const Expr* size = fresh(m_, row.size);
             const Expr* at = scalar_op(m_, Op::Mul, {number, size});
-            const Expr* group = opt_rows(m_, row.of, at, lanes_, i64(most_in_row_), fresh(m_, row.size));
+            const std::int64_t bytes = size_of(row.of->type->elem()->scalar) * lanes_;
+            const Expr* most = i64(take_ == Take::ShortRows ? most_in_row_ : kMostBytesInNest / bytes);
+            const Expr* group = opt_rows(m_, row.of, at, lanes_, most, fresh(m_, row.size));
             group = as_atom(m_, group, "group", lets);
             also(get_field(m_, group, 0));
             all.push_back(get_field(m_, group, 1));
