@@ -1,5 +1,5 @@
-// N1 to N33: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
-// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural33.cpp), which make the same columns.
+// N1 to N34: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural34.cpp), which make the same columns.
 #include <cstring>
 
 #include "bench/columns.h"
@@ -221,6 +221,24 @@ Inputs rows_and_one(size_t count, size_t width, std::uint64_t stream) {
     Column<WeldVec> all = rows(x, width);
     const WeldVec args[] = {all.vec(), one.vec()};
     return inputs(args, std::move(x), std::move(one), std::move(all));
+}
+
+/// Pixels as three columns, and a palette of sixteen colours, which are rows.
+Inputs pixels() {
+    const size_t n = 300'000;
+    Column<f32> r = uniform<f32>(n, 570, 1), g = uniform<f32>(n, 571, 1), b = uniform<f32>(n, 572, 1),
+                colours = uniform<f32>(3 * 16, 573, 1);
+    Column<WeldVec> palette = rows(colours, 3);
+    const WeldVec args[] = {r.vec(), g.vec(), b.vec(), palette.vec()};
+    return inputs(args, std::move(r), std::move(g), std::move(b), std::move(colours), std::move(palette));
+}
+
+/// Rows of a place and a radius.
+Inputs circles() {
+    Column<f64> x(4'500, [](size_t i) { return u01(577, i) * (i % 3 == 2 ? 0.02 : 1); });
+    Column<WeldVec> all = rows(x, 3);
+    const WeldVec args[] = {all.vec()};
+    return inputs(args, std::move(x), std::move(all));
 }
 
 /// A symmetric matrix with a large diagonal.
@@ -601,7 +619,12 @@ std::vector<Workload> natural() {
          number<i64>},
         {"N33.sorted", "N33.sorted", 1302.52106958, 1e-9,
          [] { return columns(Column<i64>(8'000'000, [](size_t i) { return i64(i / 16); }), uniform<f64>(8'000'000, 565, 100)); },
-         number<f64>}};
+         number<f64>},
+        {"N34.colours", "N34.colours", 82762.7935107, 1e-6, [] { return pixels(); }, vector<f32>},
+        {"N34.nearest", "N34.nearest", 2908469, 1e-9,
+         [] { return columns_and(i64(16), uniform<f64>(1'600'000, 574, 1), uniform<f64>(256, 575, 1)); }, vector<i64>},
+        {"N34.means", "N34.means", 80053.9277752, 1e-9, [] { return columns_and(i64(20), uniform<f64>(800'000, 576, 1)); }, vector<f64>},
+        {"N34.touching", "N34.touching", 1531, 1e-9, [] { return circles(); }, number<i64>}};
     return all;
 }
 

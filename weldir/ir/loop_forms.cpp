@@ -233,11 +233,11 @@ std::optional<Counting> counting_of(Iterate it) {
     };
     const Expr* asked = value_of(again->arg(0));
     const bool is_new = asked->op == Op::Add;
-    const Expr* before = is_new ? asked->arg(0) : asked;
+    const Expr* before = is_new ? value_of(asked->arg(0)) : asked;
     if (before->op != Op::GetField || !is_var(before->arg(0), state)) return {};
     const std::size_t field = before->attr.index;
     const auto is_count = [&](const Expr* e) {
-        return e->op == Op::Add && same(e->arg(0), before) && is_int(e->arg(1), 1);
+        return e->op == Op::Add && same(value_of(e->arg(0)), before) && is_int(e->arg(1), 1);
     };
     if (is_new && !is_count(asked)) return {};
     const std::function<bool(const Expr*)> is_counted = [&](const Expr* e) {
