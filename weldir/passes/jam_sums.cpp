@@ -27,7 +27,8 @@
 // ones go side by side (vectorize-outer). Rows of different lengths go one by one: the first, the one in the middle
 // and the last tell.
 //
-// Rows are vectors among the elements, or iterators that begin elsewhere in each round. What is done for an
+// Rows are vectors among the elements, or iterators or slices that begin elsewhere in each round; not right behind each other,
+// but where they are long. What is done for an
 // element cannot fail, and what is done with the sum, or with both sums, holds no loop, nor fails if rows may. Of
 // loops in loops those are taken that are all that the loop around does (sums for all pairs of rows), or whose loop around goes
 // over blocks of their rounds; others stay: their rows may be in the cache already, and vectorize-outer takes several at a time.
@@ -47,11 +48,13 @@ namespace weld {
 namespace {
 
 constexpr std::int64_t kLeastBytes = 16384;     // of a long row
-constexpr std::int64_t kMostShortBytes = 2048;  // of a short one
-constexpr std::int64_t kShortest = 17;          // elements; fewer go side by side (vectorize-outer)
-constexpr std::uint32_t kMostNodes = 100;       // of the body, of which parts are there five times
-constexpr int kMostStreams = 2;                 // of a row
-constexpr std::size_t kMostSums = 2;            // of a row: eight are the registers that AVX2 has
+constexpr std::int64_t kMostShortBytes = 1024;  // of a short one that shares something
+constexpr std::int64_t kMostAloneBytes =
+    384;                                // of another: longer ones come from memory as fast as they are summed
+constexpr std::int64_t kShortest = 17;  // elements; fewer go side by side (vectorize-outer)
+constexpr std::uint32_t kMostNodes = 100;  // of the body, of which parts are there five times
+constexpr int kMostStreams = 2;            // of a row
+constexpr std::size_t kMostSums = 2;       // of a row: eight are the registers that AVX2 has
 
 class SumJammer {
   public:
@@ -112,7 +115,9 @@ class SumJammer {
         for (std::size_t i = sum.at + 1; i < b.size(); ++i) may_fail_after |= facts_.traits(b.value(i)).fails;
         if (may_fail_after && facts_.traits(b.value(sum.at)).fails) return false;
         if (sum.choice && !is_cheap(facts_, sum.choice.cond())) return false;
-        return fits_inside(sum.loop);
+        may_be_short_ =
+            std::ranges::none_of(sum.loop.data(), [&](const Expr* d) { return is_window(outer, d); });
+        return (may_be_short_ || shares(sum.loop)) && fits_inside(sum.loop);
     }
 
     /// Of a vector, which may be none of it when it runs.
@@ -147,9 +152,23 @@ class SumJammer {
 
     /// Whether four rows of `n` elements together pay: long ones that share something, and short ones.
     bool pays(For inner, std::int64_t n) {
-        return (n >= kShortest && n <= most_short(inner)) || (shares(inner) && n >= least_long(inner));
+        return (may_be_short_ && n >= kShortest && n <= most_short(inner)) ||
+               (shares(inner) && n >= least_long(inner));
     }
-    bool shares(For inner) {
+    /// The row of the next round begins one element behind: windows, which go side by side (vectorize-outer).
+    bool is_window(For outer, const Expr* datum) {
+        const Iter it = datum->as<Iter>();
+        const Slice s = datum->as<Slice>();
+        const Expr* start = s                                               ? s.start()
+                            : it && !it.shape().range && it.shape().bounded ? it.start()
+                                                                            : nullptr;
+        const std::optional<Count> n = start ? facts_.count(start) : std::nullopt;
+        return n && std::ranges::any_of(n->sum(), [&](const Count::Product& p) {
+                   return p.of.size() == 1 && (p.factor == 1 || p.factor == -1) && is_path(p.of[0]) &&
+                          (base_of(p.of[0]) == outer.index_param() || base_of(p.of[0]) == outer.elem_param());
+               });
+    }
+    bool shares(For inner) const {
         return std::ranges::any_of(inner.data(), [&](const Expr* d) {
             const Iter it = d->as<Iter>();
             return !(it && it.shape().range) && !varies(d);
@@ -161,7 +180,9 @@ class SumJammer {
     }
 
     std::int64_t least_long(For inner) const { return kLeastBytes / widest(inner); }
-    std::int64_t most_short(For inner) const { return kMostShortBytes / widest(inner); }
+    std::int64_t most_short(For inner) const {
+        return (shares(inner) ? kMostShortBytes : kMostAloneBytes) / widest(inner);
+    }
     std::int64_t widest(For inner) const {
         std::int64_t widest = 1;
         for (const Expr* d : inner.data())
@@ -172,6 +193,7 @@ class SumJammer {
     /// Consecutive scalars.
     bool is_walked(const Expr* datum) {
         if (!datum->type->elem()->is_scalar()) return false;
+        if (const Slice s = datum->as<Slice>()) return is_path(s.of());
         const Iter it = datum->as<Iter>();
         if (!it) return is_path(datum);
         const IterShape s = it.shape();
@@ -264,14 +286,20 @@ class SumJammer {
     const Expr* pays_of(For inner, const SymbolMap& row) {
         const auto i64 = [&](std::int64_t n) { return i64_literal(m_, n); };
         const Expr* n = rounds(inner.data()[0], row);
+        const Expr* is_long = scalar_op(m_, Op::Ge, {n, i64(least_long(inner))});
+        if (!may_be_short_) return is_long;
         const Expr* is_short = scalar_op(
             m_, Op::BitAnd,
             {scalar_op(m_, Op::Ge, {n, i64(kShortest)}), scalar_op(m_, Op::Le, {n, i64(most_short(inner))})});
         if (!shares(inner)) return is_short;
-        return scalar_op(m_, Op::BitOr, {scalar_op(m_, Op::Ge, {n, i64(least_long(inner))}), is_short});
+        return scalar_op(m_, Op::BitOr, {is_long, is_short});
     }
+    /// How many elements a row has; of a slice that is none, any number.
     const Expr* rounds(const Expr* datum, const SymbolMap& row) {
-        return trip_count(m_, in_round(m_, datum, row));
+        const Slice s = datum->as<Slice>();
+        if (!s) return trip_count(m_, in_round(m_, datum, row));
+        const Expr* left = scalar_op(m_, Op::Sub, {len(m_, s.of()), s.start()});
+        return in_round(m_, scalar_op(m_, Op::Min, {s.size(), left}), row);
     }
 
     /// The sums of four rows, and what is done with each, in turn.
@@ -323,7 +351,8 @@ class SumJammer {
 
     Module& m_;
     Facts facts_;
-    BoundNames inside_;  // of the outer loop
+    BoundNames inside_;          // of the outer loop
+    bool may_be_short_ = false;  // rows that are no windows
 };
 
 }  // namespace
