@@ -163,9 +163,13 @@ class SumJammer {
                             : it && !it.shape().range && it.shape().bounded ? it.start()
                                                                             : nullptr;
         const std::optional<Count> n = start ? facts_.count(start) : std::nullopt;
+        const auto counts = [&](const Expr* name) {
+            if (!is_path(name)) return false;
+            const Expr* of = is_var(name, outer.index_param()) ? nullptr : datum_of(outer, name);
+            return is_var(name, outer.index_param()) || (of && counts_by_one(of));
+        };
         return n && std::ranges::any_of(n->sum(), [&](const Count::Product& p) {
-                   return p.of.size() == 1 && (p.factor == 1 || p.factor == -1) && is_path(p.of[0]) &&
-                          (base_of(p.of[0]) == outer.index_param() || base_of(p.of[0]) == outer.elem_param());
+                   return p.of.size() == 1 && (p.factor == 1 || p.factor == -1) && counts(p.of[0]);
                });
     }
     bool shares(For inner) const {

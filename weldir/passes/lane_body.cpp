@@ -3,6 +3,7 @@
 #include "weldir/passes/lane_body.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "weldir/ir/builder.h"
@@ -476,8 +477,8 @@ LaneBody::Builders LaneBody::run(const Expr* e, const Expr* mask, Lets& lets, Me
         case Op::For: {  // adds_rows: a merger of lanes, or rows
             const For f = e->as<For>();
             const Builders held = run(f.builder(), mask, lets, merges);
-            const Expr* own =
-                loop(m_, f.data(), new_builder(m_, e->type, nullptr, e->loc), f.body().node, e->loc);
+            const Expr* begin = new_builder(m_, e->type, start_of_own(e->type), e->loc);
+            const Expr* own = loop(m_, f.data(), begin, f.body().node, e->loc);
             const Expr* all = named(result(m_, nested_loop(own->as<For>(), lets), e->loc), lets);
             if (held.leaf >= 0) merges[std::size_t(held.leaf)].push_back({all, mask, e->loc});
             else ok_ = false;
@@ -485,6 +486,17 @@ LaneBody::Builders LaneBody::run(const Expr* e, const Expr* mask, Lets& lets, Me
         }
         default: ok_ = false; return {};
     }
+}
+
+/// Where the merger of a loop inside begins so that it changes nothing by itself; null: where all begin. The least and the
+/// greatest of floats begin at finite numbers, and the loop around may have begun at infinity.
+const Expr* LaneBody::start_of_own(const Type* builder) {
+    const bool is_min = builder->op == MergeOp::Min, is_max = builder->op == MergeOp::Max;
+    if (!builder->is_builder(BuilderKind::Merger) || !(is_min || is_max) ||
+        !is_float(builder->elem()->scalar))
+        return nullptr;
+    const double infinity = std::numeric_limits<double>::infinity();
+    return float_literal(m_, builder->elem(), is_min ? infinity : -infinity);
 }
 
 /// `{i, v}` as the index of the first lane and lanes.

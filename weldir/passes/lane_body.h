@@ -234,6 +234,7 @@ class LaneBody {
 
     // builders
     Builders run(const Expr* e, const Expr* mask, Lets& lets, Merges& merges);
+    const Expr* start_of_own(const Type* builder);
     const Expr* row(const Expr* e, Lets& lets);
     const Expr* under(const Expr* mask, const Expr* c, Lets& lets);
     Builders run_branch(const Expr* e, const Expr* mask, Lets& lets, Merges& merges);
