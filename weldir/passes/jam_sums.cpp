@@ -232,7 +232,7 @@ class SumJammer {
             return where_it_is_there(outer.data()[0], lets, [&](Lets& own) {
                 const SymbolMap first = row(i64_literal(m_, 0), own);
                 const Expr* all = pays_of(sum->loop, first);
-                if (are_equally_long(sum->loop)) return all;
+                if (are_equally_long(sum->loop) || fails_before(outer, *sum)) return all;
                 const Expr* middle = scalar_op(m_, Op::Div, {n, i64_literal(m_, 2)});
                 for (const Expr* at : {middle, scalar_op(m_, Op::Sub, {n, i64_literal(m_, 1)})})
                     all = scalar_op(m_, Op::BitAnd, {all, same_length(sum->loop, first, row(at, own))});
@@ -240,6 +240,14 @@ class SumJammer {
             });
         };
         return loop_by_groups(m_, facts_, outer, group, pays);
+    }
+
+    /// What comes before the sum may fail, and must not fail for a later row first.
+    bool fails_before(For outer, const Sum& sum) {
+        const Block b = outer.body().body()->as<Block>();
+        bool any = false;
+        for (std::size_t i = 0; i < sum.at; ++i) any |= facts_.traits(b.value(i)).fails;
+        return any;
     }
 
     /// `condition`, which reads elements of `datum`; false if these are not all there.
