@@ -10,13 +10,14 @@
 //     do { make room;  left = rounds there is room for
 //          do { state, again = round(state) } while (again && --left) } while (again)
 //
-// and where they count (`@(counts:…)`), rounds that are left are known, and `--left` alone is asked. If all of them append as
+// and where they count (`@(counts:…)`), rounds that are left are known, and `--left` alone is asked, once for two small rounds. If all of them append as
 // many (`@(exact:true)`), room for all is made before the first.
 //
 // Lanes that have ended keep their state under a mask until the last one ends, but for what nobody reads
 // (`@(unread:…)`). Where few are left for some rounds (`@(few:…, patience:…)`), these lanes go on one by
 // one, by the function for one of them (`one_lane`).
 #include <algorithm>
+#include <tuple>
 
 #include "codegen/builders/arrays.h"
 #include "codegen/captures.h"
@@ -27,6 +28,7 @@
 #include "weldir/ir/layout.h"
 #include "weldir/ir/loop_forms.h"
 #include "weldir/ir/traits.h"
+#include "weldir/ir/walk.h"
 
 namespace weld::codegen {
 
@@ -133,6 +135,18 @@ static Leaves with_room_for_all(Emitter& e, Iterate it, Leaves init, const std::
     return init;
 }
 
+/// Two rounds are worth a branch less: what they do themselves takes no longer than a few of these.
+static bool is_small(Iterate it) {
+    constexpr int most_nodes = 40;
+    int nodes = 0;
+    bool plain = true;
+    visit(it.body().node, [&](const Expr* e) {
+        ++nodes;
+        plain &= e->op != Op::For && e->op != Op::Iterate && e->op != Op::Call && e->op != Op::Kernel;
+    });
+    return plain && nodes <= most_nodes;
+}
+
 /// The state after the last round, where there is room for those of a block.
 static Leaves emit_blocks(Emitter& e, Iterate it, Leaves init, const std::vector<Appended>& appenders,
                           bool region) {
@@ -156,15 +170,30 @@ static Leaves emit_blocks(Emitter& e, Iterate it, Leaves init, const std::vector
     if (counts) left = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, left, rounds_left(e, it, begin));
     Leaves inside = begin;
     for (const Appended& a : appenders) inside[a.leaf + 2] = e.c64(kEnough);
-    inside.push_back(left);
-    RoundState rounds(e, inside, fixed);
-    const Leaves& now = rounds.state();
-    auto [next, again] = emit_round(e, it.body(), Leaves(now.begin(), now.end() - 1), region);
-    llvm::Value* others = ir.CreateSub(now.back(), e.c64(1));
-    Leaves more = next;
-    more.push_back(others);
-    llvm::Value* is_left = ir.CreateIsNotNull(others);
-    rounds.end(counts ? is_left : ir.CreateAnd(again, is_left), more);
+    // As many rounds as `each`, so many times: the state behind them, and whether there is another one.
+    const auto all = [&](llvm::Value* times, int each) {
+        Leaves first = inside;
+        first.push_back(times);
+        RoundState rounds(e, first, fixed);
+        Leaves next(rounds.state().begin(), rounds.state().end() - 1);
+        llvm::Value *others = ir.CreateSub(rounds.state().back(), e.c64(1)), *again = nullptr;
+        for (int k = 0; k < each; ++k) std::tie(next, again) = emit_round(e, it.body(), next, region);
+        Leaves more = next;
+        more.push_back(others);
+        llvm::Value* is_left = ir.CreateIsNotNull(others);
+        rounds.end(counts ? is_left : ir.CreateAnd(again, is_left), more);
+        next.push_back(again);
+        return next;
+    };
+    Leaves next;
+    if (counts && is_small(it)) {
+        const auto one = [&] { return all(e.c64(1), 1); };
+        const auto pairs = [&] { return all(ir.CreateLShr(left, 1), 2); };
+        next = e.emit_if(ir.CreateICmpUGT(left, e.c64(1)), pairs, one);
+    } else {
+        next = all(left, 1);
+    }
+    llvm::Value* again = next.pop_back_val();
     for (const Appended& a : appenders) next[a.leaf + 2] = begin[a.leaf + 2];
     blocks.end(again, next);
     return next;
