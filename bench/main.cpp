@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -133,6 +134,11 @@ int main(int argc, char** argv) {
         } else if (s.programs.empty()) s.programs = a;
         else s.names.push_back(a);
     }
+    if (!std::filesystem::is_directory(s.programs))
+        return std::fprintf(stderr,
+                            "usage: weld-bench FOLDER_OF_PROGRAMS [WORKLOAD...] [--threads N] [--reps N] "
+                            "[--passes LIST] [--cpu CPU]\n       weld-bench --list\n"),
+               2;
     bool ok = true;
     for (const bench::Workload& w : bench::workloads())
         if (wanted(s, w.name)) ok &= run(s, w);
