@@ -27,11 +27,11 @@
 // ones go side by side (vectorize-outer). Rows of different lengths go one by one: the first, the one in the middle
 // and the last tell.
 //
-// Rows are vectors among the elements, or iterators or slices that begin elsewhere in each round; not right behind each other,
-// but where they are long. What is done for an
-// element cannot fail, and what is done with the sum, or with both sums, holds no loop, nor fails if rows may. Of
-// loops in loops those are taken that are all that the loop around does (sums for all pairs of rows), or whose loop around goes
-// over blocks of their rounds; others stay: their rows may be in the cache already, and vectorize-outer takes several at a time.
+// Rows are vectors among the elements, or iterators or slices that begin elsewhere in each round. Windows, of which the next one
+// begins an element behind, are taken only if they are long. What is done for an element cannot fail, and what is done with the
+// sum, or with both sums, holds no loop, nor fails if rows may. Of loops in loops those are taken that are all that the loop
+// around does (sums for all pairs of rows), or whose loop around goes over blocks of their rounds; others stay: their rows may be
+// in the cache already, and vectorize-outer takes several at a time.
 #include <algorithm>
 
 #include "weldir/ir/builder.h"
@@ -49,12 +49,11 @@ namespace {
 
 constexpr std::int64_t kLeastBytes = 16384;     // of a long row
 constexpr std::int64_t kMostShortBytes = 1024;  // of a short one that shares something
-constexpr std::int64_t kMostAloneBytes =
-    384;                                // of another: longer ones come from memory as fast as they are summed
-constexpr std::int64_t kShortest = 17;  // elements; fewer go side by side (vectorize-outer)
-constexpr std::uint32_t kMostNodes = 100;  // of the body, of which parts are there five times
-constexpr int kMostStreams = 2;            // of a row
-constexpr std::size_t kMostSums = 2;       // of a row: eight are the registers that AVX2 has
+constexpr std::int64_t kMostAloneBytes = 384;   // of another: longer ones are summed as fast as memory gives
+constexpr std::int64_t kShortest = 17;          // elements; fewer go side by side (vectorize-outer)
+constexpr std::uint32_t kMostNodes = 100;       // of the body, of which parts are there five times
+constexpr int kMostStreams = 2;                 // of a row
+constexpr std::size_t kMostSums = 2;            // of a row: eight are the registers that AVX2 has
 
 class SumJammer {
   public:
