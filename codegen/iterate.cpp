@@ -10,8 +10,8 @@
 //     do { make room;  left = rounds there is room for
 //          do { state, again = round(state) } while (again && --left) } while (again)
 //
-// and where they count (`@(counts:…)`), rounds that are left are known, and `--left` alone is asked, once for two small rounds. If all of them append as
-// many (`@(exact:true)`), room for all is made before the first.
+// and where they count (`@(counts:…)`), rounds that are left are known, and `--left` alone is asked, once for two small
+// rounds. If all of them append as many (`@(exact:true)`), room for all is made before the first.
 //
 // Lanes that have ended keep their state under a mask until the last one ends, but for what nobody reads
 // (`@(unread:…)`). Where few are left for some rounds (`@(few:…, patience:…)`), these lanes go on one by
@@ -187,8 +187,8 @@ static Leaves emit_blocks(Emitter& e, Iterate it, Leaves init, const std::vector
     };
     Leaves next;
     if (counts && is_small(it)) {
+        const auto pairs = [&] { return all(ir.CreateLShr(left, 1), 2); };  // an odd one is the next block
         const auto one = [&] { return all(e.c64(1), 1); };
-        const auto pairs = [&] { return all(ir.CreateLShr(left, 1), 2); };
         next = e.emit_if(ir.CreateICmpUGT(left, e.c64(1)), pairs, one);
     } else {
         next = all(left, 1);

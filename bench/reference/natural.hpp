@@ -30,6 +30,15 @@ template <class K, class V> struct Table {
   void ahead(K key) { __builtin_prefetch(&slots[hash(u64(key)) & mask]); }
 };
 
+// Sums by keys, and a digest of them.
+inline i64 sums_by_keys(const i64 *k, const i64 *v, i64 n) {
+  Table<i64, i64> t(16);
+  for (i64 i = 0; i < n; i++) t[k[i]] += v[i];
+  i64 sum = 0;
+  for (auto &e : t.slots) if (e.used) sum += e.key % 1000 * e.value;
+  return sum;
+}
+
 template <class T> Buf<T> below(size_t size, u64 stream, u64 n) { return gen<T>(size, [=](size_t i) { return T(bnd(stream, i, n)); }); }
 template <class T> Buf<T> uniform(size_t size, u64 stream, f64 n) { return gen<T>(size, [=](size_t i) { return T(n * u01(stream, i)); }); }
 // Where pieces of up to 20 elements end; 0 before the first.

@@ -10,13 +10,6 @@ static void dots(const f64 *x, i64 n, const f64 *w, i64 width, f64 *to) {
     to[r] = s;
   }
 }
-static i64 sums(const i64 *k, const i64 *v, i64 n) {
-  Table<i64, i64> t(16);
-  for (i64 i = 0; i < n; i++) t[k[i]] += v[i];
-  i64 sum = 0;
-  for (auto &e : t.slots) if (e.used) sum += e.key % 1000 * e.value;
-  return sum;
-}
 static f64 most(const i64 *k, const f64 *v, i64 n) {
   Table<i64, f64> t(16);
   for (i64 i = 0; i < n; i++) t[k[i]] += v[i];
@@ -35,7 +28,7 @@ int main(int argc, char **argv) {
     const i64 n = 8'000'000;
     auto k = gen<i64>(n, [](size_t i) { return i64(sm(562, i) & ((u64(2) << bnd(563, i, 20)) - 1)); });
     auto v = below<i64>(n, 564, 1000);
-    bench("N33.frequent", [&] { return f64(sums(k.p, v.p, n)); });
+    bench("N33.frequent", [&] { return f64(sums_by_keys(k.p, v.p, n)); });
   }
   if (want("N33.sorted")) {
     const i64 n = 8'000'000;

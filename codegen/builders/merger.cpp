@@ -1,7 +1,7 @@
 // `merger[T,op]`: the scalars of its value; in loops over lanes also, for each of these, as many vectors as
 // the loop has accumulators, which collect lanes.
 #include <algorithm>
-#include <functional>
+#include <utility>
 
 #include <llvm/Analysis/VectorUtils.h>
 
@@ -44,8 +44,8 @@ static void fold_collected(Emitter& e, std::vector<Collected> all, Leaves& scala
     while (!all.empty()) {
         const MergeOp op = all.front().op;
         const Scalar s = all.front().scalar;
-        const auto differs = [&](const Collected& c) { return c.op != op || c.scalar != s; };
-        const auto others = std::stable_partition(all.begin(), all.end(), std::not_fn(differs));
+        const auto is_alike = [&](const Collected& c) { return c.op == op && c.scalar == s; };
+        const auto others = std::stable_partition(all.begin(), all.end(), is_alike);
         Leaves lanes, into;
         for (auto c = all.begin(); c != others; ++c) {
             lanes.push_back(c->lanes);

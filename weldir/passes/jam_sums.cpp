@@ -164,22 +164,21 @@ class SumJammer {
         const std::optional<Count> n = start ? facts_.count(start) : std::nullopt;
         const auto counts = [&](const Expr* name) {
             if (!is_path(name)) return false;
-            const Expr* of = is_var(name, outer.index_param()) ? nullptr : datum_of(outer, name);
-            return is_var(name, outer.index_param()) || (of && counts_by_one(of));
+            if (is_var(name, outer.index_param())) return true;
+            const Expr* of = datum_of(outer, name);
+            return of && counts_by_one(of);
         };
         return n && std::ranges::any_of(n->sum(), [&](const Count::Product& p) {
                    return p.of.size() == 1 && (p.factor == 1 || p.factor == -1) && counts(p.of[0]);
                });
     }
     bool shares(For inner) const {
-        return std::ranges::any_of(inner.data(), [&](const Expr* d) {
-            const Iter it = d->as<Iter>();
-            return !(it && it.shape().range) && !varies(d);
-        });
+        return std::ranges::any_of(inner.data(), [&](const Expr* d) { return !is_range(d) && !varies(d); });
     }
-    bool is_stream(const Expr* datum) {
+    bool is_stream(const Expr* datum) const { return !is_range(datum) && varies(datum); }
+    static bool is_range(const Expr* datum) {
         const Iter it = datum->as<Iter>();
-        return !(it && it.shape().range) && varies(datum);
+        return it && it.shape().range;
     }
 
     std::int64_t least_long(For inner) const { return kLeastBytes / widest(inner); }

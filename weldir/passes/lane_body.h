@@ -23,7 +23,8 @@
 //     stay a branch, or is large.
 //   - for loops, collections and calls in the body that depend on the element; with `Nests::Yes` these are
 //     possible: vectors of scalars as elements, which are then vectors of lanes and read at places that all
-//     lanes share; loops that take equally many rounds in all lanes, and mergers of lanes in them; windows
+//     lanes share; loops that take equally many rounds in all lanes, or two of which all lanes choose one together, and
+//     mergers of lanes in them; windows
 //     that begin at the loop's index, `slice(x, i, w)`, whose elements are lanes side by side; loops over rows that go on
 //     with a merger of this one, which get mergers of lanes of their own;
 //     `iterate`s, whose lanes may end apart; any builder, which takes lanes one by one if need be.

@@ -13,11 +13,12 @@
 // for rows that are so short that they hardly fill these: `optlookup[8](rows, k * 8L, 16L)` has those alone. There are no
 // groups where rows are long, or not all as long as the first; the loop follows as it was.
 //
-// So are short rows of a flat matrix, `iter(x, k * n, k * n + n, 1L)` or `slice(x, k * n, n)` with a counter k, which lie one behind the other:
-// `optlookup[8](x, k * 8L * n, 16L, n)` has eight of n elements.
+// So are short rows of a flat matrix, `iter(x, k * n, k * n + n, 1L)` or `slice(x, k * n, n)` with a counter k, which lie one
+// behind the other: `optlookup[8](x, k * 8L * n, 16L, n)` has eight of n elements.
 //
-// Rows of which no loop goes through the elements, but some are looked up at places that all share, `lookup(row, 0L)`, are such rows, too,
-// if they are very short: points, say. In nests rows of a flat matrix may be longer, and rows may be made that the nest reads itself.
+// Rows of which no loop goes through the elements, but some are looked up at places that all share, `lookup(row, 0L)`, are
+// such rows, too, if they are very short: points, say. In nests rows of a flat matrix may be longer, and rows may be made
+// that the nest reads itself.
 //
 // Rows that the loop makes are made side by side as well, and merged as copies that lie one behind the other:
 //
@@ -65,11 +66,10 @@ constexpr std::uint32_t kMostLanes = 16;    // of rows: transposing takes that m
 constexpr std::uint32_t kFewLanes = 4;      // of what does not fill a group, in loops in loops
 constexpr std::int64_t kShortRow = 16;      // elements; longer ones are as well off on lanes of their own
 constexpr std::int64_t kNewRow = 12;        // where rows are made of sums, say: they have to be turned back
-constexpr std::int64_t kMappedRow =
-    4;  // where they are made element by element, or few elements are looked up
+constexpr std::int64_t kMappedRow = 4;      // where they are made, or looked up, element by element
+constexpr std::int64_t kMostShared = 512;   // elements of a loop that may go over lanes of its own as well
 constexpr std::int64_t kMostBytesInNest = 16 << 10;  // of rows of a flat matrix, side by side
-constexpr std::int64_t kMostShared = 512;  // elements of a loop that may go over lanes of its own as well
-constexpr std::int64_t kSmallWindow = 1 << 20;  // no length less such a size wraps around
+constexpr std::int64_t kSmallWindow = 1 << 20;       // no length less such a size wraps around
 // Rounds that hold so few values wait for each other; twice as many lanes fill the waiting, and fit sixteen registers.
 constexpr std::uint32_t kFewHeld = 3;
 
@@ -260,9 +260,8 @@ class OuterVectorizer {
         return any ? annotate(m_, groups, AttrKey::Appends, all) : groups;
     }
     /// New builders, perhaps behind other loops.
-    bool begins_here(const Expr* builder) const {
-        if (builder->op == Op::MakeStruct)
-            return std::ranges::all_of(builder->args(), [&](const Expr* a) { return begins_here(a); });
+    static bool begins_here(const Expr* builder) {
+        if (builder->op == Op::MakeStruct) return std::ranges::all_of(builder->args(), begins_here);
         const For before = builder->as<For>();
         return before ? begins_here(before.builder()) : builder->op == Op::NewBuilder;
     }

@@ -49,7 +49,7 @@ class TensorWalker {
         Lets before;
         Tensors all = tensors_of(loop, before);
         const Expr* builder = loop.builder();
-        if (!begins_here(builder)) builder = as_atom(m_, builder, "b", before);
+        if (!may_be_written_twice(builder)) builder = as_atom(m_, builder, "b", before);
         const auto branch = [&](bool in_order) { return rows(loop, builder, all, *rank, in_order); };
         const Expr* nested = branch(false);
         if (const Expr* unit = are_in_order(all, *rank)) nested = if_(m_, unit, branch(true), nested);
@@ -81,9 +81,9 @@ class TensorWalker {
         });
     }
 
-    /// A new builder, which may be written twice.
-    static bool begins_here(const Expr* builder) {
-        if (builder->op == Op::MakeStruct) return std::ranges::all_of(builder->args(), begins_here);
+    /// A new builder of what is at hand.
+    static bool may_be_written_twice(const Expr* builder) {
+        if (builder->op == Op::MakeStruct) return std::ranges::all_of(builder->args(), may_be_written_twice);
         return builder->op == Op::NewBuilder &&
                std::ranges::all_of(builder->args(), [](const Expr* a) { return is_atom(a); });
     }
