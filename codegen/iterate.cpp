@@ -10,8 +10,8 @@
 //     do { make room;  left = rounds there is room for
 //          do { state, again = round(state) } while (again && --left) } while (again)
 //
-// and where they count (`@(counts:…)`), rounds that are left are known, and `--left` alone is asked, once for two small
-// rounds. If all of them append as many (`@(exact:true)`), room for all is made before the first.
+// and where they count (`@(counts:…)`), rounds that are left are known, and `--left` alone is asked, once for two rounds
+// where they are small (`@(pairs:true)`). If all of them append as many (`@(exact:true)`), room for all is made before the first.
 //
 // Lanes that have ended keep their state under a mask until the last one ends, but for what nobody reads
 // (`@(unread:…)`). Where few are left for some rounds (`@(few:…, patience:…)`), these lanes go on one by
@@ -135,18 +135,6 @@ static Leaves with_room_for_all(Emitter& e, Iterate it, Leaves init, const std::
     return init;
 }
 
-/// Two rounds are worth a branch less: what they do themselves takes no longer than a few of these.
-static bool is_small(Iterate it) {
-    constexpr int most_nodes = 40;
-    int nodes = 0;
-    bool plain = true;
-    visit(it.body().node, [&](const Expr* e) {
-        ++nodes;
-        plain &= e->op != Op::For && e->op != Op::Iterate && e->op != Op::Call && e->op != Op::Kernel;
-    });
-    return plain && nodes <= most_nodes;
-}
-
 /// The state after the last round, where there is room for those of a block.
 static Leaves emit_blocks(Emitter& e, Iterate it, Leaves init, const std::vector<Appended>& appenders,
                           bool region) {
@@ -186,7 +174,7 @@ static Leaves emit_blocks(Emitter& e, Iterate it, Leaves init, const std::vector
         return next;
     };
     Leaves next;
-    if (counts && is_small(it)) {
+    if (it.node->says(AttrKey::Pairs, true)) {
         const auto pairs = [&] { return all(ir.CreateLShr(left, 1), 2); };  // an odd one is the next block
         const auto one = [&] { return all(e.c64(1), 1); };
         next = e.emit_if(ir.CreateICmpUGT(left, e.c64(1)), pairs, one);

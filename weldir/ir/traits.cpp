@@ -114,7 +114,7 @@ bool may_leave_memory(const Expr* e) {
         return std::ranges::any_of(e->args().subspan(begins ? 1 : 0), may_leave_memory);
     }
     if (e->op == Op::For && may_allocate(e->as<For>().builder())) return true;
-    const bool in_place = e->op == Op::NewBuilder && e->says(AttrKey::InPlace, true);
+    const bool in_place = e->op == Op::NewBuilder && info(e->type).indexed && e->says(AttrKey::InPlace, true);
     return (own_traits(e).allocates && !in_place) || std::ranges::any_of(e->args(), may_leave_memory);
 }
 

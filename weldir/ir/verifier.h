@@ -150,6 +150,8 @@ class Verifier {
 
     /// The appenders among what `f` starts with that go over one of its data.
     void lay_over(For f, const Expr* start);
+    /// Nobody may read later the vector whose memory `start` has.
+    void start_in_place(const Expr* start);
     Origins merge(const Expr* e);
     Origins call(const Expr* e, bool ordered);
 

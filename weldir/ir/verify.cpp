@@ -75,8 +75,7 @@ Origins Verifier::walk(const Expr* e, bool ordered) {
             arguments(e, ordered);
             if (e->annotation(AttrKey::Over) && !laid_over_.contains(e))
                 fail(e, "an appender with which no loop starts goes over a datum");
-            if (e->says(AttrKey::InPlace, true) && e->arg(0)->op == Op::Var)
-                reused_.push_back(e->arg(0)->attr.symbol);
+            if (e->says(AttrKey::InPlace, true)) start_in_place(e);
             return {next_origin_++};
         case Op::ToVec: lists(e->arg(0), ordered); return {};
         case Op::Result:

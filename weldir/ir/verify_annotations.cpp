@@ -108,6 +108,10 @@ void annotations(Demands& d, const Expr* e) {
                            appends_per_round(e->as<Iterate>()) == most_appends_per_round(e->as<Iterate>()),
                        "rounds that count append as often as they say");
                 break;
+            case AttrKey::Pairs:
+                d.that(e->op == Op::Iterate && e->annotation(AttrKey::Counts) && a.text == "true",
+                       "rounds that count may go between branches two at a time");
+                break;
             case AttrKey::TopK:
                 d.that(e->op == Op::Sort && a.text == "false", "sorts say `false` if they stay sorts");
                 break;
@@ -146,6 +150,11 @@ void annotations(Demands& d, const Expr* e) {
             case AttrKey::Walks:
                 d.that(e->op == Op::LookupLanes && !e->as<LookupLanes>().mask() && a.text == "true",
                        "look-ups of all lanes say `true` if these walk");
+                break;
+            case AttrKey::Spare:
+                d.that(e->op == Op::NewBuilder && info(e->type).lists_merges && a.symbols.size() == 1 &&
+                           a.symbols[0]->type->is_vec() && a.symbols[0]->type->elem() == e->type->elem(),
+                       "an appender begins in the memory of a vector of its type");
                 break;
             case AttrKey::Capacity:
                 d.that(e->op == Op::NewBuilder && e->num_args == 1 && info(e->type).lists_merges,

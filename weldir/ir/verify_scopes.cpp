@@ -106,6 +106,15 @@ void Verifier::end(const Symbol* s, const Expr* at) {
     if (s->id < scope_.size()) scope_[s->id] = Scope::Freed;
 }
 
+void Verifier::start_in_place(const Expr* start) {
+    if (const Annotation* spare = start->annotation(AttrKey::Spare)) {
+        read(spare->symbols[0], start);
+        reused_.push_back(spare->symbols[0]);
+    } else if (start->num_args && start->arg(0)->op == Op::Var) {
+        reused_.push_back(start->arg(0)->attr.symbol);
+    }
+}
+
 void Verifier::lay_over(For f, const Expr* start) {
     if (start->op == Op::MakeStruct)
         for (const Expr* s : start->args()) lay_over(f, s);

@@ -7,7 +7,7 @@
 //
 // Rounds of an `iterate` learn how often they do at most: `@(most:1)`, and whether they count up to something:
 // `@(most:1, counts:2)`, in field 2 of their state, so that none of a block asks whether there is another one, and `exact:true` if each of them
-// appends as many, so that room is made for all. Room is made
+// appends as many, so that room is made for all; `pairs:true` says that two of them go between branches. Room is made
 // before the loop then, no merge looks whether there is any, and chunks write to their places.
 // -1 stands for numbers that vary; those that are known only when the loop begins, `sizes` writes down. After
 // vectorize, since a merge of lanes counts as many.
@@ -29,10 +29,23 @@ static const Expr* counted(Module& m, const Expr* e, AttrKey key, const std::vec
     return any ? annotate(m, e, key, counts) : nullptr;
 }
 
+/// Two rounds are worth a branch less: what they do themselves takes no longer than a few of these.
+static bool is_small(Iterate it) {
+    constexpr int most_nodes = 40;
+    int nodes = 0;
+    bool plain = true;
+    visit(it.body().node, [&](const Expr* e) {
+        ++nodes;
+        plain &= e->op != Op::For && e->op != Op::Iterate && e->op != Op::Call && e->op != Op::Kernel;
+    });
+    return plain && nodes <= most_nodes;
+}
+
 static const Expr* with_count(Module& m, Iterate it, const Expr* counted) {
     const std::optional<Counting> counting = counted ? counting_of(it) : std::nullopt;
     if (!counting) return counted;
     counted = annotate(m, counted, AttrKey::Counts, std::to_string(counting->field));
+    if (is_small(it)) counted = annotate(m, counted, AttrKey::Pairs, "true");
     const bool is_exact = appends_per_round(it) == most_appends_per_round(it);
     return is_exact ? annotate(m, counted, AttrKey::Exact, "true") : counted;
 }

@@ -416,6 +416,17 @@ void Lives::start(const Expr* e) {
         known->second &= may;
         if (may) consume(o_.reach(of));
     }
+    if (const Annotation* spare = e->annotation(AttrKey::Spare)) {
+        const Reach& r = o_.names.at(spare->symbols[0]);
+        const auto [known, is_new] = in_place_.try_emplace(e, may_consume(r));
+        if (is_new && known->second) {
+            consume(r);
+            for (Object o : r.tops) {
+                ++live_[o];
+                log_.push_back(o);
+            }
+        }
+    }
     for (std::size_t i = e->num_args; i-- > 0;) look(e->arg(i));
 }
 

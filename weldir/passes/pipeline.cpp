@@ -92,6 +92,7 @@ static constexpr Name kChooseMeans[] = {
     "prefetch",           // after accumulate: loops with copies read several lines at once
     "select-rounds",      // after prefetch, for whose sake it is
     "read-first",         // after inline-lets, which moves what is read once to its reader; before reuse
+    "double-buffer",      // before reuse, which says whose memory it is; after what changes rounds
     "tail-calls",         // late: others would bind the calls to names again
     "reuse",              // late: others move what is read
     "collect",            // after reuse, for what that does not free

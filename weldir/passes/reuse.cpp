@@ -49,6 +49,7 @@ class Marks {
         const Expr* now = map_args(m_, e, [&](const Expr* a, std::size_t) { return marked(a); });
         if (e->op == Op::NewBuilder && lives_.is_in_place(e))
             return annotate(m_, now, AttrKey::InPlace, "true");
+        if (e->op == Op::NewBuilder && e->annotation(AttrKey::Spare)) return without(m_, now, AttrKey::Spare);
         if (e->op == Op::For)
             return map_args(
                 m_, now, [&](const Expr* a, std::size_t i) { return i == 0 ? laid_over(e->arg(0), a) : a; });

@@ -123,7 +123,8 @@ class Round {
             if (!field->type->holds_builder) continue;
             any = true;
             while (field->op == Op::Merge) field = field->arg(0);
-            all &= field->op == Op::NewBuilder && is_appender(field->type) && !field->num_args;
+            all &= field->op == Op::NewBuilder && is_appender(field->type) && !field->num_args &&
+                   !field->says(AttrKey::InPlace, true);
         }
         return any && all;
     }
@@ -192,7 +193,8 @@ class Round {
         if (start->op != Op::NewBuilder) return false;
         if (!info(start->type).keeps_merges) return true;
         const Annotation* over = start->annotation(AttrKey::Over);
-        if (!over) return is_appender(start->type) && !start->num_args;
+        if (!over)
+            return is_appender(start->type) && !start->num_args && !start->says(AttrKey::InPlace, true);
         const Expr* datum = f.data()[std::size_t(over->number)];
         const Expr* of = datum->op == Op::Iter ? datum->as<Iter>().data() : datum;
         if (of) kept(of);
