@@ -9,6 +9,7 @@
 #include "weldir/ir/builder.h"
 #include "weldir/ir/loop_forms.h"
 #include "weldir/ir/walk.h"
+#include "weldir/passes/lengths.h"
 
 namespace weld {
 
@@ -102,7 +103,9 @@ class Estimate {
                 body = std::max<std::int64_t>(1, *round / it.lanes());
             if (const Count all = multiplied(*n, body); all.is_small()) return sum + all;
         }
-        return sum + multiplied(kind == IterKind::Simd ? kGuessOnLanes : kGuess, body);
+        const std::int64_t guess = kind == IterKind::Simd ? kGuessOnLanes : kGuess;
+        const std::optional<std::int64_t> most = facts_ ? most_rounds(*facts_, f) : std::nullopt;
+        return sum + multiplied(most ? std::clamp<std::int64_t>(*most, 1, guess) : guess, body);
     }
 
     bool are_known(const Count& n) const {

@@ -36,4 +36,7 @@ const Expr* length_check(Module& m, Facts& facts, Args data, Loc loc, const Symb
 /// How many elements rows have at most that `optlookup[N](of, first, most)` has put side by side, if these are `datum`.
 std::optional<std::int64_t> most_in_short_rows(Facts& facts, const Expr* datum);
 
+/// How many rounds `loop` has at most: it goes over such rows, or over a range or a part of a vector that is never longer.
+std::optional<std::int64_t> most_rounds(Facts& facts, For loop);
+
 }  // namespace weld

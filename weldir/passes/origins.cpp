@@ -332,6 +332,14 @@ static bool is_plain_builder(const Type* t) {
     return t->is_builder() && !info(t).indexed && !holds_pointers(t);
 }
 
+/// How many builders `t` holds that are of type `of`.
+static int count_of(const Type* of, const Type* t) {
+    if (!t->is_struct()) return t == of;
+    int n = 0;
+    for (const Type* f : t->args) n += count_of(of, f);
+    return n;
+}
+
 /// Any of the builders in `r`, of type `t`, between which rounds may have chosen.
 static Reach one_of_the_builders(const Type* t, const Reach& r) {
     Reach one = {{kOutside}, {}, {}};
@@ -350,7 +358,11 @@ Reach Origins::state_of(Iterate it, const Type* t, const Reach& r, Path& path) {
         }
         return state;
     }
-    if (is_plain_builder(t)) return one_of_the_builders(it.init()->type, r);
+    if (is_plain_builder(t)) {  // no other one can take its place, where it is the only one of its type
+        const Reach& begin = at(r, path);
+        const bool is_only = count_of(t, it.init()->type) == 1 && begin.fields.empty() && !begin.tops.empty();
+        return is_only ? begin : one_of_the_builders(it.init()->type, r);
+    }
     if (!is_plain_vector(t) || !can_copy(it.init(), path)) return part_of(r);
     const Object in = make();
     auto& all = states[it.node];
@@ -397,6 +409,8 @@ Reach Origins::after(Iterate it, const Type* t, const Reach& init, const Reach& 
         return r;
     }
     if (is_plain_builder(t)) {
+        const Reach &begin = at(init, path), &end = at(next, path);
+        if (count_of(t, it.node->type) == 1 && !begin.tops.empty() && is_same(begin, end)) return begin;
         r = one_of_the_builders(it.init()->type, init);
         add_builders(r.inner, it.node->type, next);
         return r;

@@ -40,7 +40,7 @@
 //
 // is for eight elements of xs a loop over `cs` with one merger of lanes, where it has no more than 512 elements.
 //
-// In a loop around, as that over the columns of a matrix, and in an `iterate`, elements may be few: what does not fill a group of sixteen
+// In a loop around, as that over the columns of a matrix, elements may be few: what does not fill a group of sixteen
 // goes by fours, and what is left then one by one.
 //
 // Where few elements are known to be, lanes are no more than these, and a loop of a single group is straight code.
@@ -80,9 +80,9 @@ class OuterVectorizer {
   public:
     OuterVectorizer(Module& m, Facts& facts, Take take = Take::Nests) : m_(m), facts_(facts), take_(take) {}
 
-    /// The loop over groups of at most `most` iterations, or null. `inner`: it is in another loop; `again`: or in an `iterate`.
-    const Expr* groups(For loop, bool inner = false, bool again = false, std::uint32_t most = kMostLanes) {
-        again_ = inner || again;
+    /// The loop over groups of at most `most` iterations, or null. `inner`: it is in another loop.
+    const Expr* groups(For loop, bool inner = false, std::uint32_t most = kMostLanes) {
+        inner_ = inner;
         for (const Expr* d : loop.data())
             if (!may_be_grouped(d)) return nullptr;
         if (facts_.traits(loop.body().node).size > (take_ == Take::Nests ? kMostNodes : kMostOfRows))
@@ -341,15 +341,14 @@ class OuterVectorizer {
     const Expr* rest(For loop, std::span<const Expr* const> data, const Symbol* builder, const Expr* first,
                      const Expr* n) {
         Lets lets;
-        const bool by_fours = again_ && lanes_ > kFewLanes && std::ranges::all_of(data, [](const Expr* d) {
+        const bool by_fours = inner_ && lanes_ > kFewLanes && std::ranges::all_of(data, [](const Expr* d) {
                                   return d->type->elem()->is_scalar();
                               });
         const Expr* each = one_by_one(loop, data, builder, first, n, lets);
         if (by_fours) {
             each = fresh(m_, each);  // its lets are not what is known of those that were there
             Facts facts(m_, lambda(m_, {}, each));
-            if (const Expr* fours =
-                    OuterVectorizer(m_, facts).groups(each->as<For>(), false, false, kFewLanes))
+            if (const Expr* fours = OuterVectorizer(m_, facts).groups(each->as<For>(), false, kFewLanes))
                 each = fours;
         }
         if (take_ == Take::ShortRows) each = in_order(each);
@@ -391,7 +390,7 @@ class OuterVectorizer {
     std::uint32_t lanes_ = 0;
     std::int64_t most_in_row_ = kShortRow;
     std::optional<std::int64_t> rounds_;  // of the loop, if they are known
-    bool again_ = false;                  // it begins often
+    bool inner_ = false;
 };
 
 /// `e` with groups of short rows in the outermost loops that may go over these.
@@ -406,18 +405,16 @@ const Expr* with_short_rows(Module& m, Facts& facts, const Expr* e, bool inner) 
     });
 }
 
-/// `e` with groups for all loops that may go over them; `inner`: it is in a loop; `again`: in an `iterate`. Short rows are
-/// for what holds no nests.
-const Expr* with_groups(Module& m, Facts& facts, const Expr* e, bool inner, bool again) {
+/// `e` with groups for all loops that may go over them; `inner`: it is in a loop. Short rows are for what holds no nests.
+const Expr* with_groups(Module& m, Facts& facts, const Expr* e, bool inner) {
     if (!e->binds) return e;
     const For loop = e->as<For>();
     const Expr* now = map_args(m, e, [&](const Expr* a, std::size_t) {
-        const bool inside = a->op == Op::Lambda;
-        return with_groups(m, facts, a, inner || (loop && inside), again || (e->op == Op::Iterate && inside));
+        return with_groups(m, facts, a, inner || (loop && a->op == Op::Lambda));
     });
     if (!loop) return now;
     const For after = now->as<For>();
-    if (const Expr* grouped = OuterVectorizer(m, facts).groups(after, inner, again)) return grouped;
+    if (const Expr* grouped = OuterVectorizer(m, facts).groups(after, inner)) return grouped;
     const bool holds_nests = after.body().node != loop.body().node;
     return inner || holds_nests ? now : with_short_rows(m, facts, now, inner);
 }
@@ -435,7 +432,7 @@ bool has_lanes_side_by_side(Module& m, Facts& facts, const Expr* loop) {
 
 const Expr* vectorize_outer(Module& m, const Expr* lambda) {
     Facts facts(m, lambda);
-    return in_normal_form(m, lambda, with_groups(m, facts, lambda, false, false));
+    return in_normal_form(m, lambda, with_groups(m, facts, lambda, false));
 }
 
 }  // namespace weld

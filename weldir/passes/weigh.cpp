@@ -37,7 +37,7 @@ namespace {
 constexpr std::int64_t kComparison = 1000;       // what a sort does besides comparing
 constexpr std::int64_t kShortWork = 50'000'000;  // of a loop in place: the runtime cuts none with so little
 constexpr std::size_t kMostOptimised = 5000;     // nodes
-constexpr std::size_t kMostInRounds = 1500;      // nodes of an `iterate` in which loops are in place
+constexpr std::size_t kMostInRounds = 600;      // nodes of an `iterate` in which loops are in place
 
 class Weigher {
   public:
@@ -61,8 +61,9 @@ class Weigher {
         const std::int64_t cost = guessed(work);
         now = set(now, AttrKey::Cost, cost);
         const std::int64_t short_rounds = kShortWork / cost;
-        if (in_loop && work.known() && has_at_most(loop, short_rounds))
-            now = annotate(m_, now, AttrKey::Short, "all");
+        const std::optional<std::int64_t> most =
+            in_loop && work.known() ? most_rounds(facts_, loop) : std::nullopt;
+        if (most && *most <= short_rounds) now = annotate(m_, now, AttrKey::Short, "all");
         else if (in_loop) now = set(now, AttrKey::Short, short_rounds);
         if (size_of_tree(loop.body().body()) > kMostOptimised)
             now = annotate(m_, now, AttrKey::Optimize, "false");
@@ -91,23 +92,6 @@ class Weigher {
         lets_ = std::move(around);
         if (names.size() == b.size()) return with_args(m_, b.node, args);
         return with_symbols(m_, b.node, names, args);
-    }
-
-    /// It goes over a range, a part of a vector, or short rows side by side, that are never longer.
-    bool has_at_most(For loop, std::int64_t rounds) {
-        const Expr* datum = loop.data()[0];
-        if (const std::optional<std::int64_t> most = most_in_short_rows(facts_, datum))
-            return *most <= rounds;
-        const Iter range = datum->as<Iter>();
-        if (!range || !range.shape().bounded || range.shape().nd || !is_int(range.stride(), 1)) return false;
-        const Expr* end = facts_.resolve(range.end());
-        const std::optional<Count> begin = facts_.count(range.start());
-        const auto is_near = [&](const Expr* e) {
-            const std::optional<Count> count = facts_.count(e);
-            const std::optional<std::int64_t> n = begin && count ? (*count - *begin).known() : std::nullopt;
-            return n && *n <= rounds;
-        };
-        return end->op == Op::Min ? is_near(end->arg(0)) || is_near(end->arg(1)) : is_near(end);
     }
 
     /// What is evaluated by itself, if at all.
