@@ -37,7 +37,7 @@ namespace {
 constexpr std::int64_t kComparison = 1000;       // what a sort does besides comparing
 constexpr std::int64_t kShortWork = 50'000'000;  // of a loop in place: the runtime cuts none with so little
 constexpr std::size_t kMostOptimised = 5000;     // nodes
-constexpr std::size_t kMostInRounds = 600;      // nodes of an `iterate` in which loops are in place
+constexpr std::size_t kMostInRounds = 600;       // nodes of an `iterate` in which loops are in place
 
 class Weigher {
   public:
