@@ -1,5 +1,5 @@
-// N1 to N34: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
-// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural34.cpp), which make the same columns.
+// N1 to N35: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural35.cpp), which make the same columns.
 #include <cstring>
 
 #include "bench/columns.h"
@@ -624,7 +624,12 @@ std::vector<Workload> natural() {
         {"N34.nearest", "N34.nearest", 2908469, 1e-9,
          [] { return columns_and(i64(16), uniform<f64>(1'600'000, 574, 1), uniform<f64>(256, 575, 1)); }, vector<i64>},
         {"N34.means", "N34.means", 80053.9277752, 1e-9, [] { return columns_and(i64(20), uniform<f64>(800'000, 576, 1)); }, vector<f64>},
-        {"N34.touching", "N34.touching", 1531, 1e-9, [] { return circles(); }, number<i64>}};
+        {"N34.touching", "N34.touching", 1531, 1e-9, [] { return circles(); }, number<i64>},
+        {"N35.prices", "N35.prices", 18588.0606232, 1e-9,
+         [] { return columns_and(i64(200), Column<f64>(500, [](size_t i) { return 75 + 50 * u01(580, i); })); }, vector<f64>},
+        {"N35.trades", "N35.trades", 19.9724587893, 1e-9, [] { return columns_and(i64(20), uniform<f64>(20'000, 581, 1)); }, number<f64>},
+        {"N35.edits", "N35.edits", 776, 1e-9, [] { return columns(below<u8>(1'500, 582, 4), below<u8>(1'000, 583, 4)); }, number<i64>},
+        {"N35.paths", "N35.paths", 17385, 1e-9, [] { return columns_and(i64(500), below<i64>(500'000, 584, 100)); }, number<i64>}};
     return all;
 }
 
