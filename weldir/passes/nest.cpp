@@ -17,6 +17,15 @@
 // nothing); and all of it if `c` is so small that inner loops don't pay, or no number of columns: then it fails
 // where the program said.
 //
+// A small literal by whose remainder the counter says where the loop merges, a channel, say, makes rounds of several:
+//
+//     for(xs, vecmerger[i64,+](zeros), |b, i, x| merge(b, {i % 3L * 256L + x, 1L}))
+// becomes, but for the last one or two elements,
+//     for(rangeiter(0L, len(xs) / 3L, 1L), vecmerger[i64,+](zeros), |b, o, y|
+//       let b1 = merge(b, {lookup(xs, y * 3L), 1L});
+//       let b2 = merge(b1, {256L + lookup(xs, y * 3L + 1L), 1L});
+//       merge(b2, {512L + lookup(xs, y * 3L + 2L), 1L}))
+//
 // The counter is the loop's index, or the element of a range from 0 with stride 1; `c` stays the same in the
 // loop. Done for one `c` of each loop. Not done for small literals, by which lanes divide, but in small matrices; for large bodies,
 // which are there twice; for tables, which inner loops open and close; for data whose bounds may be wrong.
@@ -33,6 +42,8 @@ namespace weld {
 
 namespace {
 
+constexpr std::int64_t kMostInTurn = 200;  // nodes
+
 using matrix_loops::kLeastColumns, matrix_loops::kLeastLiteral, matrix_loops::kMostNodes,
     matrix_loops::kMostSmall;
 
@@ -43,8 +54,9 @@ class Nester {
     const Expr* nested(const Expr* e) {
         const For loop = e->as<For>();
         if (!loop || !may_be_nested(loop)) return nullptr;
-        const Expr* columns = divisor(loop);
-        return columns ? nested(loop, columns) : nullptr;
+        if (const Expr* columns = divisor(loop)) return nested(loop, columns);
+        const Expr* turns = small_divisor(loop);
+        return turns ? nested(loop, turns) : nullptr;
     }
 
   private:
@@ -62,6 +74,24 @@ class Nester {
         const Expr* found = nullptr;
         visit(loop.body().body(), [&](const Expr* e) {
             if (!found && divides_counter(loop, e) && is_fixed(loop, e->arg(1), inside)) found = e->arg(1);
+        });
+        return found;
+    }
+
+    /// A small literal by whose remainder the counter says where the loop merges, which lanes cannot: a channel, say.
+    const Expr* small_divisor(For loop) {
+        const std::int64_t most = kMostInTurn / std::int64_t(facts_.traits(loop.body().node).size);
+        const auto is_whole = [](const Expr* d) { return counts_from_zero(d) || is_path(d); };
+        if (!std::ranges::all_of(loop.data(), is_whole)) return nullptr;
+        const Expr* found = nullptr;
+        visit(loop.body().body(), [&](const Expr* e) {
+            if (found || e->op != Op::Merge || !info(e->type).indexed || e->arg(1)->op != Op::MakeStruct)
+                return;
+            visit(facts_.resolve(e->arg(1)->arg(0)), [&](const Expr* place) {
+                const bool is_turn = place->op == Op::Rem && divides_counter(loop, place);
+                const Literal by = is_turn ? place->arg(1)->as<Literal>() : Literal{};
+                if (by && by.as_int() >= 2 && by.as_int() <= most) found = place->arg(1);
+            });
         });
         return found;
     }
@@ -133,7 +163,9 @@ class Nester {
         const Expr* rounds = as_atom(m_, full_rows(n, columns), "rounds", lets);
         if (is_int(rounds, 0)) return nullptr;
         const Expr* from = as_atom(m_, product_of(m_, rounds, columns), "from", lets);
-        const Expr* rows = nest(loop, rounds, columns);
+        const Literal by = columns->as<Literal>();
+        const bool is_nest = !by || by.as_int() >= (is_small(loop) ? kLeastColumns : kLeastLiteral);
+        const Expr* rows = is_nest ? nest(loop, rounds, columns) : turns(loop, rounds, by);
         if (!same(from, n)) rows = loop_over_subrange(m_, loop, from, n, rows);
         return block(m_, lets, rows, loop.node->loc);
     }
@@ -197,6 +229,33 @@ class Nester {
         const Expr* outer = weld::loop(m_, {&range, 1}, loop.builder(),
                                        lambda(m_, {b, o, y}, block(m_, lets, inner)), loop.node->loc);
         return without(m_, with_annotations(m_, outer, loop.node->annotations), AttrKey::Appends);
+    }
+
+    /// A loop each of whose rounds is `by` of the rounds of `loop`, one after the other.
+    const Expr* turns(For loop, const Expr* rounds, Literal by) {
+        const Symbol* b = m_.symbol(loop.builder_param()->name, loop.node->type);
+        const Symbol *o = m_.symbol("o", m_.types.i64()), *y = m_.symbol("y", m_.types.i64());
+        Lets lets;
+        const Expr* first = as_atom(m_, scalar_op(m_, Op::Mul, {var(m_, y), by.node}), "first", lets);
+        const Expr* state = var(m_, b);
+        for (std::int64_t k = 0; k < by.as_int(); ++k) {
+            const Expr* at = k ? as_atom(m_, scalar_op(m_, Op::Add, {first, i64(k)}), "at", lets) : first;
+            std::vector<const Expr*> elems;
+            for (const Expr* d : loop.data())
+                elems.push_back(counts_from_zero(d) ? at : lookup(m_, d, at, d->loc));
+            const Expr* elem = elems.size() == 1 ? elems[0] : make_struct(m_, elems);
+            const Expr* body = rewrite(m_, loop.body().body(), [&](const Expr* e) -> const Expr* {
+                if (!divides_counter(loop, e) || !same(e->arg(1), by.node)) return nullptr;
+                return e->op == Op::Div ? var(m_, y, e->loc) : i64(k);
+            });
+            body = let(m_, loop.index_param(), at, let(m_, loop.elem_param(), elem, body));
+            body = fresh(m_, let(m_, loop.builder_param(), state, body));
+            state = as_atom(m_, body, "b", lets);
+        }
+        const Expr* range = range_iter(m_, IterKind::Scalar, i64(0), rounds, i64(1));
+        const Expr* all = weld::loop(m_, {&range, 1}, loop.builder(),
+                                     lambda(m_, {b, o, y}, block(m_, lets, state)), loop.node->loc);
+        return without(m_, with_annotations(m_, all, loop.node->annotations), AttrKey::Appends);
     }
 
     Module& m_;
