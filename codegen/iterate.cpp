@@ -28,7 +28,6 @@
 #include "weldir/ir/layout.h"
 #include "weldir/ir/loop_forms.h"
 #include "weldir/ir/traits.h"
-#include "weldir/ir/walk.h"
 
 namespace weld::codegen {
 

@@ -151,6 +151,10 @@ void annotations(Demands& d, const Expr* e) {
                 d.that(e->op == Op::LookupLanes && !e->as<LookupLanes>().mask() && a.text == "true",
                        "look-ups of all lanes say `true` if these walk");
                 break;
+            case AttrKey::InPlace:
+                d.that(e->op == Op::NewBuilder && (info(e->type).indexed || e->annotation(AttrKey::Spare)),
+                       "what begins in place is given a vector");
+                break;
             case AttrKey::Spare:
                 d.that(e->op == Op::NewBuilder && info(e->type).lists_merges && a.symbols.size() == 1 &&
                            a.symbols[0]->type->is_vec() && a.symbols[0]->type->elem() == e->type->elem(),

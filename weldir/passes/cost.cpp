@@ -104,7 +104,7 @@ class Estimate {
             if (const Count all = multiplied(*n, body); all.is_small()) return sum + all;
         }
         const std::int64_t guess = kind == IterKind::Simd ? kGuessOnLanes : kGuess;
-        const std::optional<std::int64_t> most = facts_ ? most_rounds(*facts_, f) : std::nullopt;
+        const std::optional<std::int64_t> most = facts_ ? likely_rounds(*facts_, f) : std::nullopt;
         return sum + multiplied(most ? std::clamp<std::int64_t>(*most, 1, guess) : guess, body);
     }
 

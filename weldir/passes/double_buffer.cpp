@@ -34,14 +34,18 @@ namespace {
 struct Spare {
     Path of;                          ///< the vector of the state that the round leaves behind
     std::vector<const Expr*> starts;  ///< appenders, of which a round begins one at most
-    const Symbol* name;               ///< in the round
 };
 using Plans = std::unordered_map<const Expr*, std::vector<Spare>>;  // by iterate
 
+const Type* type_at(Iterate it, const Path& path) {
+    const Type* t = it.node->type;
+    for (std::size_t k : path) t = t->args[k];
+    return t;
+}
+
 class Planner {
   public:
-    Planner(Module& m, const Expr* lambda)
-        : m_(m), origins_(lambda, true, none_), lives_(origins_, lambda, nullptr) {}
+    explicit Planner(const Expr* lambda) : origins_(lambda, true, none_), lives_(origins_, lambda, nullptr) {}
 
     Plans plans() {
         Plans all;
@@ -71,8 +75,7 @@ class Planner {
         std::vector<Spare> spares;
         for (const auto& s : states) {
             std::vector<const Expr*> starts;
-            for (Object o : s->next)
-                if (!find(o, starts)) starts.clear();
+            for (Object o : s->next) find(o, starts);
             const auto fits = [&](const StateVector* old) {
                 return !starts.empty() && type_at(it, old->path) == type_at(it, s->path);
             };
@@ -80,7 +83,7 @@ class Planner {
                 std::ranges::find_if(left, [&](const StateVector* l) { return l == s.get() && fits(l); });
             if (old == left.end()) old = std::ranges::find_if(left, fits);
             if (old == left.end()) continue;
-            spares.push_back({(*old)->path, starts, m_.symbol("spare", type_at(it, (*old)->path))});
+            spares.push_back({(*old)->path, starts});
             left.erase(old);
         }
         return spares;
@@ -108,35 +111,25 @@ class Planner {
         }
     }
 
-    /// The appenders in whose memory `o` is. False if something else has made it, or it is there already.
-    bool find(Object o, std::vector<const Expr*>& to) {
+    /// Adds the appenders in whose memory `o` may be. (What else makes it takes memory of its own, or has it already.)
+    void find(Object o, std::vector<const Expr*>& to) {
         const auto found = starts_.find(o);
-        if (found == starts_.end() || !found->second.builder) return false;
+        if (found == starts_.end() || !found->second.builder) return;
         const auto [start, loop] = found->second;
-        const Expr* of = nullptr;  // where it begins
+        const Expr* of = nullptr;  // what it begins with
         if (info(start->type).indexed) {
-            if (!lives_.is_in_place(start)) return false;
+            if (!lives_.is_in_place(start)) return;
             of = start->arg(0);
         } else if (!info(start->type).lists_merges || start->type->elem()->holds_pointer) {
-            return false;
+            return;
         } else if (const auto over = lives_.over(start)) {
-            const Expr* datum = loop.data()[*over];
-            of = datum->op == Op::Iter ? datum->as<Iter>().data() : datum;
+            of = Lives::vector_of(loop.data()[*over]);
         }
-        if (!of) {
-            if (std::ranges::find(to, start) == to.end()) to.push_back(start);
-            return true;
-        }
-        return std::ranges::all_of(origins_.reach(of).tops, [&](Object inside) { return find(inside, to); });
+        if (of)
+            for (Object inside : origins_.reach(of).tops) find(inside, to);
+        else if (std::ranges::find(to, start) == to.end()) to.push_back(start);
     }
 
-    static const Type* type_at(Iterate it, const Path& path) {
-        const Type* t = it.node->type;
-        for (std::size_t k : path) t = t->args[k];
-        return t;
-    }
-
-    Module& m_;
     Results none_;
     Origins origins_;
     Lives lives_;
@@ -145,11 +138,7 @@ class Planner {
 
 class DoubleBuffer {
   public:
-    DoubleBuffer(Module& m, const Plans& plans) : m_(m), plans_(plans) {
-        for (const auto& [node, spares] : plans)
-            for (const Spare& s : spares)
-                for (const Expr* start : s.starts) names_[start] = s.name;
-    }
+    DoubleBuffer(Module& m, const Plans& plans) : m_(m), plans_(plans) {}
 
     const Expr* rebuilt(const Expr* e) {
         if (e->op == Op::Var) {
@@ -200,22 +189,24 @@ class DoubleBuffer {
     }
 
     const Expr* extended(Iterate it) {
-        const std::vector<Spare>& spares = plans_.at(it.node);
+        std::vector<const Symbol*> names;
         std::vector<const Expr*> none;
-        for (const Spare& s : spares) {
-            const Type* appender = m_.types.builder(BuilderKind::Appender, s.name->type->args);
-            none.push_back(result(m_, new_builder(m_, appender)));
+        for (const Spare& s : plans_.at(it.node)) {
+            const Type* type = type_at(it, s.of);
+            names.push_back(m_.symbol("spare", type));
+            none.push_back(result(m_, new_builder(m_, m_.types.builder(BuilderKind::Appender, type->args))));
+            for (const Expr* start : s.starts) names_[start] = names.back();
         }
         const Expr* init = with_fields(rebuilt(it.init()), none);
         const Symbol *before = it.body().param(0), *state = m_.symbol(before->name, init->type);
         states_[before] = state;
         std::vector<const Expr*> left;
         Lets lets;
-        for (std::size_t k = 0; k < spares.size(); ++k) {
-            const std::size_t at = init->type->args.size() - spares.size() + k;
-            lets.emplace_back(spares[k].name, get_field(m_, var(m_, state), at));
+        for (const Spare& s : plans_.at(it.node)) {
+            const std::size_t at = init->type->args.size() - none.size() + left.size();
+            lets.emplace_back(names[left.size()], get_field(m_, var(m_, state), at));
             const Expr* old = var(m_, before);
-            for (std::size_t field : spares[k].of) old = get_field(m_, old, field);
+            for (std::size_t field : s.of) old = get_field(m_, old, field);
             left.push_back(rebuilt(old));
         }
         const Expr* body = block(m_, lets, leaving(rebuilt(it.body().body()), left));
@@ -265,7 +256,7 @@ bool has_state_vectors(const Expr* lambda) {
 
 const Expr* double_buffer(Module& m, const Expr* lambda) {
     if (!has_state_vectors(lambda)) return lambda;
-    const Plans plans = Planner(m, lambda).plans();
+    const Plans plans = Planner(lambda).plans();
     return plans.empty() ? lambda : DoubleBuffer(m, plans).rebuilt(lambda);
 }
 

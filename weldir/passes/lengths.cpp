@@ -68,46 +68,41 @@ const Expr* length_check(Module& m, Facts& facts, Args data, Loc loc, const Symb
     return empty_loop(m, lengths, loc);
 }
 
-/// `e - less` at most, as far as its form and that of what it names tells.
-static std::optional<std::int64_t> at_most(Facts& facts, const Expr* e, const Count& less) {
+/// `e - less` at most, as far as its form and that of what it names tells. `roughly`: unless sums in it wrap around.
+static std::optional<std::int64_t> at_most(Facts& facts, const Expr* e, const Count& less, bool roughly) {
     const Expr* value = facts.resolve(e);
-    const auto side = [&](std::size_t i) { return at_most(facts, value->arg(i), less); };
-    switch (value->op) {
-        case Op::Min: {
-            const auto a = side(0), b = side(1);
-            return a && b ? std::min(*a, *b) : a ? a : b;
-        }
-        case Op::Sub: {
-            const auto taken = facts.count(value->arg(1));
-            if (taken) return at_most(facts, value->arg(0), less + *taken);
-            break;
-        }
-        case Op::Add: {
-            for (const std::size_t i : {0, 1})
-                if (const auto more = facts.count(value->arg(i)))
-                    return at_most(facts, value->arg(1 - i), less - *more);
-            break;
-        }
-        case Op::Div: {
-            const Literal by = facts.resolve(value->arg(1))->as<Literal>();
-            const auto of = by && by.as_int() > 0 && less.known() == 0 ? side(0) : std::nullopt;
-            if (of) return *of / by.as_int();
-            break;
-        }
-        default: break;
+    const auto side = [&](std::size_t i, const Count& n) {
+        return at_most(facts, value->arg(i), n, roughly);
+    };
+    if (value->op == Op::Min) {
+        const auto a = side(0, less), b = side(1, less);
+        return a && b ? std::min(*a, *b) : a ? a : b;
+    }
+    if (roughly && value->op == Op::Sub)
+        if (const auto taken = facts.count(value->arg(1))) return side(0, less + *taken);
+    if (roughly && value->op == Op::Add)
+        for (const std::size_t i : {0, 1})
+            if (const auto more = facts.count(value->arg(i))) return side(1 - i, less - *more);
+    if (roughly && value->op == Op::Div) {
+        const Literal by = facts.resolve(value->arg(1))->as<Literal>();
+        const auto of = by && by.as_int() > 0 && less.known() == 0 ? side(0, less) : std::nullopt;
+        if (of) return *of / by.as_int();
     }
     const std::optional<Count> count = facts.count(e);
     return count ? (*count - less).known() : std::nullopt;
 }
 
-std::optional<std::int64_t> most_rounds(Facts& facts, For loop) {
+static std::optional<std::int64_t> most_rounds(Facts& facts, For loop, bool roughly) {
     const Expr* datum = loop.data()[0];
     if (const auto most = most_in_short_rows(facts, datum)) return most;
     const Iter range = datum->as<Iter>();
     if (!range || !range.shape().bounded || range.shape().nd || !is_int(range.stride(), 1)) return {};
     const std::optional<Count> begin = facts.count(range.start());
-    return begin ? at_most(facts, range.end(), *begin) : std::nullopt;
+    return begin ? at_most(facts, range.end(), *begin, roughly) : std::nullopt;
 }
+
+std::optional<std::int64_t> most_rounds(Facts& facts, For loop) { return most_rounds(facts, loop, false); }
+std::optional<std::int64_t> likely_rounds(Facts& facts, For loop) { return most_rounds(facts, loop, true); }
 
 std::optional<std::int64_t> most_in_short_rows(Facts& facts, const Expr* datum) {
     const OptLanes rows =

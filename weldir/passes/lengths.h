@@ -38,5 +38,7 @@ std::optional<std::int64_t> most_in_short_rows(Facts& facts, const Expr* datum);
 
 /// How many rounds `loop` has at most: it goes over such rows, or over a range or a part of a vector that is never longer.
 std::optional<std::int64_t> most_rounds(Facts& facts, For loop);
+/// The same where its bounds are computed by sums and quotients that do not wrap around: an estimate.
+std::optional<std::int64_t> likely_rounds(Facts& facts, For loop);
 
 }  // namespace weld

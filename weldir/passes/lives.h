@@ -31,6 +31,8 @@ class Lives {
     std::optional<std::size_t> over(const Expr* start) const;
     /// What is freed after each let of `b`; the last is for its result.
     std::vector<std::vector<const Symbol*>> frees(Block b) const;
+    /// What a loop goes along, if its datum is no range.
+    static const Expr* vector_of(const Expr* datum);
     /// What a call gives to its callee.
     std::vector<const Symbol*> gives(const Expr* call) const;
 
@@ -77,7 +79,6 @@ class Lives {
     /// What is merged first into a vector that starts in place is computed before that changes.
     void merge(const Expr* e);
     void loop(For f);
-    static const Expr* vector_of(const Expr* datum);
     /// The vector that a loop that begins with `start` may put elements into while it reads it; or null.
     static const Expr* safe_to_change(const Expr* start);
 

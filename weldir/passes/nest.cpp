@@ -54,9 +54,9 @@ class Nester {
     const Expr* nested(const Expr* e) {
         const For loop = e->as<For>();
         if (!loop || !may_be_nested(loop)) return nullptr;
-        if (const Expr* columns = divisor(loop)) return nested(loop, columns);
-        const Expr* turns = small_divisor(loop);
-        return turns ? nested(loop, turns) : nullptr;
+        const Expr* columns = divisor(loop);
+        const Expr* by = columns ? columns : small_divisor(loop);
+        return by ? taken_apart(loop, by, columns != nullptr) : nullptr;
     }
 
   private:
@@ -153,7 +153,8 @@ class Nester {
         return if_(m_, enough, scalar_op(m_, Op::Div, {n, columns}), i64(0));
     }
 
-    const Expr* nested(For loop, const Expr* columns) {
+    /// A nest, or rounds of as many as `columns`, and what they leave over.
+    const Expr* taken_apart(For loop, const Expr* columns, bool is_nest) {
         Lets lets;
         if (const Expr* check = length_check(m_, facts_, loop.data(), loop.node->loc))
             as_atom(m_, check, "equal", lets);
@@ -163,9 +164,8 @@ class Nester {
         const Expr* rounds = as_atom(m_, full_rows(n, columns), "rounds", lets);
         if (is_int(rounds, 0)) return nullptr;
         const Expr* from = as_atom(m_, product_of(m_, rounds, columns), "from", lets);
-        const Literal by = columns->as<Literal>();
-        const bool is_nest = !by || by.as_int() >= (is_small(loop) ? kLeastColumns : kLeastLiteral);
-        const Expr* rows = is_nest ? nest(loop, rounds, columns) : turns(loop, rounds, by);
+        const Expr* rows =
+            is_nest ? nest(loop, rounds, columns) : turns(loop, rounds, columns->as<Literal>());
         if (!same(from, n)) rows = loop_over_subrange(m_, loop, from, n, rows);
         return block(m_, lets, rows, loop.node->loc);
     }
