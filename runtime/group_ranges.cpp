@@ -69,7 +69,8 @@ class RangeGrouping {
                 v.data = to + place * type_.value->size;
                 next[k] = std::exchange(place, place + v.len);
             }
-            if (place_values(t, {rows, numbers, next}, type_.value->size, to, loc_)) return kFailed;
+            if (place_values(t, NumberedRows{rows, numbers, next}, {to, rows.count}, type_.value->size, loc_))
+                return kFailed;
             release(t, next);
             release(t, numbers);
             return kOk;

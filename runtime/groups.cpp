@@ -1,8 +1,8 @@
 // Grouping. First each row gets the number of its key; then the values of each number go to their places in
 // one vector, of which the dictionary holds slices. So values keep their order, and no key has a vector that
 // grows. Rows are cut into shares of workers: those of a share, which has a table of its own, come after
-// those of the share before. Rows of many keys are put in order first (group_ranges.cpp), unless these are
-// integers of a small range: that has a place for each.
+// those of the share before. Keys that are integers close together have places instead of numbers
+// (group_places.cpp), and rows of many keys are put in order first (group_ranges.cpp).
 #include "runtime/groups.h"
 
 #include <algorithm>
@@ -104,8 +104,10 @@ class Numberer {
             for (std::size_t k = 0; k < n; ++k) {
                 if (!entries[k]) continue;
                 const WeldVec v = load<WeldVec>(entries[k]);
-                if (bytes_of(keys_, v) > kHeadBytes)
-                    __builtin_prefetch(static_cast<const char*>(v.data) + kHeadBytes);
+                const std::int64_t bytes = bytes_of(keys_, v);
+                if (bytes <= kHeadBytes) continue;
+                __builtin_prefetch(static_cast<const char*>(v.data) + kHeadBytes);
+                __builtin_prefetch(static_cast<const char*>(v.data) + bytes - 1);
             }
         for (std::size_t k = 0; k < n && !too_many_; ++k)
             if (count(begin + std::int64_t(k), all[k])) return kFailed;
@@ -131,125 +133,6 @@ std::int32_t number_rows(Task* task, WeldDict* keys, const Columns& rows, const 
     });
 }
 
-// ---- numbers of keys that are integers close together
-
-namespace {
-
-/// Integers from `first` on that all keys are among; none if `size` is 0.
-struct KeyRange {
-    std::int64_t first = 0, size = 0;
-};
-
-/// None if there are more than `most` integers between the least key and the greatest.
-template <class T>
-KeyRange range_of(const Columns& rows, std::int64_t most) {
-    constexpr std::int64_t kStrip = 1 << 12;  // rows until the next look at the range
-    const auto key = [&](std::int64_t i) { return load<T>(rows.keys + i * rows.key_stride); };
-    T least = key(0), greatest = least;
-    for (std::int64_t i = 0; i < rows.count;) {
-        for (const std::int64_t end = std::min(rows.count, i + kStrip); i < end; ++i) {
-            least = std::min(least, key(i));
-            greatest = std::max(greatest, key(i));
-        }
-        if (std::uint64_t(greatest) - std::uint64_t(least) >= std::uint64_t(most)) return {};
-    }
-    return {std::int64_t(least), std::int64_t(std::uint64_t(greatest) - std::uint64_t(least)) + 1};
-}
-
-KeyRange range_of(const WeldType* key, const Columns& rows, std::int64_t most) {
-    if (!is_integer(key) || rows.count == 0 || rows.count > std::int64_t(UINT32_MAX)) return {};
-    return with_scalar(key->kind,
-                       [&]<class T>(T) { return range_of<T>(rows, std::min(most, 2 * rows.count)); });
-}
-
-/// What `number_rows` does, for keys of type T in a range, with a place for each.
-template <KeyKind K, class T>
-std::int32_t number_by_place(Task* task, WeldDict* keys, const Columns& rows, KeyRange range,
-                             std::uint32_t* numbers, std::int32_t loc) {
-    struct Place {
-        std::uint32_t number_and_one, count;
-    };
-    constexpr std::int64_t kAhead = 16,
-                           kFar = 1 << 16;  // rows, and places that had better be asked for early
-    auto* places = allocate_array<Place>(task, range.size, loc);
-    if (!places) return kFailed;
-    const auto clear = [&](std::int64_t lo, std::int64_t hi) {
-        std::fill(places + lo, places + hi, Place{});
-    };
-    const auto place_of = [&](std::int64_t i) {
-        const T key = load<T>(rows.keys + i * rows.key_stride);
-        return places + (std::uint64_t(key) - std::uint64_t(range.first));
-    };
-    const std::int64_t asked = range.size >= kFar ? rows.count - kAhead : 0;
-    const auto number = [&](std::int64_t lo, std::int64_t hi) -> std::int32_t {
-        for (std::int64_t i = lo; i < hi; ++i) {
-            if (i < asked) __builtin_prefetch(place_of(i + kAhead));
-            Place* place = place_of(i);
-            if (place->number_and_one == 0) {
-                bool added;
-                const Sought s = sought<K>(keys, rows.keys + i * rows.key_stride);
-                const std::int64_t found = find_or_add<K>(task, keys, s, &added, loc);
-                if (found < 0) return kFailed;
-                place->number_and_one = std::uint32_t(found + 1);
-            }
-            ++place->count;
-            numbers[i] = place->number_and_one - 1;
-        }
-        return kOk;
-    };
-    const auto count = [&](std::int64_t lo, std::int64_t hi) {
-        for (const Place* p = places + lo; p < places + hi; ++p)
-            if (p->number_and_one) vector_of(keys, p->number_and_one - 1) = {nullptr, p->count};
-    };
-    if (in_strips(task, 0, range.size, loc, clear) || in_strips(task, 0, rows.count, loc, number) ||
-        in_strips(task, 0, range.size, loc, count))
-        return kFailed;
-    release(task, places);
-    return kOk;
-}
-
-std::int32_t number_by_place(Task* task, WeldDict* keys, const WeldType* key, const Columns& rows,
-                             KeyRange range, std::uint32_t* numbers, std::int32_t loc) {
-    return with_scalar(key->kind, [&]<class T>(T) {
-        constexpr KeyKind kind = sizeof(T) == 1   ? KeyKind::Plain1
-                                 : sizeof(T) == 2 ? KeyKind::Plain2
-                                 : sizeof(T) == 4 ? KeyKind::Plain4
-                                                  : KeyKind::Plain8;
-        return number_by_place<kind, T>(task, keys, rows, range, numbers, loc);
-    });
-}
-
-}  // namespace
-
-// ---- values to their places
-
-template <std::int64_t Size>
-static std::int32_t place_sized(Task* task, const NumberedRows& share, std::int64_t value_size, char* to,
-                                std::int32_t loc) {
-    const auto place = [&](std::int64_t lo, std::int64_t hi) {
-        // Names of their own: what is written could be the others.
-        const std::int64_t size = Size ? Size : value_size, stride = share.rows.value_stride;
-        const std::uint32_t* const numbers = share.numbers;
-        std::int64_t* const next = share.next;
-        char* const all = to;
-        const char* value = share.rows.values + lo * stride;
-        for (std::int64_t i = lo; i < hi; ++i, value += stride)
-            std::memcpy(all + next[numbers[i]]++ * size, value, std::size_t(size));
-    };
-    return in_strips<kStripOfNewPages>(task, 0, share.rows.count, loc, place);
-}
-
-std::int32_t place_values(Task* task, const NumberedRows& share, std::int64_t value_size, char* to,
-                          std::int32_t loc) {
-    switch (value_size) {
-        case 1: return place_sized<1>(task, share, value_size, to, loc);
-        case 4: return place_sized<4>(task, share, value_size, to, loc);
-        case 8: return place_sized<8>(task, share, value_size, to, loc);
-        case 16: return place_sized<16>(task, share, value_size, to, loc);
-        default: return place_sized<0>(task, share, value_size, to, loc);
-    }
-}
-
 // ---- shares
 
 static constexpr std::int64_t kShareRows = 1 << 16;  ///< worth a worker
@@ -271,8 +154,6 @@ namespace {
 /// Keys of a share, beyond which rows are put in order. Keys that point at strings take longer to put in
 /// order than to look for, but the tables of shares become one key by key.
 constexpr std::int64_t kMostKeys = 1 << 14, kMostPointing = 1 << 17;
-/// Of integers, which have places: one worker puts so many in a table sooner than rows in order.
-constexpr std::int64_t kLargestRange = 1 << 17;
 
 class Grouping {
   public:
@@ -307,14 +188,10 @@ class Grouping {
         const auto count = std::int64_t(shares_.size());
         const bool points = reads_type(key_kind(type_.key));
         most_ = !points ? kMostKeys : count == 1 ? kMostEntries : kMostPointing;
-        const KeyRange range = range_of(type_.key, rows_, count == 1 ? kLargestRange : kMostKeys);
-        if (range.size > 0) most_ = kMostEntries;
         return run_parts(task_, count, true, loc_, [&](Task* t, int, std::int64_t s) -> std::int32_t {
             Numbered& share = shares_[std::size_t(s)];
             share.keys = new_table(t, type_.key, sizeof(WeldVec), alignof(WeldVec), loc_);
             if (!share.keys) return kFailed;
-            if (range.size > 0)
-                return number_by_place(t, share.keys, type_.key, share.rows, range, share.numbers, loc_);
             return number_rows(t, share.keys, share.rows, nullptr, most_, share.numbers, loc_);
         });
     }
@@ -383,7 +260,8 @@ class Grouping {
                 };
                 if (in_strips(t, 0, share.rows.count, loc_, rename)) return kFailed;
             }
-            return place_values(t, {share.rows, share.numbers, share.next}, size, values, loc_);
+            return place_values(t, NumberedRows{share.rows, share.numbers, share.next}, {values, rows_.count},
+                                size, loc_);
         };
         if (run_parts(task_, std::int64_t(shares_.size()), true, loc_, fill)) return nullptr;
         for (const Numbered& share : shares_) release(task_, share.next);
@@ -413,16 +291,22 @@ std::int32_t clear_padding(Task* task, const RowType& type, char* rows, std::int
     });
 }
 
+/// `owned`: what the rows are in, which is released when they are not read any more, or null.
+WeldDict* group(Task* task, const RowType& type, const Columns& rows, char* owned, std::int32_t loc) {
+    bool many = false;
+    const std::optional<WeldDict*> by_places = group_by_places(task, type, rows, loc);
+    WeldDict* dict = by_places ? *by_places : Grouping(task, type, rows, loc).run(&many);
+    if (many) return group_by_ranges(task, type, rows, owned, loc);
+    if (dict && owned) release(task, owned);
+    return dict;
+}
+
 }  // namespace
 
 WeldDict* group_rows(Task* task, const RowType& type, char* rows, std::int64_t count, std::int32_t loc) {
     if (clear_padding(task, type, rows, count, loc)) return nullptr;
-    bool many = false;
     const Columns columns{rows, count ? rows + type.value_at : rows, type.size, type.size, count};
-    WeldDict* dict = Grouping(task, type, columns, loc).run(&many);
-    if (many) return group_by_ranges(task, type, columns, rows, loc);
-    if (dict) release(task, rows);
-    return dict;
+    return group(task, type, columns, rows, loc);
 }
 
 WeldDict* group_columns(Task* task, const WeldType* key, const WeldType* value, const void* keys,
@@ -430,9 +314,7 @@ WeldDict* group_columns(Task* task, const WeldType* key, const WeldType* value, 
     const RowType type(key, value);
     const Columns columns{static_cast<const char*>(keys), static_cast<const char*>(values), key->size,
                           value->size, count};
-    bool many = false;
-    WeldDict* dict = Grouping(task, type, columns, loc).run(&many);
-    return many ? group_by_ranges(task, type, columns, nullptr, loc) : dict;
+    return group(task, type, columns, nullptr, loc);
 }
 
 }  // namespace weld::runtime

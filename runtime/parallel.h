@@ -52,6 +52,15 @@ std::int32_t in_strips(Task* task, std::int64_t from, std::int64_t to, std::int3
     return kOk;
 }
 
+/// The same for [0, n), where f writes anywhere to so many bytes, of which no page need be there yet.
+template <class F>
+std::int32_t in_strips_of_new_pages(Task* task, std::int64_t n, std::int64_t bytes, std::int32_t loc,
+                                    const F& f) {
+    constexpr std::int64_t soon_cleared = 32 << 20;
+    return bytes <= soon_cleared ? in_strips(task, 0, n, loc, f)
+                                 : in_strips<kStripOfNewPages>(task, 0, n, loc, f);
+}
+
 /// Calls f(begin, end) for strips of pieces of [0, n), of at least `least` each, in parallel if there are
 /// several. Status.
 template <class F>
