@@ -20,6 +20,9 @@
 // before. After exits, which brings ends to branches; before vectorize.
 #include <algorithm>
 #include <optional>
+#include <ranges>
+#include <utility>
+#include <vector>
 
 #include "weldir/ir/builder.h"
 #include "weldir/ir/loop_forms.h"
@@ -87,17 +90,19 @@ class Search {
         const If choice = end->as<If>();
         if (!choice) return false;
         for (const bool wanted : {true, false}) {
-            const Expr *next = wanted ? choice.then() : choice.otherwise(),
-                       *last = wanted ? choice.otherwise() : choice.then();
-            if (next->op != Op::MakeStruct || !is_step(next->arg(0)) || !is_last(last)) continue;
-            choice_ = wanted;
-            return true;
+            if (!is_last(side(choice, !wanted))) continue;
+            choices_.push_back(wanted);
+            if (find_step(side(choice, wanted))) return true;
+            choices_.pop_back();
         }
         return false;
     }
 
+    static const Expr* side(If choice, bool wanted) { return wanted ? choice.then() : choice.otherwise(); }
+
     static bool is_last(const Expr* side) {
         const Expr* end = end_of(side);
+        if (const If choice = end->as<If>()) return is_last(choice.then()) && is_last(choice.otherwise());
         const Literal again = end->op == Op::MakeStruct ? end->arg(1)->as<Literal>() : Literal{};
         return again && !again.bits();
     }
@@ -258,12 +263,19 @@ class Search {
 
     /// Finds what a round asks beside how far the count has come (`conditions_`, `limits_`).
     void find_conditions() {
-        const Expr* end = end_of(it_.body().body());
-        if (const If choice = end->as<If>()) {
-            ask(choice.cond(), choice_);
-            end = choice_ ? choice.then() : choice.otherwise();
+        const Expr* end = end_of_lets(it_.body().body());
+        for (const bool wanted : choices_) {
+            const If choice = end->as<If>();
+            ask(choice.cond(), wanted);
+            end = end_of_lets(side(choice, wanted));
         }
         ask(end->arg(1), true);
+    }
+
+    const Expr* end_of_lets(const Expr* e) {
+        const Block b = e->as<Block>();
+        for (std::size_t i = 0; b && i < b.size(); ++i) lets_.emplace_back(b.symbol(i), b.value(i));
+        return end_of(e);
     }
 
     /// All that has to hold so that `cond` comes out as wanted.
@@ -318,9 +330,8 @@ class Search {
     const Expr* condition() {
         const Expr* all = nullptr;
         for (const Expr* cond : conditions_) all = all ? scalar_op(m_, Op::BitAnd, {all, cond}) : cond;
-        const Block lets = it_.body().body()->as<Block>();
-        for (std::size_t i = lets ? lets.size() : 0; i-- > 0;)
-            if (mentions(all, lets.symbol(i))) all = let(m_, lets.symbol(i), lets.value(i), all);
+        for (const auto& [name, value] : lets_ | std::views::reverse)
+            if (mentions(all, name)) all = let(m_, name, value, all);
         return all;
     }
 
@@ -339,9 +350,10 @@ class Search {
     Iterate it_;
     const Symbol* state_;
     const Type* type_;
-    BoundNames inside_;      ///< what rounds bind
-    std::size_t field_ = 0;  ///< of the state that counts
-    bool choice_ = false;    ///< what a condition has to be for rounds to go on
+    BoundNames inside_;          ///< what rounds bind
+    std::size_t field_ = 0;      ///< of the state that counts
+    std::vector<bool> choices_;  ///< what conditions, one behind the other, have to be for rounds to go on
+    std::vector<std::pair<const Symbol*, const Expr*>> lets_;  ///< of rounds that go on
     std::vector<Reads> reads_;
     std::vector<const Expr*> conditions_;  ///< all hold where a round goes on
     std::vector<const Expr*> limits_;      ///< that the count stays below, as well
