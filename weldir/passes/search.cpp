@@ -59,9 +59,9 @@ class Search {
     const Expr* by_lanes() {
         const Expr* body = it_.body().body();
         if (it_.lanes() || type_->holds_builder || counting_of(it_) || facts_.traits(body).heavy ||
-            facts_.traits(body).size > kMostNodes || !find_step(body) || !reads_nearby(body) ||
-            reads_.empty())
+            facts_.traits(body).size > kMostNodes || !find_end(body))
             return nullptr;
+        if (!is_step(find_asked()) || !reads_nearby(body) || reads_.empty()) return nullptr;
         find_conditions();
         if (conditions_.empty() || needs_whole_state()) return nullptr;
         const Expr* few = few_rounds();
@@ -83,16 +83,16 @@ class Search {
         return b ? b.result() : e;
     }
 
-    /// Finds what rounds go on by, all of which end the same way.
-    bool find_step(const Expr* body) {
+    /// Finds the one end of rounds behind which others may follow (`choices_`).
+    bool find_end(const Expr* body) {
         const Expr* end = end_of(body);
-        if (end->op == Op::MakeStruct) return is_step(end->arg(0));
+        if (end->op == Op::MakeStruct) return !is_last(end);
         const If choice = end->as<If>();
         if (!choice) return false;
         for (const bool wanted : {true, false}) {
             if (!is_last(side(choice, !wanted))) continue;
             choices_.push_back(wanted);
-            if (find_step(side(choice, wanted))) return true;
+            if (find_end(side(choice, wanted))) return true;
             choices_.pop_back();
         }
         return false;
@@ -107,7 +107,7 @@ class Search {
         return again && !again.bits();
     }
 
-    /// The state, but for a count that is one more.
+    /// A count that is one more, and beside it what stays, or is the same after all rounds that go on.
     bool is_step(const Expr* next) {
         if (!type_->is_struct()) return type_ == m_.types.i64() && is_one_more(next, nullptr);
         if (next->op != Op::MakeStruct) return false;
@@ -115,11 +115,29 @@ class Search {
         for (std::size_t k = 0; k < next->num_args; ++k) {
             const GetField old = next->arg(k)->as<GetField>();
             if (old && old.index() == k && is_var(old.of(), state_)) continue;
-            if (counts || type_->args[k] != m_.types.i64() || !is_one_more(next->arg(k), &k)) return false;
-            counts = true;
-            field_ = k;
+            if (!counts && type_->args[k] == m_.types.i64() && is_one_more(next->arg(k), &k)) {
+                counts = true;
+                field_ = k;
+            } else if (!is_settled(next->arg(k))) {
+                return false;
+            }
         }
         return counts;
+    }
+
+    /// What stays, or says that the round goes on, or does not.
+    bool is_settled(const Expr* e) {
+        const Expr* value = facts_.resolve(e);
+        return stays(value) || std::ranges::any_of(asked_, [&](const auto& asked) {
+                   return same(value, asked.first) || are_opposite(value, asked.first);
+               });
+    }
+
+    static bool are_opposite(const Expr* a, const Expr* b) {
+        if (a->op == Op::Not) return same(a->arg(0), b);
+        const bool are_equalities =
+            (a->op == Op::Eq && b->op == Op::Ne) || (a->op == Op::Ne && b->op == Op::Eq);
+        return are_equalities && same(a->arg(0), b->arg(0)) && same(a->arg(1), b->arg(1));
     }
 
     bool is_one_more(const Expr* e, const std::size_t* field) {
@@ -261,8 +279,8 @@ class Search {
 
     // ---- that a round goes on
 
-    /// Finds what a round asks beside how far the count has come (`conditions_`, `limits_`).
-    void find_conditions() {
+    /// Finds what a round that goes on asks (`asked_`). The state behind it.
+    const Expr* find_asked() {
         const Expr* end = end_of_lets(it_.body().body());
         for (const bool wanted : choices_) {
             const If choice = end->as<If>();
@@ -270,6 +288,7 @@ class Search {
             end = end_of_lets(side(choice, wanted));
         }
         ask(end->arg(1), true);
+        return end->arg(0);
     }
 
     const Expr* end_of_lets(const Expr* e) {
@@ -286,13 +305,20 @@ class Search {
         const bool all =
             wanted ? e->op == Op::And || e->op == Op::BitAnd : e->op == Op::Or || e->op == Op::BitOr;
         if (all) return ask(e->arg(0), wanted), ask(e->arg(1), wanted);
-        if (note_limit(e, wanted)) return;
-        const Expr* safe = rewrite(m_, e, [&](const Expr* part) -> const Expr* {  // nothing fails
-            if (part->op != Op::And && part->op != Op::Or) return nullptr;
-            return scalar_op(m_, part->op == Op::And ? Op::BitAnd : Op::BitOr, {part->arg(0), part->arg(1)},
-                             part->loc);
-        });
-        conditions_.push_back(wanted ? safe : scalar_op(m_, Op::Not, {safe}));
+        asked_.emplace_back(e, wanted);
+    }
+
+    /// How far the count has come, and what is asked beside that (`limits_`, `conditions_`).
+    void find_conditions() {
+        for (const auto& [cond, wanted] : asked_) {
+            if (note_limit(cond, wanted)) continue;
+            const Expr* safe = rewrite(m_, cond, [&](const Expr* part) -> const Expr* {  // nothing fails
+                if (part->op != Op::And && part->op != Op::Or) return nullptr;
+                return scalar_op(m_, part->op == Op::And ? Op::BitAnd : Op::BitOr,
+                                 {part->arg(0), part->arg(1)}, part->loc);
+            });
+            conditions_.push_back(wanted ? safe : scalar_op(m_, Op::Not, {safe}));
+        }
     }
 
     /// The count, or a little more, is less than what stays.
@@ -355,8 +381,9 @@ class Search {
     std::vector<bool> choices_;  ///< what conditions, one behind the other, have to be for rounds to go on
     std::vector<std::pair<const Symbol*, const Expr*>> lets_;  ///< of rounds that go on
     std::vector<Reads> reads_;
-    std::vector<const Expr*> conditions_;  ///< all hold where a round goes on
-    std::vector<const Expr*> limits_;      ///< that the count stays below, as well
+    std::vector<std::pair<const Expr*, bool>> asked_;  ///< what comes out so in rounds that go on
+    std::vector<const Expr*> conditions_;              ///< all hold where a round goes on
+    std::vector<const Expr*> limits_;                  ///< that the count stays below, as well
 };
 
 }  // namespace
