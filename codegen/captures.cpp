@@ -73,6 +73,7 @@ void bind_names(Emitter& callee, const Emitter& caller, const std::vector<const 
     for (const Symbol* s : symbols) {
         const std::size_t n = caller.names.at(s).size();
         callee.names[s] = Leaves(values.begin() + at, values.begin() + at + n);
+        callee.captured.insert(s);
         at += n;
     }
 }

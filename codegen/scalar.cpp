@@ -1,6 +1,7 @@
 // Scalar operations, on one value or on lanes. What they compute is defined by weldir/ir/scalar.h.
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include <llvm/Analysis/VectorUtils.h>
@@ -13,6 +14,7 @@
 #include "codegen/emit.h"
 #include "codegen/lanes.h"
 #include "codegen/min_max.h"
+#include "weldir/ir/facts.h"
 
 namespace weld::codegen {
 
@@ -76,65 +78,103 @@ static llvm::Value* truncating(Emitter& e, bool division, bool with_sign, llvm::
     return division ? e.ir.CreateUDiv(a, b) : e.ir.CreateURem(a, b);
 }
 
-/// Lanes of 32 bits or fewer, divided as floats that are so much longer that rounding reaches no other integer. Machines have
-/// no division of lanes of integers.
-static llvm::Value* divided_as_floats(Emitter& e, bool division, Scalar s, llvm::Value* a, llvm::Value* b) {
+/// The divisor is the same in all rounds of the loop that is emitted, as far as that is easily seen.
+static bool stays(const Emitter& e, const Expr* divisor) {
+    return divisor &&
+           (divisor->op == Op::Broadcast || (is_path(divisor) && e.captured.contains(base_of(divisor))));
+}
+
+/// 1 / `x`, or a little more. What is multiplied with it is not less than the quotient, since only the inverse is rounded
+/// before. It does not reach the next integer where dividend and divisor are together less than 2^51, or of f32 2^22: the
+/// quotient is less than that by 1 / divisor, and the product greater by one part in these, roundings included.
+static llvm::Value* inverse(Emitter& e, llvm::Value* x) {
+    const bool is_double = x->getType()->getScalarType()->isDoubleTy();
+    constexpr double little = std::numeric_limits<double>::epsilon(),
+                     little_of_float = std::numeric_limits<float>::epsilon();
+    return e.ir.CreateFDiv(llvm::ConstantFP::get(x->getType(), 1 + (is_double ? little : little_of_float)),
+                           x);
+}
+
+/// Integers of 32 bits or fewer, divided as floats that are so much longer that rounding reaches no other integer. Machines
+/// have no division of lanes of integers. If the divisor stays, they are multiplied with its inverse.
+static llvm::Value* divided_as_floats(Emitter& e, bool division, Scalar s, llvm::Value* a, llvm::Value* b,
+                                      bool by_inverse) {
     auto& ir = e.ir;
     const bool is_wide = size_of(s) == 4;
     llvm::Type* floats = laned(is_wide ? ir.getDoubleTy() : ir.getFloatTy(), a);
     const auto as_float = [&](llvm::Value* x) {
         return is_signed(s) ? ir.CreateSIToFP(x, floats) : ir.CreateUIToFP(x, floats);
     };
-    llvm::Value* quotient = ir.CreateFDiv(as_float(a), as_float(b));
+    llvm::Value *x = as_float(a), *y = as_float(b);
+    llvm::Value* quotient = by_inverse ? ir.CreateFMul(x, inverse(e, y)) : ir.CreateFDiv(x, y);
     if (is_wide && !is_signed(s)) quotient = ir.CreateFPToUI(quotient, a->getType());
     else quotient = ir.CreateTrunc(ir.CreateFPToSI(quotient, laned(e.unit.i32, a)), a->getType());
     return division ? quotient : ir.CreateSub(a, ir.CreateMul(quotient, b));
 }
 
-/// Lanes of 64 bits, of which nearly all are small: those as floats.
+/// Integers of 64 bits, of which nearly all are small: those as floats. If the divisor stays, they are multiplied with its
+/// inverse.
 static llvm::Value* divided_if_small(Emitter& e, bool division, bool with_sign, llvm::Value* a,
-                                     llvm::Value* b) {
+                                     llvm::Value* b, bool by_inverse) {
     auto& ir = e.ir;
-    constexpr std::uint64_t most = 1ull << 51;
+    const bool is_vector = a->getType()->isVectorTy();
+    const bool converts = e.unit.target.packs || !is_vector;
+    // Of what is multiplied, dividends leave room for divisors.
+    const std::uint64_t all = 1ull << 51, most_of_divisor = by_inverse ? 1ull << 47 : all;
     const auto number = [&](std::uint64_t x) { return llvm::ConstantInt::get(a->getType(), x); };
-    const auto is_small = [&](llvm::Value* x) {
+    const auto is_small = [&](llvm::Value* x, std::uint64_t most) {
         return with_sign ? ir.CreateICmpULT(ir.CreateAdd(x, number(most)), number(2 * most))
                          : ir.CreateICmpULT(x, number(most));
     };
     llvm::Type* floats = laned(ir.getDoubleTy(), a);
     const auto as_float = [&](llvm::Value* x) {
-        return e.unit.target.packs ? ir.CreateSIToFP(x, floats) : by_last_bits(e, x);
+        return converts ? ir.CreateSIToFP(x, floats) : by_last_bits(e, x);
+    };
+    const auto as_integer = [&](llvm::Value* x) {
+        return converts ? ir.CreateFPToSI(x, a->getType()) : by_last_bits(e, x);
     };
     const auto by_floats = [&]() -> Leaves {
-        llvm::Value *x = as_float(a), *y = as_float(b), *z = ir.CreateFDiv(x, y);
-        if (!division)  // exact: no product is larger than `a`
-            z = ir.CreateFSub(x, ir.CreateFMul(ir.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, z), y));
-        return {e.unit.target.packs ? ir.CreateFPToSI(z, a->getType()) : by_last_bits(e, z)};
+        llvm::Value *x = as_float(a), *y = as_float(b);
+        llvm::Value* z = by_inverse ? ir.CreateFMul(x, inverse(e, y)) : ir.CreateFDiv(x, y);
+        if (division) return {as_integer(z)};
+        if (!is_vector) return {ir.CreateSub(a, ir.CreateMul(as_integer(z), b))};
+        // exact: no product is larger than `a`
+        return {as_integer(
+            ir.CreateFSub(x, ir.CreateFMul(ir.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, z), y)))};
     };
-    return e.emit_if(
-        ir.CreateAndReduce(ir.CreateAnd(is_small(a), is_small(b))), by_floats,
-        [&]() -> Leaves { return {truncating(e, division, with_sign, in_register(e, a), b)}; },
-        llvm::MDBuilder(e.unit.ctx).createBranchWeights(1 << 20, 1))[0];
+    const auto as_integers = [&]() -> Leaves {
+        return {truncating(e, division, with_sign, is_vector ? in_register(e, a) : a,
+                           is_vector ? b : e.opaque(b))};
+    };
+    llvm::Value* are_small =
+        ir.CreateAnd(is_small(a, by_inverse ? all - 2 * most_of_divisor : all), is_small(b, most_of_divisor));
+    return e.emit_if(is_vector ? ir.CreateAndReduce(are_small) : are_small, by_floats, as_integers,
+                     llvm::MDBuilder(e.unit.ctx).createBranchWeights(1 << 20, 1))[0];
 }
 
 /// `a / b` or `a % b`, where no divisor is 0, nor -1 unless that is known.
 static llvm::Value* divided(Emitter& e, bool division, Scalar s, llvm::Value* a, llvm::Value* b,
-                            const Literal& known) {
+                            const Literal& known, bool stays_same) {
     const Target& target = e.unit.target;
     const auto bits = known ? std::uint64_t(known.as_int()) : 0;
     const bool is_power = std::has_single_bit(is_signed(s) && known && known.as_int() < 0 ? 0 - bits : bits);
     if (is_power || (known && size_of(s) < 8)) return truncating(e, division, is_signed(s), a, b);
-    if (a->getType()->isVectorTy()) {
-        if (size_of(s) < 8) return divided_as_floats(e, division, s, a, b);
-        if (target.packs || target.permutes) return divided_if_small(e, division, is_signed(s), a, b);
-    }
-    return truncating(e, division, is_signed(s), known ? in_register(e, a) : a, b);
+    const bool is_vector = a->getType()->isVectorTy();
+    if (size_of(s) < 8 && (is_vector || stays_same))
+        return divided_as_floats(e, division, s, a, b, stays_same);
+    const bool are_lanes = is_vector && (target.packs || target.permutes);
+    if (are_lanes || (!is_vector && !known && stays_same))
+        return divided_if_small(e, division, is_signed(s), a, b, stays_same || known);
+    if (known) return truncating(e, division, is_signed(s), in_register(e, a), b);
+    // A divisor in memory takes an AMD Zen 4 several times as long, behind stores.
+    return truncating(e, division, is_signed(s), a, is_vector ? b : e.opaque(b));
 }
 
 /// Truncating division or remainder; MIN / -1 is MIN, MIN % -1 is 0; zero divisors fail.
 static llvm::Value* int_division(Emitter& e, bool division, Scalar s, llvm::Value* a, llvm::Value* b, Loc loc,
                                  const Expr* divisor) {
     auto& ir = e.ir;
+    const bool stays_same = stays(e, divisor);
     if (divisor && divisor->op == Op::Broadcast) divisor = divisor->arg(0);
     const bool is_known = divisor && divisor->op == Op::Literal && divisor->attr.bits != 0;
     const Literal known = is_known ? divisor->as<Literal>() : Literal{};
@@ -144,10 +184,11 @@ static llvm::Value* int_division(Emitter& e, bool division, Scalar s, llvm::Valu
         e.fail_if(any_lane(ir, in_tail ? ir.CreateAnd(zero, e.tail.mask) : zero), kWeldDivisionByZero, loc);
         if (in_tail) b = ir.CreateSelect(zero, llvm::ConstantInt::get(b->getType(), 1), b);
     }
-    if (!is_signed(s) || (known && known.as_int() != -1)) return divided(e, division, s, a, b, known);
+    if (!is_signed(s) || (known && known.as_int() != -1))
+        return divided(e, division, s, a, b, known, stays_same);
     llvm::Value* minus = ir.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(b->getType()));
     llvm::Value* by = ir.CreateSelect(minus, llvm::ConstantInt::get(b->getType(), 1), b);
-    llvm::Value* quotient = divided(e, division, s, a, by, {});
+    llvm::Value* quotient = divided(e, division, s, a, by, {}, stays_same);
     return division ? ir.CreateSelect(minus, ir.CreateNeg(a), quotient) : quotient;  // x % 1 == 0 == x % -1
 }
 
