@@ -175,6 +175,13 @@ static void overwrite(char* begin, std::int64_t bytes) {
     if (overwrite_freed) std::memset(begin, 0xa5, std::size_t(bytes));
 }
 
+/// What `block`, one of several in `page`, has room for; 0 if none begins there.
+static std::int64_t bytes_of_block(Page* page, const void* block) {
+    if (!test_bit(page->starts(), page->unit_of(block))) return 0;
+    const std::int64_t end = next_bit(page->ends(), page->unit_of(block), page->bytes / kUnit) + 1;
+    return page->address_of(end) - static_cast<const char*>(block);
+}
+
 /// Frees `block` in `page`, which belongs to `r`, and takes it off `debt`.
 static void free_block(Region* r, Page* page, char* block, std::int64_t* debt) {
     if (page->single) {
@@ -186,9 +193,8 @@ static void free_block(Region* r, Page* page, char* block, std::int64_t* debt) {
         r->task->account().give(page);
         return;
     }
-    if (!test_bit(page->starts(), page->unit_of(block))) return;
-    const std::int64_t end = next_bit(page->ends(), page->unit_of(block), page->bytes / kUnit) + 1;
-    const std::int64_t bytes = page->address_of(end) - block;
+    const std::int64_t bytes = bytes_of_block(page, block);
+    if (!bytes) return;
     forget_block(page, block, bytes);
     unpoison(block, bytes);
     overwrite(block, bytes);
@@ -220,7 +226,9 @@ void release(Task* task, void* block) {
 
 void* grow(Task* task, void* block, std::int64_t size) {
     Page* page = task->account().find(block);
-    if (!page || !page->single || !page->mapped || block != page->begin) return nullptr;
+    if (!page) return nullptr;
+    if (!page->single) return bytes_of_block(page, block) >= size ? (unpoison(block, size), block) : nullptr;
+    if (!page->mapped || block != page->begin) return nullptr;
     std::int64_t* debt = &task->debt;
     for (Region* r = task->region; r; debt = &r->outer_debt, r = r->outer) {
         if (page->owner != r) continue;

@@ -160,8 +160,8 @@ void free_pages(MemoryAccount* account, Page* pages);
 
 /// `size` > 0 bytes in the innermost region. Null after recording the failure.
 void* allocate(Task* task, std::int64_t size, std::int32_t loc);
-/// Makes a large block of this task larger without copying it. It may move: null, and nothing has happened,
-/// if that cannot be done.
+/// Makes a large block of this task larger without copying it, or finds that a small one has room enough. It may move:
+/// null, and nothing has happened, if that cannot be done.
 void* grow(Task* task, void* block, std::int64_t size);
 /// `count` elements of `size` bytes; never null for none.
 void* allocate_array(Task* task, std::int64_t count, std::int64_t size, std::int32_t loc);

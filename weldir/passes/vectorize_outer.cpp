@@ -119,10 +119,10 @@ class OuterVectorizer {
                 return false;
         return (datum->type->elem()->is_scalar() || has_rows(datum)) && !facts_.traits(datum).calls;
     }
-    /// Loops inside read rows, once each, or elements of rows are looked up; or rows are made, not from a few elements of others.
-    static bool is_for_rows(For loop, const LaneBody& body) {
+    /// Loops inside read rows, once each, or elements of rows are looked up; or rows are made, not of elements of others alone.
+    bool is_for_rows(For loop, const LaneBody& body) {
         const bool reads = std::ranges::any_of(loop.data(), has_rows) || !body.flat_rows().empty();
-        if (body.makes_rows() ? reads && !body.has_loops()
+        if (body.makes_rows() ? reads && !body.has_loops() && !computes(loop)
                               : !reads || !(body.has_loops() || body.reads_rows()) || body.is_nest())
             return false;
         const auto are_narrow = [](const Type* row) { return size_of(row->elem()->scalar) < kLeastInRow; };
@@ -130,6 +130,16 @@ class OuterVectorizer {
                    loop.data(), [&](const Expr* d) { return has_rows(d) && are_narrow(d->type->elem()); }) &&
                std::ranges::none_of(body.flat_rows(),
                                     [&](const LaneBody::FlatRow& r) { return are_narrow(r.of->type); });
+    }
+    /// An element of a new row is no element of another.
+    bool computes(For loop) {
+        bool does = false;
+        visit(loop.body().body(), [&](const Expr* e) {
+            does |= e->op == Op::MakeVec && std::ranges::any_of(e->args(), [&](const Expr* a) {
+                        return is_scalar_op(facts_.resolve(a)->op);
+                    });
+        });
+        return does;
     }
     static bool has_rows(const Expr* datum) {
         const Type* elem = datum->type->elem();
