@@ -26,6 +26,10 @@
 //     @(tile:64) for(..., |b, n, j| for(fringeiter[8](is), for(simditer[8](is), b, |b2, m, i|
 //       merge(b2, @(tile:true) lookup[8](v, i * broadcast[8](c) + broadcast[8](j)))), ...))
 //
+// Loops in loops that do little but look up elements anywhere, as those over the rows of a sparse matrix, have both forms:
+// lanes are looked up one by one, too, so that lanes do not pay where there are few.
+//     result(if(n < 64L, @(vectorize:false) for(columns, merger[f64,+], ...), for(fringeiter[8](columns), ...)))
+//
 // Not done where the body cannot be translated (lane_body.h); over vectors of anything but scalars, or with a
 // stride other than 1; for `@(vectorize:false)`; where the trip count is known to be less than the lanes.
 // Float arithmetic is the same lane by lane; only the order of additions in mergers differs.
@@ -44,6 +48,8 @@ namespace {
 
 constexpr std::uint32_t kMostNodes = 5000;  // of a body: machine code of larger ones is not optimised
 constexpr int kMostAcross = 4;  // look-ups for which a tile is kept, so that they fit the nearest cache
+constexpr std::int64_t kFewGathers =
+    64;  // rounds that look up elements anywhere: as many lanes take no less time
 constexpr std::string_view kTile =
     "64";  // so much is read from where a row lies: eight lines of eight-byte numbers
 
@@ -63,6 +69,22 @@ class Vectorizer {
         const std::optional<Count> n = facts_.iterations(loop.node);
         if (lanes < 2 || (n && n->known() && *n->known() < lanes)) return nullptr;
         return pair(loop, body, lanes);
+    }
+
+    /// The same, and the loop as it was for few rounds, of a loop in a loop that does little but look up elements anywhere.
+    const Expr* inner_pair(For loop) {
+        if (!mostly_gathers(loop)) return pair(loop);
+        Lets lets;
+        std::vector<const Expr*> data;
+        for (const Expr* d : loop.data()) data.push_back(shared(d, lets));
+        const Expr* same =
+            with_annotations(m_, weld::loop(m_, data, loop.builder(), loop.body().node, loop.node->loc),
+                             loop.node->annotations);
+        const Expr* lanes = pair(same->as<For>());
+        if (!lanes) return nullptr;
+        const Expr* are_few = scalar_op(m_, Op::Lt, {trip_count(m_, data[0]), i64_literal(m_, kFewGathers)});
+        const Expr* one_by_one = annotate(m_, fresh(m_, same), AttrKey::Vectorize, "false");
+        return block(m_, lets, if_(m_, are_few, one_by_one, lanes), loop.node->loc);
     }
 
     /// The loop by tiles with its last loop on lanes, or null.
@@ -85,6 +107,37 @@ class Vectorizer {
         if (!it) return true;
         const IterShape s = it.shape();
         return s.kind == IterKind::Scalar && !s.nd && (!s.bounded || is_int(it.stride(), 1));
+    }
+
+    /// Merges in any case, into mergers, of what is looked up at places that the data say, and as few operations.
+    bool mostly_gathers(For loop) {
+        std::ptrdiff_t gathers = 0, operations = 0;
+        bool is_plain = true;
+        visit(loop.body().body(), [&](const Expr* e) {
+            gathers += e->op == Op::Lookup && e->arg(0)->type->is_vec() && is_anywhere(e->arg(1), loop);
+            operations += is_scalar_op(e->op) && e->op != Op::Cast;
+            is_plain &= e->op != Op::If && e->op != Op::Select && e->op != Op::For && !is_math(e->op);
+        });
+        const auto is_merger = [](const Type* t) {
+            return t->is_builder() && t->builder == BuilderKind::Merger;
+        };
+        const Type* made = loop.node->type;
+        return is_plain && gathers > 0 && operations <= 2 * gathers &&
+               (made->is_struct() ? std::ranges::all_of(made->args, is_merger) : is_merger(made));
+    }
+
+    /// A place that depends on an element of a vector.
+    bool is_anywhere(const Expr* place, For loop) {
+        bool does = false;
+        visit(facts_.resolve(place), [&](const Expr* e) {
+            if (!is_var(e, loop.elem_param())) return;
+            const auto is_vector = [](const Expr* d) {
+                const Iter it = d->as<Iter>();
+                return !it || !it.shape().range;
+            };
+            does |= std::ranges::any_of(loop.data(), is_vector);
+        });
+        return does;
     }
 
     /// Gives names to what both loops read.
@@ -191,10 +244,18 @@ const Expr* vectorize(Module& m, const Expr* lambda) {
     visit(lambda, [&](const Expr* e) {
         if (e->op == Op::For && e->annotation(AttrKey::Tile)) in_tiles.insert(last_loop(e->as<For>()).node);
     });
+    std::unordered_set<const Expr*> inner;
+    visit(lambda, [&](const Expr* e) {
+        if (e->op != Op::For) return;
+        visit(e->as<For>().body().body(), [&](const Expr* in) {
+            if (in->op == Op::For) inner.insert(in);
+        });
+    });
     const Expr* now = rewrite_binding(m, lambda, [&](const Expr* e) -> const Expr* {
         const For loop = e->as<For>();
         if (!loop || in_tiles.contains(e)) return nullptr;
-        return loop.node->annotation(AttrKey::Tile) ? vectorizer.transposed(loop) : vectorizer.pair(loop);
+        if (loop.node->annotation(AttrKey::Tile)) return vectorizer.transposed(loop);
+        return inner.contains(e) ? vectorizer.inner_pair(loop) : vectorizer.pair(loop);
     });
     return in_normal_form(m, lambda, now);
 }
