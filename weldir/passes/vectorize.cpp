@@ -74,6 +74,8 @@ class Vectorizer {
     /// The same, and the loop as it was for few rounds, of a loop in a loop that does little but look up elements anywhere.
     const Expr* inner_pair(For loop) {
         if (!mostly_gathers(loop)) return pair(loop);
+        const std::optional<Count> n = facts_.iterations(loop.node);
+        if (n && n->known()) return *n->known() < kFewGathers ? nullptr : pair(loop);
         Lets lets;
         std::vector<const Expr*> data;
         for (const Expr* d : loop.data()) data.push_back(shared(d, lets));
