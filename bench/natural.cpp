@@ -1,4 +1,4 @@
-// N1 to N35: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// N1 to N36: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
 // references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural35.cpp), which make the same columns.
 #include <cstring>
 
@@ -629,7 +629,18 @@ std::vector<Workload> natural() {
          [] { return columns_and(i64(200), Column<f64>(500, [](size_t i) { return 75 + 50 * u01(580, i); })); }, vector<f64>},
         {"N35.trades", "N35.trades", 19.9724587893, 1e-9, [] { return columns_and(i64(20), uniform<f64>(20'000, 581, 1)); }, number<f64>},
         {"N35.edits", "N35.edits", 776, 1e-9, [] { return columns(below<u8>(1'500, 582, 4), below<u8>(1'000, 583, 4)); }, number<i64>},
-        {"N35.paths", "N35.paths", 17385, 1e-9, [] { return columns_and(i64(500), below<i64>(500'000, 584, 100)); }, number<i64>}};
+        {"N35.paths", "N35.paths", 17385, 1e-9, [] { return columns_and(i64(500), below<i64>(500'000, 584, 100)); }, number<i64>},
+        {"N36.remainders", "N36.remainders", 14.0020291653, 1e-9,
+         [] { return columns_and(i32(7), below<i32>(3'000'000, 590, 1'000'000), uniform<f64>(3'000'000, 591, 1)); }, number<f64>},
+        {"N36.sparse", "N36.sparse", 599626.892749, 1e-9,
+         [] {
+             return columns(Column<i64>(30'001, [](size_t i) { return i64(10 * i); }), below<i32>(300'000, 592, 30'000),
+                            uniform<f64>(30'000, 593, 1));
+         },
+         vector<f64>},
+        {"N36.polar", "N36.polar", 434483.640763, 1e-9, [] { return plane<f64>(200'000, 594, 2); }, nested<f64>},
+        {"N36.ordered", "N36.ordered", 1000000, 1e-9,
+         [] { return columns(Column<i64>(1'000'000, [](size_t i) { return i64(i + bnd(595, i, 2)); })); }, number<i64>}};
     return all;
 }
 
