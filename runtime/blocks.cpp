@@ -227,7 +227,11 @@ void release(Task* task, void* block) {
 void* grow(Task* task, void* block, std::int64_t size) {
     Page* page = task->account().find(block);
     if (!page) return nullptr;
-    if (!page->single) return bytes_of_block(page, block) >= size ? (unpoison(block, size), block) : nullptr;
+    if (!page->single) {
+        if (bytes_of_block(page, block) < size) return nullptr;
+        unpoison(block, size);
+        return block;
+    }
     if (!page->mapped || block != page->begin) return nullptr;
     std::int64_t* debt = &task->debt;
     for (Region* r = task->region; r; debt = &r->outer_debt, r = r->outer) {

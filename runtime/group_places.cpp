@@ -46,18 +46,21 @@ class PlaceGrouping {
 
     /// Null after recording the failure.
     WeldDict* run() {
-        for (const Share& share : shares_of_workers(task_, rows_)) shares_.push_back({share.rows, nullptr});
+        for (const Share& share : shares_of_workers(task_, rows_)) {
+            shares_.push_back({share.rows, allocate_array<std::uint32_t>(task_, places_.size, loc_)});
+            if (!shares_.back().places) return nullptr;
+        }
         const auto of_shares = [&](auto f) {
             return run_parts(task_, std::int64_t(shares_.size()), true, loc_,
-                             [&](Task* t, int, std::int64_t s) { return f(t, &shares_[std::size_t(s)]); });
+                             [&](Task* t, int, std::int64_t s) { return f(t, shares_[std::size_t(s)]); });
         };
-        if (of_shares([&](Task* t, Counted* share) { return count(t, share); })) return nullptr;
+        if (of_shares([&](Task* t, const Counted& share) { return count(t, share); })) return nullptr;
         WeldDict* keys = new_table(task_, type_.key, sizeof(WeldVec), alignof(WeldVec), loc_);
         values_ =
             keys ? static_cast<char*>(allocate_array(task_, rows_.count, type_.value->size, loc_)) : nullptr;
         if (!values_ || with_scalar(type_.key->kind, [&]<class T>(T) { return add_keys<T>(keys); }))
             return nullptr;
-        if (of_shares([&](Task* t, Counted* share) { return place(t, *share); })) return nullptr;
+        if (of_shares([&](Task* t, const Counted& share) { return place(t, share); })) return nullptr;
         for (const Counted& share : shares_) release(task_, share.places);
         return keys;
     }
@@ -77,19 +80,17 @@ class PlaceGrouping {
         });
     }
 
-    std::int32_t count(Task* t, Counted* share) const {
-        share->places = allocate_array<std::uint32_t>(t, places_.size, loc_);
-        if (!share->places) return kFailed;
+    std::int32_t count(Task* t, const Counted& share) const {
         const auto clear = [&](std::int64_t lo, std::int64_t hi) {
-            std::fill(share->places + lo, share->places + hi, 0);
+            std::fill(share.places + lo, share.places + hi, 0);
         };
         const auto count_block = [&](std::int64_t lo, std::int64_t hi) {
             std::uint32_t found[kBlock];
-            find_places(share->rows, lo, hi, found);
-            for (std::int64_t i = 0; i < hi - lo; ++i) ++share->places[found[i]];
+            find_places(share.rows, lo, hi, found);
+            for (std::int64_t i = 0; i < hi - lo; ++i) ++share.places[found[i]];
         };
         return in_strips(t, 0, places_.size, loc_, clear) ||
-                       in_strips<kBlock>(t, 0, share->rows.count, loc_, count_block)
+                       in_strips<kBlock>(t, 0, share.rows.count, loc_, count_block)
                    ? kFailed
                    : kOk;
     }

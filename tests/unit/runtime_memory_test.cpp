@@ -249,7 +249,10 @@ TEST_CASE("large blocks grow in regions of any depth, keep what they hold and ar
         CHECK(f.account().used() >= 160'000'000);
         CHECK_FALSE(grow(&task, v.data, 40'000'000 * 8));  // the limit
         CHECK(holds({v.data, 400'000}, 5));
-        CHECK_FALSE(grow(&task, weld_rt_alloc(&task, 10, 8, 0), 1000));  // small blocks don't
+        void* small = weld_rt_alloc(&task, 10, 8, 0);
+        CHECK_FALSE(grow(&task, small, 1000));   // small blocks don't
+        CHECK(grow(&task, small, 80) == small);  // but into the room that they have
+        CHECK_FALSE(grow(&task, static_cast<char*>(small) + 16, 16));
         exit_region(&task, &inner);
         release(&task, v.data);
         CHECK(f.account().used() < 20'000'000);

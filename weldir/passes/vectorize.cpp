@@ -49,7 +49,7 @@ namespace {
 constexpr std::uint32_t kMostNodes = 5000;  // of a body: machine code of larger ones is not optimised
 constexpr int kMostAcross = 4;  // look-ups for which a tile is kept, so that they fit the nearest cache
 constexpr std::int64_t kFewGathers =
-    64;  // rounds that look up elements anywhere: as many lanes take no less time
+    64;  // rounds one by one, if they do little but look up elements anywhere
 constexpr std::string_view kTile =
     "64";  // so much is read from where a row lies: eight lines of eight-byte numbers
 
@@ -246,9 +246,9 @@ const Expr* vectorize(Module& m, const Expr* lambda) {
     visit(lambda, [&](const Expr* e) {
         if (e->op == Op::For && e->annotation(AttrKey::Tile)) in_tiles.insert(last_loop(e->as<For>()).node);
     });
-    std::unordered_set<const Expr*> inner;
+    std::unordered_set<const Expr*> inner;  // in other loops
     visit(lambda, [&](const Expr* e) {
-        if (e->op != Op::For) return;
+        if (e->op != Op::For || inner.contains(e)) return;
         visit(e->as<For>().body().body(), [&](const Expr* in) {
             if (in->op == Op::For) inner.insert(in);
         });
