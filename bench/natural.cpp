@@ -1,5 +1,5 @@
 // N1 to N36: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
-// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural35.cpp), which make the same columns.
+// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural36.cpp), which make the same columns.
 #include <cstring>
 
 #include "bench/columns.h"

@@ -196,8 +196,7 @@ class Emitter {
     int loop_depth = 0;  ///< loops around the present place, in this function and those it was cut from
     std::vector<StridedRead> strided_reads;  ///< on the way to the present place
     std::unordered_map<const Symbol*, Leaves> names;
-    std::unordered_set<const Symbol*>
-        captured;  ///< those that stay in all rounds of a loop or an iterate that is a function
+    std::unordered_set<const Symbol*> captured;  ///< names from outside of this function, which stay
     std::unordered_map<const Expr*, llvm::Value*> tile_rows;      ///< of look-ups: what they give this round
     std::unordered_map<const Expr*, llvm::Value*> needed_rounds;  ///< of what says `often`: the last ones
     std::unordered_map<const Expr*, EarlyTag> early_tags;         ///< of look-ups and merges

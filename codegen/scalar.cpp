@@ -112,30 +112,6 @@ static llvm::Value* divided_as_floats(Emitter& e, bool division, Scalar s, llvm:
     return division ? quotient : ir.CreateSub(a, ir.CreateMul(quotient, b));
 }
 
-/// Lanes of 64 bits, in a loop, which is compiled sooner than so many divisions.
-static llvm::Value* divided_one_by_one(Emitter& e, bool division, bool with_sign, llvm::Value* a,
-                                       llvm::Value* b) {
-    auto& ir = e.ir;
-    constexpr std::int64_t align = 64;
-    const std::int64_t n = llvm::cast<llvm::FixedVectorType>(a->getType())->getNumElements();
-    const auto in_memory = [&](llvm::Value* v) {
-        llvm::Value* slot = e.slot(8 * n, align);
-        ir.CreateLifetimeStart(slot, ir.getInt64(std::uint64_t(8 * n)));
-        ir.CreateAlignedStore(v, slot, llvm::Align(align));
-        return slot;
-    };
-    llvm::Value *as = in_memory(a), *bs = in_memory(b);
-    e.counted_loop(e.c64(0), e.c64(n), 1, {}, {}, [&](llvm::Value* i, const Leaves&) {
-        llvm::Value *at = ir.CreateGEP(e.unit.i64, as, i), *by = ir.CreateGEP(e.unit.i64, bs, i);
-        llvm::Value *x = ir.CreateLoad(e.unit.i64, at), *y = ir.CreateLoad(e.unit.i64, by);
-        ir.CreateStore(truncating(e, division, with_sign, x, e.opaque(y)), at);
-        return Leaves{};
-    });
-    llvm::Value* all = ir.CreateAlignedLoad(a->getType(), as, llvm::Align(align));
-    for (llvm::Value* slot : {as, bs}) ir.CreateLifetimeEnd(slot, ir.getInt64(std::uint64_t(8 * n)));
-    return all;
-}
-
 /// Integers of 64 bits, of which nearly all are small: those as floats. If the divisor stays, they are multiplied with its
 /// inverse.
 static llvm::Value* divided_if_small(Emitter& e, bool division, bool with_sign, llvm::Value* a,
@@ -167,9 +143,8 @@ static llvm::Value* divided_if_small(Emitter& e, bool division, bool with_sign, 
             ir.CreateFSub(x, ir.CreateFMul(ir.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, z), y)))};
     };
     const auto as_integers = [&]() -> Leaves {
-        if (!is_vector) return {truncating(e, division, with_sign, a, e.opaque(b))};
-        if (llvm::isa<llvm::Constant>(b)) return {truncating(e, division, with_sign, in_register(e, a), b)};
-        return {divided_one_by_one(e, division, with_sign, a, b)};
+        return {is_vector ? truncating(e, division, with_sign, in_register(e, a), b)
+                          : truncating(e, division, with_sign, a, e.opaque(b))};
     };
     llvm::Value* are_small =
         ir.CreateAnd(is_small(a, by_inverse ? all - 2 * most_of_divisor : all), is_small(b, most_of_divisor));

@@ -15,8 +15,8 @@
 //        iterate(at, |i| {i + 1L, lookup(x, i) < least && i + 1L < n})),
 //       few.$0)
 //
-// Rounds that go on count by one and change nothing else, so which of many is the first that does not can be asked of all at
-// once. What they look up lies a fixed distance from the count, and inside; nothing else can fail. Short searches end
+// Rounds that go on count by one, and what else they give the state is the same in all of them (`hit = false`, say), so which of
+// many is the first that does not go on can be asked of all at once. What they look up lies a fixed distance from the count, and inside; nothing else can fail. Short searches end
 // before. After exits, which brings ends to branches; before vectorize.
 #include <algorithm>
 #include <optional>

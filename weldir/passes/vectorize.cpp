@@ -111,7 +111,7 @@ class Vectorizer {
         return s.kind == IterKind::Scalar && !s.nd && (!s.bounded || is_int(it.stride(), 1));
     }
 
-    /// Merges in any case, into mergers, of what is looked up at places that the data say, and as few operations.
+    /// Merges in any case, into mergers, what it looks up at places that the data say, with two operations for each at most.
     bool mostly_gathers(For loop) {
         std::ptrdiff_t gathers = 0, operations = 0;
         bool is_plain = true;
@@ -120,9 +120,7 @@ class Vectorizer {
             operations += is_scalar_op(e->op) && e->op != Op::Cast;
             is_plain &= e->op != Op::If && e->op != Op::Select && e->op != Op::For && !is_math(e->op);
         });
-        const auto is_merger = [](const Type* t) {
-            return t->is_builder() && t->builder == BuilderKind::Merger;
-        };
+        const auto is_merger = [](const Type* t) { return t->is_builder(BuilderKind::Merger); };
         const Type* made = loop.node->type;
         return is_plain && gathers > 0 && operations <= 2 * gathers &&
                (made->is_struct() ? std::ranges::all_of(made->args, is_merger) : is_merger(made));
