@@ -58,6 +58,9 @@ WELD_WHOLE(WeldTable, WELD_TABLE_FIELDS)
 namespace RowBuffer {
 WELD_WHOLE(WeldRowBuffer, WELD_ROW_BUFFER_FIELDS)
 }
+namespace Spread {
+WELD_WHOLE(WeldSpread, WELD_SPREAD_FIELDS)
+}
 namespace HeldKeys {
 WELD_WHOLE(WeldHeldKeys, WELD_HELD_KEYS_FIELDS)
 }

@@ -42,7 +42,7 @@ Lanes LoopPlan::form(Lanes outer) const {
     const bool arrays = outer.arrays || any_builder(t, [](const BuilderInfo& b) { return b.keeps_merges; });
     if (step == 1) {
         const bool tables = outer.tables || any_builder(t, [](const BuilderInfo& b) { return b.probes; });
-        return {outer.lanes, outer.accumulators, 0, 0, tables, arrays, outer.numbers};
+        return {outer.lanes, outer.accumulators, 0, 0, outer.spread, tables, arrays, outer.numbers};
     }
     const auto number = [&](AttrKey key, std::int64_t otherwise) {
         return std::uint32_t(chosen(f.node, key, otherwise));
@@ -52,11 +52,12 @@ Lanes LoopPlan::form(Lanes outer) const {
                 1,
                 number(AttrKey::Groups, 0),
                 number(AttrKey::Batch, 1),
+                0,
                 false,
                 arrays,
                 false};
     const bool numbers = begins_with_numbers(f.builder()) && merges_alone();
-    return {std::uint32_t(step), number(AttrKey::Accumulators, 1), 0, 0, false, arrays, numbers};
+    return {std::uint32_t(step), number(AttrKey::Accumulators, 1), 0, 0, 0, false, arrays, numbers};
 }
 
 static bool is_literal(const Expr* e, std::uint64_t bits) {

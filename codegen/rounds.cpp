@@ -1,6 +1,7 @@
 // One part [lo, hi) of a loop's range, by the means that its annotations name:
 //
 //     @(groups:N)         lanes as long as the groups fit, then the scalar loop for what is left
+//     @(spread:N)         by pieces, each with the groups of a dictmerger in the table or spread
 //     @(accumulators:4)   | 0 4 8 ... | 1 5 9 ... | 2 6 10 ... | 3 7 11 ... |   by turns, one copy of the state each;
 //                         with `apart:N` each copy has a quarter of the range to itself, if that is N rounds at
 //                         least. Then the rounds that are left
@@ -18,6 +19,7 @@
 
 #include "codegen/builders/arrays.h"
 #include "codegen/builders/groups.h"
+#include "codegen/builders/spread.h"
 #include "codegen/prefetch.h"
 #include "codegen/quick.h"
 #include "codegen/range_emitter.h"
@@ -70,11 +72,54 @@ Leaves RangeEmitter::emit(llvm::Value* lo, llvm::Value* hi, const Leaves& state,
 
 Leaves RangeEmitter::emit_range(llvm::Value* lo, llvm::Value* hi, const Leaves& state, bool collect) {
     if (plan_.tiled) return by_tiles(lo, hi, state);
+    if (!plan_.one_by_one && plan_.f.node->annotation(AttrKey::Spread))
+        return by_pieces(lo, hi, state, collect);
     if (!plan_.one_by_one) return all(lo, hi, state, collect);
     ++e_.loop_depth;
     const auto [at, after] = while_groups_fit(lo, hi, state);
     --e_.loop_depth;
     return RangeEmitter(e_, *plan_.one_by_one, may_be_long_).emit(at, hi, after, collect);
+}
+
+Leaves RangeEmitter::by_pieces(llvm::Value* lo, llvm::Value* hi, const Leaves& state, bool collect) {
+    constexpr std::int64_t first_rows = 4096, others_for_miss = 16;
+    auto& ir = e_.ir;
+    Lanes form = plan_.form(e_.lanes);
+    form.spread = std::uint32_t(plan_.f.node->annotation(AttrKey::Spread)->number);
+    // {state, where the piece begins, rows of it, whether it paid so far}
+    Leaves begin = state;
+    begin.append({lo, e_.c64(first_rows), ir.getTrue()});
+    const std::size_t at = state.size(), rows = at + 1, pays = at + 2;
+    const auto piece = [&](llvm::Value*, const Leaves& now) {
+        const Leaves before(now.begin(), now.begin() + std::ptrdiff_t(at));
+        llvm::Value* left = ir.CreateSub(hi, now[at]);
+        llvm::Value* end = ir.CreateAdd(
+            now[at], ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, now[rows], left), "", true, true);
+        const auto spread = [&] {
+            const Lanes outer = e_.lanes;
+            Leaves next = all(now[at], end, into(form, before), collect);
+            llvm::Value* misses = ir.CreateMul(num_misses(e_, next), e_.c64(others_for_miss));
+            llvm::Value* paid = ir.CreateICmpSLE(misses, ir.CreateSub(end, now[at]));
+            next = into(outer, next);
+            next.push_back(paid);
+            return next;
+        };
+        const auto in_table = [&] {
+            Leaves next = all(now[at], end, before, collect);
+            next.push_back(now[pays]);
+            return next;
+        };
+        const auto ask = [&]() -> Leaves { return {can_spread(e_, before[0], form.spread)}; };
+        llvm::Value* may = e_.emit_if(now[pays], ask, [&]() -> Leaves { return {ir.getFalse()}; })[0];
+        mark_for_quick(may);
+        Leaves next = e_.emit_if(may, spread, in_table);
+        llvm::Value* paid = next.pop_back_val();
+        next.append({end, ir.CreateShl(now[rows], 1), paid});
+        return next;
+    };
+    const Leaves end = e_.counted_loop(lo, hi, 1, begin, std::vector<bool>(begin.size(), false), piece, {},
+                                       [&](const Leaves& next) { return ir.CreateICmpSGE(next[at], hi); });
+    return Leaves(end.begin(), end.begin() + std::ptrdiff_t(at));
 }
 
 Leaves RangeEmitter::all(llvm::Value* lo, llvm::Value* hi, Leaves state, bool collect) {

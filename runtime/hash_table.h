@@ -34,6 +34,7 @@ struct Placing {
     std::int64_t anew = 0;          ///< all of them
     std::int64_t wider = 0;         ///< all of them, if the last entry has none
     std::uint64_t first = 0;        ///< the place of the first entry, which free places name
+    std::int64_t made = 0;          ///< how often they were made anew
 };
 
 struct Partitions;

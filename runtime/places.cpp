@@ -99,6 +99,7 @@ static void note_next_place(WeldDict* d) {
 
 std::int32_t make_places(Task* task, WeldDict* d, std::int32_t loc) {
     drop_places(task, d);
+    ++d->placing.made;
     d->placing.anew = d->placing.wider = d->placing.next = 2 * d->count;
     if (d->count > 2 << kMostPlaceBits) return kOk;
     WeldPlaces how{};
@@ -134,6 +135,14 @@ void describe_places(WeldDict* d, const WeldType* key) {
         d->key_fields[d->num_key_fields++] = {t->kind, std::int32_t(at)};
     });
     d->placing.anew = d->placing.next = kFewestEntries;
+}
+
+PlaceOf place_of_entry(const WeldDict* d, std::int64_t number) {
+    std::uint64_t place;
+    find_places(d, number, number + 1, &place);
+    const bool all = has_place_for_all(d);
+    const std::int64_t distance = std::int64_t(slots_of(d->places)[place]) - (all ? d->stride : 0);
+    return {place, distance == number * d->stride && (number > 0 || all || place == d->placing.first)};
 }
 
 std::int32_t add_place(Task* task, WeldDict* d, std::int32_t loc) {

@@ -20,6 +20,12 @@ namespace weld::runtime {
 void describe_places(WeldDict* d, const WeldType* key);
 /// Gives `d`, whose entries are those of `model`, the same places. Status.
 std::int32_t copy_places(Task* task, WeldDict* d, const WeldDict* model, std::int32_t loc);
+/// The place of the key of entry `number`, and whether that entry has it.
+struct PlaceOf {
+    std::uint64_t place;
+    bool is_own;
+};
+PlaceOf place_of_entry(const WeldDict* d, std::int64_t number);
 /// Entries get other numbers.
 void drop_places(Task* task, WeldDict* d);
 

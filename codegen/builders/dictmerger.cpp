@@ -2,13 +2,16 @@
 // loops over lanes the groups that are held (groups.h).
 #include "codegen/builders/code.h"
 #include "codegen/builders/groups.h"
+#include "codegen/builders/spread.h"
 #include "codegen/builders/tables.h"
 #include "weldir/ir/keys.h"
 
 namespace weld::codegen {
 
 static int leaves(const Emitter&, const Type* t, Lanes form) {
-    return form.groups ? num_group_leaves(t, form.groups) : form.tables ? kOpenLeaves : 1;
+    if (form.groups) return num_group_leaves(t, form.groups);
+    if (form.spread) return num_spread_leaves(t);
+    return form.tables ? num_open_leaves(t->key()) : 1;
 }
 
 static Leaves begin(Emitter& e, NewBuilder b, const Leaves&) {
@@ -18,9 +21,12 @@ static Leaves begin(Emitter& e, NewBuilder b, const Leaves&) {
 }
 
 static Leaves reform(Emitter& e, const Type* t, const Leaves& s, Lanes from, Lanes to, Loc loc) {
-    if (from.groups == to.groups && from.tables == to.tables) return s;
-    const Leaves table = from.groups ? release_groups(e, t, s, from, loc) : Leaves{s[0]};
+    if (from.groups == to.groups && from.tables == to.tables && from.spread == to.spread) return s;
+    const Leaves table = from.groups   ? release_groups(e, t, s, from, loc)
+                         : from.spread ? gather_groups(e, s)
+                                       : Leaves{s[0]};
     if (to.groups) return hold_groups(e, t, table, to);
+    if (to.spread) return spread_groups(e, t, table[0], to.spread, loc);
     return to.tables ? opened(e, t->key(), table[0]) : table;
 }
 
@@ -29,6 +35,7 @@ static Leaves merge(Emitter& e, Merge g, const Leaves& s, const Leaves& v) {
     const Type* t = g.node->type;
     const Leaves key = canonical_key(e, t->key(), Leaves(v.begin(), v.begin() + e.num_leaves(t->key())));
     const Leaves value(v.begin() + std::ptrdiff_t(key.size()), v.end());
+    if (e.lanes.spread) return merge_spread(e, t, s, key, value, g.node->loc);
     const auto call = [&] {
         e.call_checked("weld_rt_dict_merge",
                        {e.task, s[0], e.spill(t->key(), key), e.spill(t->value(), value), e.c32(int(t->op)),

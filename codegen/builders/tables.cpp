@@ -542,11 +542,33 @@ static llvm::Constant* free_places(Emitter& e) {
                                     llvm::ConstantAggregateZero::get(type), "free_places");
 }
 
+/// Where a mask and shifts are in an open table.
+constexpr std::size_t kPlaceMask = 5, kPlaceShifts = 6;
+
+int num_open_leaves(const Type* key_type) {
+    int fields = 0;
+    if (has_places(key_type) && !are_bytes(key_type)) for_each_scalar(key_type, [&](Scalar) { ++fields; });
+    return int(kPlaceMask) + fields;
+}
+
 Leaves opened(Emitter& e, const Type* key_type, llvm::Value* table) {
+    auto& ir = e.ir;
     llvm::Value* places = e.load(fields::Table::places, table);
-    if (are_bytes(key_type)) places = e.ir.CreateSelect(e.ir.CreateIsNull(places), free_places(e), places);
-    return {table, e.load(fields::Table::index, table), e.load(fields::Table::entries, table),
-            e.load(fields::Table::shift, table), places};
+    Leaves open = {table, e.load(fields::Table::index, table), e.load(fields::Table::entries, table),
+                   e.load(fields::Table::shift, table), places};
+    if (!has_places(key_type)) return open;
+    llvm::Value* some = ir.CreateSelect(ir.CreateIsNull(places), free_places(e), places);
+    if (are_bytes(key_type)) {
+        open.back() = some;
+        return open;
+    }
+    const auto word_at = [&](std::size_t offset) -> llvm::Value* {
+        return ir.CreateAlignedLoad(e.unit.i64, e.address(some, std::int64_t(offset)), llvm::Align(8));
+    };
+    open.push_back(word_at(offsetof(WeldPlaces, mask)));
+    for (int k = 0; int(open.size()) < num_open_leaves(key_type); ++k)
+        open.push_back(word_at(offsetof(WeldPlaces, shifts) + 8 * std::size_t(k)));
+    return open;
 }
 
 Leaves find_entry(Emitter& e, const Expr* node, const Leaves& open, const Type* key_type,
@@ -607,15 +629,24 @@ Leaves find_entry(Emitter& e, const Expr* node, const Leaves& open, const Type* 
 
 // ---- places --------------------------------------------------------------------------------------------
 
-bool has_places(const Type* key) {
-    const std::function<bool(const Type*)> is_integral = [&](const Type* t) {
-        return t->is_struct() ? std::ranges::all_of(t->args, is_integral)
-                              : t->is_scalar() && !is_float(t->scalar);
-    };
-    if (!is_integral(key)) return false;
-    int scalars = 0;
-    for_each_scalar(key, [&](Scalar) { ++scalars; });
-    return scalars > 0 && scalars <= kWeldMostKeyFields;
+static_assert(kMostPlacedFields == kWeldMostKeyFields);
+
+llvm::Value* place_of(Emitter& e, const Type* key_type, const Leaves& key, llvm::Value* mask,
+                      llvm::ArrayRef<llvm::Value*> shifts) {
+    auto& ir = e.ir;
+    llvm::Value* place = nullptr;
+    std::size_t leaf = 0;
+    for_each_scalar(key_type, [&](Scalar s) {
+        llvm::Value* x = ir.CreateIntCast(key[leaf], e.unit.i64, is_signed(s));
+        if (leaf) x = ir.CreateShl(x, shifts[leaf - 1]);
+        place = place ? ir.CreateAdd(place, x) : x;
+        ++leaf;
+    });
+    return ir.CreateAnd(place, mask);
+}
+
+llvm::Value* has_key(Emitter& e, const Type* key_type, llvm::Value* entry, const Leaves& key) {
+    return KeyCode(e).equal(key_type, entry, 0, key, {});
 }
 
 Leaves find_placed(Emitter& e, const Leaves& open, const Type* key_type, const Type* value_type,
@@ -626,33 +657,23 @@ Leaves find_placed(Emitter& e, const Leaves& open, const Type* key_type, const T
     auto *at_place = e.block("at_place"), *here = e.block("placed"), *search = e.block("not_placed"),
          *join = e.block("merged");
     const bool bytes = are_bytes(key_type);
+    // Registers are for what finds places.
+    auto* likely = llvm::MDBuilder(e.unit.ctx).createBranchWeights(1 << 6, 1);
     if (bytes) ir.CreateBr(at_place);
-    else ir.CreateCondBr(ir.CreateIsNotNull(places), at_place, search);
+    else ir.CreateCondBr(ir.CreateIsNotNull(places), at_place, search, likely);
 
     ir.SetInsertPoint(at_place);
-    const auto word_at = [&](std::int64_t offset) -> llvm::Value* {
-        return ir.CreateAlignedLoad(e.unit.i64, e.address(places, offset), llvm::Align(8));
-    };
-    llvm::Value* place = nullptr;
-    std::size_t leaf = 0;
-    for_each_scalar(key_type, [&](Scalar s) {
-        llvm::Value* x = key[leaf];
-        x = is_signed(s) ? ir.CreateSExt(x, e.unit.i64) : ir.CreateZExt(x, e.unit.i64);
-        if (place) x = ir.CreateShl(x, word_at(offsetof(WeldPlaces, shifts) + 8 * (std::int64_t(leaf) - 1)));
-        place = place ? ir.CreateAdd(place, x) : x;
-        ++leaf;
-    });
-    llvm::Value* mask = bytes ? e.c64(255) : word_at(offsetof(WeldPlaces, mask));
-    place = ir.CreateAnd(place, mask);
+    llvm::Value* mask = bytes ? e.c64(255) : open[kPlaceMask];
+    const auto shifts = llvm::ArrayRef(open).drop_front(bytes ? open.size() : kPlaceShifts);
+    llvm::Value* place = place_of(e, key_type, key, mask, shifts);
     llvm::Value* slots = e.address(places, sizeof(WeldPlaces));
     llvm::Value* distance =
         ir.CreateAlignedLoad(e.unit.i32, ir.CreateGEP(e.unit.i32, slots, place), llvm::Align(4));
     llvm::Value* entry = ir.CreateGEP(e.unit.i8, entries, ir.CreateZExt(distance, e.unit.i64));
     const EntryLayout layout = entry_layout(key_type, value_type);
     if (bytes) entry = e.address(entry, -std::int64_t(layout.size));
-    ir.CreateCondBr(
-        bytes ? ir.CreateIsNotNull(distance) : KeyCode(e).equal(key_type, entry, layout.head_at, key, {}),
-        here, search);
+    ir.CreateCondBr(bytes ? ir.CreateIsNotNull(distance) : has_key(e, key_type, entry, key), here, search,
+                    likely);
 
     ir.SetInsertPoint(here);
     Leaves result = found(entry);

@@ -18,9 +18,9 @@ EntryLayout entry_layout(const Type* key, const Type* value);
 /// A key as tables have it: 0.0 for both zeros and one NaN, except inside of vectors. All below want such.
 Leaves canonical_key(Emitter& e, const Type* t, const Leaves& key);
 
-/// {table, index, entries, shift, places}: what looking for keys reads of a table (not null). They change
-/// when the runtime adds an entry.
-constexpr int kOpenLeaves = 5;
+/// {table, index, entries, shift, places}: what looking for keys reads of a table (not null), and how places are made of
+/// the numbers in keys: {mask, shifts}. They change when the runtime adds an entry.
+int num_open_leaves(const Type* key_type);
 Leaves opened(Emitter& e, const Type* key_type, llvm::Value* table);
 
 /// Looks for the `key` of the look-up or merge `node` in a table (of `key_type` and `value_type`) and goes on in one of
@@ -30,8 +30,11 @@ Leaves find_entry(Emitter& e, const Expr* node, const Leaves& open, const Type* 
                   const std::function<Leaves(llvm::Value* entry)>& found,
                   const std::function<Leaves()>& absent);
 
-/// Keys of such tables are a few integers or bools, which the runtime gives places (runtime/places.h).
-bool has_places(const Type* key);
+/// The place of a key of a few integers or bools (runtime/places.h), an i64.
+llvm::Value* place_of(Emitter& e, const Type* key_type, const Leaves& key, llvm::Value* mask,
+                      llvm::ArrayRef<llvm::Value*> shifts);
+/// i1: the entry at `entry` is that of such a key.
+llvm::Value* has_key(Emitter& e, const Type* key_type, llvm::Value* entry, const Leaves& key);
 /// Goes on with the address of the entry at the place of the key, if it has that key; or looks for the key
 /// otherwise.
 Leaves find_placed(Emitter& e, const Leaves& open, const Type* key_type, const Type* value_type,

@@ -2,6 +2,7 @@
 #include "weldir/ir/keys.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "weldir/ir/layout.h"
 
@@ -31,6 +32,16 @@ bool is_two_word_key(const Type* t) { return is_flat(t) && (size_of(t) == 12 || 
 bool is_sought_inline(const Type* key) {
     if (key->is_struct()) return std::ranges::all_of(key->args, is_sought_inline);
     return key->is_scalar() || is_bytes_key(key);
+}
+
+bool has_places(const Type* key) {
+    int fields = 0;
+    const std::function<bool(const Type*)> is_integral = [&](const Type* t) {
+        if (t->is_struct()) return std::ranges::all_of(t->args, is_integral);
+        ++fields;
+        return t->is_scalar() && !is_float(t->scalar);
+    };
+    return is_integral(key) && fields > 0 && fields <= kMostPlacedFields;
 }
 
 }  // namespace weld

@@ -16,6 +16,9 @@ bool is_bytes_key(const Type* key);
 
 /// Emitted code can look for such keys: scalars, vectors of integers, and structs of these.
 bool is_sought_inline(const Type* key);
+constexpr int kMostPlacedFields = 4;
+/// A few integers or bools: the runtime may give them places (runtime/places.h).
+bool has_places(const Type* key);
 /// The runtime cuts large tables with such keys into partitions.
 inline bool is_partitioned(const Type* key) { return is_word_key(key) || is_two_word_key(key); }
 

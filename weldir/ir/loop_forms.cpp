@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weldir/ir/builder.h"
+#include "weldir/ir/keys.h"
 #include "weldir/ir/merges.h"
 #include "weldir/ir/traits.h"
 #include "weldir/ir/walk.h"
@@ -180,6 +181,19 @@ static bool is_rest_of(Iter full, Iter rest) {
         return false;
     if (rest.lanes() != full.lanes() || (full.shape().bounded && !is_int(full.stride(), 1))) return false;
     return std::ranges::equal(full.node->args(), rest.node->args(), same);
+}
+
+bool merges_at_places(For f) {
+    const Type* t = f.node->type;
+    if (!t->is_builder() || !info(t).probes || !has_places(t->key())) return false;
+    std::int64_t merges = 0;
+    bool alone = true, lanes = false;
+    visit(f.body().body(), [&](const Expr* e) {
+        merges += e->op == Op::Merge;
+        alone &= e->op != Op::For && e->op != Op::Iterate && e->op != Op::NewBuilder && e->op != Op::Call;
+        lanes |= e->type->holds_simd;
+    });
+    return merges == 1 && alone && !lanes;
 }
 
 For masked_loop(For rest) {

@@ -54,6 +54,9 @@ struct Counting {
 };
 std::optional<Counting> counting_of(Iterate it);
 
+/// All that it merges, one by one and once in a round, goes into a dictmerger whose keys may have places (keys.h).
+bool merges_at_places(For f);
+
 /// Of a loop over fringes, the loop over lanes of the same data that it begins with, if the two can be one
 /// whose last round has a mask (`tail:masked`).
 For masked_loop(For rest);

@@ -212,6 +212,12 @@ void annotations(Demands& d, const Expr* e) {
                 on_loop(1, 64);
                 d.that(e->annotation(AttrKey::Batch), "groups are compared in batches");
                 break;
+            case AttrKey::Spread:
+                on_loop(1, 1 << 30);
+                d.that(e->op == Op::For && merges_at_places(e->as<For>()),
+                       "groups are spread where all that is merged, once in a round, are keys of a few "
+                       "integers");
+                break;
             case AttrKey::Batch:
                 on_loop(1, 64);
                 d.that(e->annotation(AttrKey::Groups), "batches are of groups");

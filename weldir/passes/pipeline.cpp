@@ -88,6 +88,7 @@ static constexpr Name kChooseMeans[] = {
     "parallelize",        // marks the loops that are left
     "accumulate",         // after vectorize: lanes are accumulated
     "hold-groups",        //
+    "spread-groups",      // after hold-groups, for the loop that goes on
     "skip-rounds",        // after vectorize: masks
     "prefetch",           // after accumulate: loops with copies read several lines at once
     "select-rounds",      // after prefetch, for whose sake it is

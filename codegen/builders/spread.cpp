@@ -1,0 +1,67 @@
+// The code of a merge at the place of a key.
+#include "codegen/builders/spread.h"
+
+#include "codegen/builders/code.h"
+#include "codegen/builders/tables.h"
+
+namespace weld::codegen {
+
+constexpr std::size_t kTable = 0, kRoom = 1, kSlots = 2, kMask = 3, kShifts = 4;
+
+static int num_fields(const Type* key) {
+    int n = 0;
+    for_each_scalar(key, [&](Scalar) { ++n; });
+    return n;
+}
+
+int num_spread_leaves(const Type* t) { return int(kShifts) + num_fields(t->key()) - 1; }
+
+llvm::Value* can_spread(Emitter& e, llvm::Value* table, std::int64_t bytes) {
+    return e.ir.CreateIsNotNull(e.call("weld_rt_dict_can_spread", {e.task, table, e.c64(bytes)}));
+}
+
+static Leaves opened(Emitter& e, const Type* t, llvm::Value* table, llvm::Value* room) {
+    namespace fields = fields::Spread;
+    Leaves state = {table, room, e.load(fields::slots, room), e.load(fields::mask, room)};
+    const Field shifts[] = {fields::shift1, fields::shift2, fields::shift3};
+    static_assert(std::size(shifts) == kWeldMostKeyFields - 1);
+    for (int k = 0; k + 1 < num_fields(t->key()); ++k) state.push_back(e.load(shifts[k], room));
+    return state;
+}
+
+Leaves spread_groups(Emitter& e, const Type* t, llvm::Value* table, std::int64_t bytes, Loc loc) {
+    llvm::Value* room = e.slot(sizeof(WeldSpread), alignof(WeldSpread));
+    e.call_checked("weld_rt_dict_spread", {e.task, table, room, e.c64(bytes), e.at(loc)});
+    return opened(e, t, table, room);
+}
+
+Leaves gather_groups(Emitter& e, const Leaves& state) {
+    e.call("weld_rt_dict_gather", {e.task, state[kTable], state[kRoom]});
+    return {state[kTable]};
+}
+
+llvm::Value* num_misses(Emitter& e, const Leaves& state) {
+    return e.load(fields::Spread::misses, state[kRoom]);
+}
+
+Leaves merge_spread(Emitter& e, const Type* t, const Leaves& state, const Leaves& key, const Leaves& value,
+                    Loc loc) {
+    auto& ir = e.ir;
+    const EntryLayout layout = entry_layout(t->key(), t->value());
+    llvm::Value* place = place_of(e, t->key(), key, state[kMask], llvm::ArrayRef(state).drop_front(kShifts));
+    llvm::Value* entry = ir.CreateGEP(e.unit.i8, state[kSlots], ir.CreateMul(place, e.c64(layout.size)));
+    llvm::Value* other = ir.CreateNot(has_key(e, t->key(), entry, key));
+    const auto miss = [&] {
+        e.call_checked("weld_rt_dict_merge_spread",
+                       {e.task, state[kTable], state[kRoom], e.spill(t->key(), key),
+                        e.spill(t->value(), value), e.c32(int(t->op)), e.at(loc)});
+        return opened(e, t, state[kTable], state[kRoom]);
+    };
+    const auto merge = [&] {
+        merge_in_memory(e, t->value(), t->op, e.address(entry, layout.value_at), value);
+        return state;
+    };
+    return e.emit_if(other, miss, merge, rarely(e.unit.ctx));
+}
+
+}  // namespace weld::codegen

@@ -1,0 +1,27 @@
+// Merges into a dictmerger whose groups lie where the numbers in their keys say (runtime/spread.h): the place of a row's key
+// is a few additions, and its group is there, or the runtime merges the row.
+//
+// The state, in place of the table alone: {table, address of a WeldSpread in the frame, slots, mask, shifts}.
+#pragma once
+
+#include "codegen/emit.h"
+
+namespace weld::codegen {
+
+int num_spread_leaves(const Type* dictmerger);
+
+/// i1: the groups of a table may be spread, in so many bytes.
+llvm::Value* can_spread(Emitter& e, llvm::Value* table, std::int64_t bytes);
+
+/// From a table to one whose groups are spread.
+Leaves spread_groups(Emitter& e, const Type* dictmerger, llvm::Value* table, std::int64_t bytes, Loc loc);
+/// The table, with the groups of `state` in it.
+Leaves gather_groups(Emitter& e, const Leaves& state);
+
+/// How many rows the runtime has merged since groups were spread.
+llvm::Value* num_misses(Emitter& e, const Leaves& state);
+
+Leaves merge_spread(Emitter& e, const Type* dictmerger, const Leaves& state, const Leaves& key,
+                    const Leaves& value, Loc loc);
+
+}  // namespace weld::codegen

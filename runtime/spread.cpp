@@ -1,0 +1,125 @@
+// Spreading groups, gathering them, and what happens to keys that are not at their places.
+#include "runtime/spread.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/entry.h"
+#include "runtime/partitions.h"
+#include "runtime/places.h"
+#include "weldir/support/round_up.h"
+
+namespace weld::runtime {
+
+bool can_spread(const WeldDict* d, std::int64_t bytes) {
+    return d->places && !d->partitions && d->count > 0 &&
+           std::int64_t(d->places->mask + 1) <= bytes / d->stride;
+}
+
+static char* slot(const WeldDict* d, const WeldSpread* s, std::uint64_t place) {
+    return s->slots + std::int64_t(place) * d->stride;
+}
+
+/// Slots, in which nothing is yet, for all places of the mask. Status.
+static std::int32_t make_slots(Task* task, const WeldDict* d, WeldSpread* s, std::int32_t loc) {
+    const auto places = std::int64_t(s->mask + 1);
+    const std::int64_t bytes = round_up(places * d->stride, std::int64_t(alignof(std::uint32_t)));
+    s->slots =
+        static_cast<char*>(allocate_array(task, bytes + places * std::int64_t(sizeof *s->owners), 1, loc));
+    if (!s->slots) return kFailed;
+    s->owners = reinterpret_cast<std::uint32_t*>(s->slots + bytes);
+    std::fill_n(s->owners, places, 0);
+    return kOk;
+}
+
+static void give_slot(const WeldDict* d, WeldSpread* s, std::uint64_t place, std::int64_t number) {
+    std::memcpy(slot(d, s, place), d->entry(number), std::size_t(d->stride));
+    s->owners[place] = std::uint32_t(number + 1);
+}
+
+/// Each key belongs to the slot that has none of its kind: all are missed.
+static std::int32_t spread_none(Task* task, const WeldDict* d, WeldSpread* s, std::int32_t loc) {
+    constexpr std::uint64_t beyond = 31;
+    s->mask = 1;
+    s->shift1 = s->shift2 = s->shift3 = beyond;
+    if (make_slots(task, d, s, loc)) return kFailed;
+    std::memset(slot(d, s, 0), 0, std::size_t(2 * d->stride));
+    slot(d, s, 0)[d->key_fields[0].offset] = 1;
+    return kOk;
+}
+
+static std::int32_t spread_all(Task* task, WeldDict* d, WeldSpread* s, std::int32_t loc) {
+    if (!can_spread(d, s->most)) return spread_none(task, d, s, loc);
+    const auto shift = [&](int k) { return std::min<std::uint64_t>(d->places->shifts[k], 31); };
+    s->mask = d->places->mask;
+    s->shift1 = shift(0);
+    s->shift2 = shift(1);
+    s->shift3 = shift(2);
+    if (make_slots(task, d, s, loc)) return kFailed;
+    // The first key has a place, which is no other one.
+    for (std::uint64_t p = 0; p <= s->mask; ++p)
+        std::memcpy(slot(d, s, p), d->entry(0), std::size_t(d->key_size));
+    for (std::int64_t i = 0; i < d->count; ++i)
+        if (const auto [p, is_own] = place_of_entry(d, i); is_own) give_slot(d, s, p, i);
+    return kOk;
+}
+
+std::int32_t spread(Task* task, WeldDict* d, WeldSpread* s, std::int64_t bytes, std::int32_t loc) {
+    s->most = bytes;
+    s->misses = 0;
+    return spread_all(task, d, s, loc);
+}
+
+void gather(Task* task, WeldDict* d, WeldSpread* s) {
+    for (std::uint64_t p = 0; p <= s->mask; ++p)
+        if (const std::uint32_t owner = s->owners[p])
+            std::memcpy(d->entry(owner - 1) + d->value_at, slot(d, s, p) + d->value_at,
+                        std::size_t(d->value_size));
+    release(task, s->slots);
+}
+
+std::int32_t merge_spread(Task* task, WeldDict* d, WeldSpread* s, const void* key, const void* value,
+                          std::int32_t op, std::int32_t loc) {
+    ++s->misses;
+    const auto merge = [&] { return weld_rt_dict_merge(task, d, key, value, op, loc); };
+    if (d->partitions || is_too_large(task, d, op)) {  // its entries may go elsewhere
+        gather(task, d, s);
+        return merge() ? kFailed : spread_all(task, d, s, loc);
+    }
+    const std::int64_t count = d->count, made = d->placing.made;
+    if (merge()) return kFailed;
+    if (d->placing.made != made) {
+        gather(task, d, s);
+        return spread_all(task, d, s, loc);
+    }
+    if (d->count == count || !d->places) return kOk;
+    if (const auto [place, is_own] = place_of_entry(d, count); is_own) give_slot(d, s, place, count);
+    return kOk;
+}
+
+}  // namespace weld::runtime
+
+using namespace weld::runtime;
+
+extern "C" {
+
+std::int32_t weld_rt_dict_can_spread(WeldTask*, const WeldDict* d, std::int64_t bytes) {
+    return can_spread(d, bytes);
+}
+
+std::int32_t weld_rt_dict_spread(WeldTask* t, WeldDict* d, WeldSpread* s, std::int64_t bytes,
+                                 std::int32_t loc) {
+    return spread(task_of(t), d, s, bytes, loc);
+}
+
+std::int32_t weld_rt_dict_merge_spread(WeldTask* t, WeldDict* d, WeldSpread* s, const void* key,
+                                       const void* value, std::int32_t op, std::int32_t loc) {
+    return merge_spread(task_of(t), d, s, key, value, op, loc);
+}
+
+std::int32_t weld_rt_dict_gather(WeldTask* t, WeldDict* d, WeldSpread* s) {
+    gather(task_of(t), d, s);
+    return kOk;
+}
+
+}  // extern "C"
