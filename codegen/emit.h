@@ -122,9 +122,8 @@ struct Lanes {
     std::uint32_t accumulators = 0;
     std::uint32_t groups = 0;  ///< dictmergers hold so many of them (codegen/builders/groups.h)
     std::uint32_t batch = 0;   ///< so many of these are compared at once
-    std::uint32_t spread =
-        0;  ///< the groups of dictmergers lie in so many bytes at most (codegen/builders/spread.h)
-    bool tables = false;   ///< dictmergers are open tables (codegen/builders/tables.h)
+    bool spread = false;       ///< the groups of dictmergers are spread (codegen/builders/spread.h)
+    bool tables = false;       ///< dictmergers are open tables (codegen/builders/tables.h)
     bool arrays = false;   ///< groupmergers are open: {data, size, capacity} of the array, and its pointer
     bool numbers = false;  ///< accumulators of the least and the largest floats begin as infinities, not NaN
     friend bool operator==(const Lanes&, const Lanes&) = default;

@@ -52,12 +52,18 @@ Lanes LoopPlan::form(Lanes outer) const {
                 1,
                 number(AttrKey::Groups, 0),
                 number(AttrKey::Batch, 1),
-                0,
+                false,
                 false,
                 arrays,
                 false};
     const bool numbers = begins_with_numbers(f.builder()) && merges_alone();
-    return {std::uint32_t(step), number(AttrKey::Accumulators, 1), 0, 0, 0, false, arrays, numbers};
+    return {std::uint32_t(step), number(AttrKey::Accumulators, 1), 0, 0, false, false, arrays, numbers};
+}
+
+Lanes LoopPlan::spread(Lanes outer) const {
+    Lanes form = this->form(outer);
+    form.spread = true;
+    return form;
 }
 
 static bool is_literal(const Expr* e, std::uint64_t bits) {

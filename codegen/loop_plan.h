@@ -36,6 +36,8 @@ struct LoopPlan {
 
     /// What the state is like inside the loop, where it is `outer` around it.
     Lanes form(Lanes outer) const;
+    /// The same where the groups of its dictmerger are spread.
+    Lanes spread(Lanes outer) const;
     /// All that is merged goes to the builder of the loop.
     bool merges_alone() const;
 };

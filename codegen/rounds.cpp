@@ -82,41 +82,33 @@ Leaves RangeEmitter::emit_range(llvm::Value* lo, llvm::Value* hi, const Leaves& 
 }
 
 Leaves RangeEmitter::by_pieces(llvm::Value* lo, llvm::Value* hi, const Leaves& state, bool collect) {
-    constexpr std::int64_t first_rows = 4096, others_for_miss = 16;
+    constexpr std::int64_t first_rows = 4096;
     auto& ir = e_.ir;
-    Lanes form = plan_.form(e_.lanes);
-    form.spread = std::uint32_t(plan_.f.node->annotation(AttrKey::Spread)->number);
-    // {state, where the piece begins, rows of it, whether it paid so far}
-    Leaves begin = state;
-    begin.append({lo, e_.c64(first_rows), ir.getTrue()});
-    const std::size_t at = state.size(), rows = at + 1, pays = at + 2;
+    const std::int64_t bytes = plan_.f.node->annotation(AttrKey::Spread)->number;
+    const std::size_t at = state.size(),
+                      rows = at + 1;  // where the piece begins, and its rows, behind the state
     const auto piece = [&](llvm::Value*, const Leaves& now) {
         const Leaves before(now.begin(), now.begin() + std::ptrdiff_t(at));
-        llvm::Value* left = ir.CreateSub(hi, now[at]);
-        llvm::Value* end = ir.CreateAdd(
-            now[at], ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, now[rows], left), "", true, true);
+        llvm::Value* count =
+            ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, now[rows], ir.CreateSub(hi, now[at]));
+        llvm::Value* end = ir.CreateAdd(now[at], count, "", true, true);
         const auto spread = [&] {
-            const Lanes outer = e_.lanes;
-            Leaves next = all(now[at], end, into(form, before), collect);
-            llvm::Value* misses = ir.CreateMul(num_misses(e_, next), e_.c64(others_for_miss));
-            llvm::Value* paid = ir.CreateICmpSLE(misses, ir.CreateSub(end, now[at]));
-            next = into(outer, next);
-            next.push_back(paid);
-            return next;
+            const Lanes outer = std::exchange(e_.lanes, plan_.spread(e_.lanes));
+            const Leaves table = spread_groups(e_, type_, before[0], bytes, plan_.f.node->loc);
+            const Leaves gathered = gather_groups(e_, all(now[at], end, table, collect), count);
+            const Leaves after = e_.reform(type_, gathered, {}, outer, plan_.f.node->loc);
+            e_.lanes = outer;
+            return after;
         };
-        const auto in_table = [&] {
-            Leaves next = all(now[at], end, before, collect);
-            next.push_back(now[pays]);
-            return next;
-        };
-        const auto ask = [&]() -> Leaves { return {can_spread(e_, before[0], form.spread)}; };
-        llvm::Value* may = e_.emit_if(now[pays], ask, [&]() -> Leaves { return {ir.getFalse()}; })[0];
-        mark_for_quick(may);
-        Leaves next = e_.emit_if(may, spread, in_table);
-        llvm::Value* paid = next.pop_back_val();
-        next.append({end, ir.CreateShl(now[rows], 1), paid});
+        llvm::Value* at_first = ir.CreateICmpEQ(now[rows], e_.c64(first_rows));
+        llvm::Value* should = should_spread(e_, before[0], bytes, count, at_first);
+        mark_for_quick(should);
+        Leaves next = e_.emit_if(should, spread, [&] { return all(now[at], end, before, collect); });
+        next.append({end, ir.CreateShl(now[rows], 1)});
         return next;
     };
+    Leaves begin = state;
+    begin.append({lo, e_.c64(first_rows)});
     const Leaves end = e_.counted_loop(lo, hi, 1, begin, std::vector<bool>(begin.size(), false), piece, {},
                                        [&](const Leaves& next) { return ir.CreateICmpSGE(next[at], hi); });
     return Leaves(end.begin(), end.begin() + std::ptrdiff_t(at));

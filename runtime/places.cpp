@@ -12,6 +12,7 @@ namespace weld::runtime {
 /// As much memory as an index takes for a key, if there are few: sixteen places of four bytes.
 static constexpr int kPlaceBitsForEntry = 4, kMostPlaceBits = 20;
 static constexpr std::int64_t kFewestEntries = 4;
+static constexpr std::int64_t kAtOnce = 64;  ///< entries whose places are found together
 /// One of so many keys may be without a place.
 static constexpr std::int64_t kPlacedForOther = 8;
 
@@ -38,7 +39,6 @@ static void find_places(const WeldDict* d, std::int64_t lo, std::int64_t hi, std
 
 /// Gives all entries their places. How many of these others have.
 static std::int64_t fill_places(WeldDict* d) {
-    constexpr std::int64_t kAtOnce = 64;
     std::array<std::uint64_t, kAtOnce> places;
     find_places(d, 0, 1, &d->placing.first);
     std::int64_t without = 0;
@@ -137,12 +137,19 @@ void describe_places(WeldDict* d, const WeldType* key) {
     d->placing.anew = d->placing.next = kFewestEntries;
 }
 
-PlaceOf place_of_entry(const WeldDict* d, std::int64_t number) {
-    std::uint64_t place;
-    find_places(d, number, number + 1, &place);
+void each_place(const WeldDict* d, std::int64_t lo, std::int64_t hi,
+                const std::function<void(std::int64_t, std::uint64_t)>& f) {
     const bool all = has_place_for_all(d);
-    const std::int64_t distance = std::int64_t(slots_of(d->places)[place]) - (all ? d->stride : 0);
-    return {place, distance == number * d->stride && (number > 0 || all || place == d->placing.first)};
+    std::array<std::uint64_t, kAtOnce> places;
+    for (std::int64_t from = lo; from < hi; from += kAtOnce) {
+        const std::int64_t to = std::min(hi, from + kAtOnce);
+        find_places(d, from, to, places.data());
+        for (std::int64_t i = from; i < to; ++i) {
+            const std::uint64_t place = places[std::size_t(i - from)];
+            const std::int64_t distance = std::int64_t(slots_of(d->places)[place]) - (all ? d->stride : 0);
+            if (distance == i * d->stride && (i > 0 || all || place == d->placing.first)) f(i, place);
+        }
+    }
 }
 
 std::int32_t add_place(Task* task, WeldDict* d, std::int32_t loc) {

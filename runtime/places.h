@@ -12,6 +12,8 @@
 // Keys that are one byte share none of their 256 places, so that who has an entry there needs no look at its key.
 #pragma once
 
+#include <functional>
+
 #include "runtime/hash_table.h"
 
 namespace weld::runtime {
@@ -20,12 +22,9 @@ namespace weld::runtime {
 void describe_places(WeldDict* d, const WeldType* key);
 /// Gives `d`, whose entries are those of `model`, the same places. Status.
 std::int32_t copy_places(Task* task, WeldDict* d, const WeldDict* model, std::int32_t loc);
-/// The place of the key of entry `number`, and whether that entry has it.
-struct PlaceOf {
-    std::uint64_t place;
-    bool is_own;
-};
-PlaceOf place_of_entry(const WeldDict* d, std::int64_t number);
+/// Calls f(number, place) for those of the entries [lo, hi) that have the places of their keys.
+void each_place(const WeldDict* d, std::int64_t lo, std::int64_t hi,
+                const std::function<void(std::int64_t number, std::uint64_t place)>& f);
 /// Entries get other numbers.
 void drop_places(Task* task, WeldDict* d);
 

@@ -11,16 +11,30 @@
 
 namespace weld::runtime {
 
-bool can_spread(const WeldDict* d, std::int64_t bytes) {
+/// If places are made anew more often than that until groups are gathered, keys are too many to have slots.
+constexpr std::int64_t kMostRenewals = 4;
+
+static bool can_spread(const WeldDict* d, std::int64_t bytes) {
     return d->places && !d->partitions && d->count > 0 &&
            std::int64_t(d->places->mask + 1) <= bytes / d->stride;
+}
+
+/// Making a slot, and what it gains a row.
+constexpr std::int64_t kRowsForSlot = 32;
+/// Of so many rows one may miss.
+constexpr std::int64_t kRowsForMiss = 16;
+
+bool should_spread(const WeldDict* d, std::int64_t bytes, std::int64_t rows, bool at_first) {
+    using enum Placing::Spread;
+    return d->placing.spread != Misses && !(at_first && d->placing.spread == Unknown) &&
+           can_spread(d, bytes) && std::int64_t(d->places->mask + 1) <= rows / kRowsForSlot;
 }
 
 static char* slot(const WeldDict* d, const WeldSpread* s, std::uint64_t place) {
     return s->slots + std::int64_t(place) * d->stride;
 }
 
-/// Slots, in which nothing is yet, for all places of the mask. Status.
+/// Slots for all places of the mask, and their owners: none yet. Status.
 static std::int32_t make_slots(Task* task, const WeldDict* d, WeldSpread* s, std::int32_t loc) {
     const auto places = std::int64_t(s->mask + 1);
     const std::int64_t bytes = round_up(places * d->stride, std::int64_t(alignof(std::uint32_t)));
@@ -37,19 +51,21 @@ static void give_slot(const WeldDict* d, WeldSpread* s, std::uint64_t place, std
     s->owners[place] = std::uint32_t(number + 1);
 }
 
-/// Each key belongs to the slot that has none of its kind: all are missed.
+/// No key has a slot: of two each has the key that belongs to the other one.
 static std::int32_t spread_none(Task* task, const WeldDict* d, WeldSpread* s, std::int32_t loc) {
     constexpr std::uint64_t beyond = 31;
     s->mask = 1;
     s->shift1 = s->shift2 = s->shift3 = beyond;
-    if (make_slots(task, d, s, loc)) return kFailed;
-    std::memset(slot(d, s, 0), 0, std::size_t(2 * d->stride));
+    s->owners = nullptr;
+    s->slots = static_cast<char*>(allocate_array(task, 2, d->stride, loc));
+    if (!s->slots) return kFailed;
+    std::memset(s->slots, 0, std::size_t(2 * d->stride));
     slot(d, s, 0)[d->key_fields[0].offset] = 1;
     return kOk;
 }
 
 static std::int32_t spread_all(Task* task, WeldDict* d, WeldSpread* s, std::int32_t loc) {
-    if (!can_spread(d, s->most)) return spread_none(task, d, s, loc);
+    if (s->renewals > kMostRenewals || !can_spread(d, s->most)) return spread_none(task, d, s, loc);
     const auto shift = [&](int k) { return std::min<std::uint64_t>(d->places->shifts[k], 31); };
     s->mask = d->places->mask;
     s->shift1 = shift(0);
@@ -59,23 +75,29 @@ static std::int32_t spread_all(Task* task, WeldDict* d, WeldSpread* s, std::int3
     // The first key has a place, which is no other one.
     for (std::uint64_t p = 0; p <= s->mask; ++p)
         std::memcpy(slot(d, s, p), d->entry(0), std::size_t(d->key_size));
-    for (std::int64_t i = 0; i < d->count; ++i)
-        if (const auto [p, is_own] = place_of_entry(d, i); is_own) give_slot(d, s, p, i);
+    each_place(d, 0, d->count,
+               [&](std::int64_t number, std::uint64_t place) { give_slot(d, s, place, number); });
     return kOk;
 }
 
 std::int32_t spread(Task* task, WeldDict* d, WeldSpread* s, std::int64_t bytes, std::int32_t loc) {
     s->most = bytes;
-    s->misses = 0;
+    s->misses = s->renewals = 0;
     return spread_all(task, d, s, loc);
 }
 
-void gather(Task* task, WeldDict* d, WeldSpread* s) {
-    for (std::uint64_t p = 0; p <= s->mask; ++p)
+/// The values of owners are in the table again, and there are no slots.
+static void take_back(Task* task, WeldDict* d, WeldSpread* s) {
+    for (std::uint64_t p = 0; s->owners && p <= s->mask; ++p)
         if (const std::uint32_t owner = s->owners[p])
             std::memcpy(d->entry(owner - 1) + d->value_at, slot(d, s, p) + d->value_at,
                         std::size_t(d->value_size));
     release(task, s->slots);
+}
+
+void gather(Task* task, WeldDict* d, WeldSpread* s, std::int64_t rows) {
+    take_back(task, d, s);
+    d->placing.spread = s->misses <= rows / kRowsForMiss ? Placing::Spread::Pays : Placing::Spread::Misses;
 }
 
 std::int32_t merge_spread(Task* task, WeldDict* d, WeldSpread* s, const void* key, const void* value,
@@ -83,17 +105,19 @@ std::int32_t merge_spread(Task* task, WeldDict* d, WeldSpread* s, const void* ke
     ++s->misses;
     const auto merge = [&] { return weld_rt_dict_merge(task, d, key, value, op, loc); };
     if (d->partitions || is_too_large(task, d, op)) {  // its entries may go elsewhere
-        gather(task, d, s);
+        take_back(task, d, s);
         return merge() ? kFailed : spread_all(task, d, s, loc);
     }
     const std::int64_t count = d->count, made = d->placing.made;
     if (merge()) return kFailed;
     if (d->placing.made != made) {
-        gather(task, d, s);
+        ++s->renewals;
+        take_back(task, d, s);
         return spread_all(task, d, s, loc);
     }
-    if (d->count == count || !d->places) return kOk;
-    if (const auto [place, is_own] = place_of_entry(d, count); is_own) give_slot(d, s, place, count);
+    if (d->count == count || !s->owners || !d->places) return kOk;
+    each_place(d, count, d->count,
+               [&](std::int64_t number, std::uint64_t place) { give_slot(d, s, place, number); });
     return kOk;
 }
 
@@ -103,8 +127,9 @@ using namespace weld::runtime;
 
 extern "C" {
 
-std::int32_t weld_rt_dict_can_spread(WeldTask*, const WeldDict* d, std::int64_t bytes) {
-    return can_spread(d, bytes);
+std::int32_t weld_rt_dict_should_spread(WeldTask*, const WeldDict* d, std::int64_t bytes, std::int64_t rows,
+                                        std::int32_t at_first) {
+    return should_spread(d, bytes, rows, at_first);
 }
 
 std::int32_t weld_rt_dict_spread(WeldTask* t, WeldDict* d, WeldSpread* s, std::int64_t bytes,
@@ -117,8 +142,8 @@ std::int32_t weld_rt_dict_merge_spread(WeldTask* t, WeldDict* d, WeldSpread* s, 
     return merge_spread(task_of(t), d, s, key, value, op, loc);
 }
 
-std::int32_t weld_rt_dict_gather(WeldTask* t, WeldDict* d, WeldSpread* s) {
-    gather(task_of(t), d, s);
+std::int32_t weld_rt_dict_gather(WeldTask* t, WeldDict* d, WeldSpread* s, std::int64_t rows) {
+    gather(task_of(t), d, s, rows);
     return kOk;
 }
 

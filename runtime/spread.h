@@ -15,13 +15,15 @@
 
 namespace weld::runtime {
 
-/// The table has places, and slots take at most so many bytes.
-bool can_spread(const WeldDict* d, std::int64_t bytes);
+/// It pays to spread the groups, in so many bytes, for the next `rows` rows. `at_first`: it is not known of the keys before
+/// whether most are in the table.
+bool should_spread(const WeldDict* d, std::int64_t bytes, std::int64_t rows, bool at_first);
 /// Status.
 std::int32_t spread(Task* task, WeldDict* d, WeldSpread* s, std::int64_t bytes, std::int32_t loc);
 /// Merges a key that is not at its place. Status.
 std::int32_t merge_spread(Task* task, WeldDict* d, WeldSpread* s, const void* key, const void* value,
                           std::int32_t op, std::int32_t loc);
-void gather(Task* task, WeldDict* d, WeldSpread* s);
+/// After so many rows.
+void gather(Task* task, WeldDict* d, WeldSpread* s, std::int64_t rows);
 
 }  // namespace weld::runtime

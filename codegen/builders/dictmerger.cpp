@@ -21,12 +21,9 @@ static Leaves begin(Emitter& e, NewBuilder b, const Leaves&) {
 }
 
 static Leaves reform(Emitter& e, const Type* t, const Leaves& s, Lanes from, Lanes to, Loc loc) {
-    if (from.groups == to.groups && from.tables == to.tables && from.spread == to.spread) return s;
-    const Leaves table = from.groups   ? release_groups(e, t, s, from, loc)
-                         : from.spread ? gather_groups(e, s)
-                                       : Leaves{s[0]};
+    if (from.groups == to.groups && from.tables == to.tables) return s;
+    const Leaves table = from.groups ? release_groups(e, t, s, from, loc) : Leaves{s[0]};
     if (to.groups) return hold_groups(e, t, table, to);
-    if (to.spread) return spread_groups(e, t, table[0], to.spread, loc);
     return to.tables ? opened(e, t->key(), table[0]) : table;
 }
 

@@ -16,8 +16,11 @@ static int num_fields(const Type* key) {
 
 int num_spread_leaves(const Type* t) { return int(kShifts) + num_fields(t->key()) - 1; }
 
-llvm::Value* can_spread(Emitter& e, llvm::Value* table, std::int64_t bytes) {
-    return e.ir.CreateIsNotNull(e.call("weld_rt_dict_can_spread", {e.task, table, e.c64(bytes)}));
+llvm::Value* should_spread(Emitter& e, llvm::Value* table, std::int64_t bytes, llvm::Value* rows,
+                           llvm::Value* at_first) {
+    llvm::Value* first = e.ir.CreateZExt(at_first, e.unit.i32);
+    return e.ir.CreateIsNotNull(
+        e.call("weld_rt_dict_should_spread", {e.task, table, e.c64(bytes), rows, first}));
 }
 
 static Leaves opened(Emitter& e, const Type* t, llvm::Value* table, llvm::Value* room) {
@@ -35,13 +38,9 @@ Leaves spread_groups(Emitter& e, const Type* t, llvm::Value* table, std::int64_t
     return opened(e, t, table, room);
 }
 
-Leaves gather_groups(Emitter& e, const Leaves& state) {
-    e.call("weld_rt_dict_gather", {e.task, state[kTable], state[kRoom]});
+Leaves gather_groups(Emitter& e, const Leaves& state, llvm::Value* rows) {
+    e.call("weld_rt_dict_gather", {e.task, state[kTable], state[kRoom], rows});
     return {state[kTable]};
-}
-
-llvm::Value* num_misses(Emitter& e, const Leaves& state) {
-    return e.load(fields::Spread::misses, state[kRoom]);
 }
 
 Leaves merge_spread(Emitter& e, const Type* t, const Leaves& state, const Leaves& key, const Leaves& value,

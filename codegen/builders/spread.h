@@ -10,16 +10,14 @@ namespace weld::codegen {
 
 int num_spread_leaves(const Type* dictmerger);
 
-/// i1: the groups of a table may be spread, in so many bytes.
-llvm::Value* can_spread(Emitter& e, llvm::Value* table, std::int64_t bytes);
+/// i1: it pays to spread the groups of a table for so many rows. `at_first`: see runtime/spread.h.
+llvm::Value* should_spread(Emitter& e, llvm::Value* table, std::int64_t bytes, llvm::Value* rows,
+                           llvm::Value* at_first);
 
 /// From a table to one whose groups are spread.
 Leaves spread_groups(Emitter& e, const Type* dictmerger, llvm::Value* table, std::int64_t bytes, Loc loc);
-/// The table, with the groups of `state` in it.
-Leaves gather_groups(Emitter& e, const Leaves& state);
-
-/// How many rows the runtime has merged since groups were spread.
-llvm::Value* num_misses(Emitter& e, const Leaves& state);
+/// The table, with the groups of `state` in it, after so many rows.
+Leaves gather_groups(Emitter& e, const Leaves& state, llvm::Value* rows);
 
 Leaves merge_spread(Emitter& e, const Type* dictmerger, const Leaves& state, const Leaves& key,
                     const Leaves& value, Loc loc);

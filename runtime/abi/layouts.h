@@ -16,7 +16,8 @@
 #define WELD_SPREAD_FIELDS(FIELD)   FIELD(WeldSpread, slots, p)   FIELD(WeldSpread, owners, p) \
                                     FIELD(WeldSpread, mask, l)    FIELD(WeldSpread, shift1, l)  \
                                     FIELD(WeldSpread, shift2, l)  FIELD(WeldSpread, shift3, l)  \
-                                    FIELD(WeldSpread, most, l)    FIELD(WeldSpread, misses, l)
+                                    FIELD(WeldSpread, most, l)    FIELD(WeldSpread, misses, l)  \
+                                    FIELD(WeldSpread, renewals, l)
 #define WELD_HELD_KEYS_FIELDS(FIELD) FIELD(WeldHeldKeys, held, l) FIELD(WeldHeldKeys, most, l)
 #define WELD_TYPE_FIELDS(FIELD)     FIELD(WeldType, kind, i)      FIELD(WeldType, holds_pointer, i) \
                                     FIELD(WeldType, plain, i)     FIELD(WeldType, op, i)        \

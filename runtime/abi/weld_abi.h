@@ -76,13 +76,14 @@ typedef struct WeldRowBuffer {
 // The groups of a dictmerger while they lie where the numbers in keys say (runtime/spread.h).
 typedef struct WeldSpread {
     char* slots;       // entries by place, each with the key of a group that belongs there, or one that never does
-    uint32_t* owners;  // by place: the number of the entry, + 1; 0: none
+    uint32_t* owners;  // by place: the number of the entry, + 1; 0: none. NULL: no key has a slot
     uint64_t mask;     // how places are made, as WeldPlaces says; no shift is above 31
     uint64_t shift1;
     uint64_t shift2;
     uint64_t shift3;
-    int64_t most;    // bytes that slots take
-    int64_t misses;  // so many rows had a key that was not at its place
+    int64_t most;      // bytes that slots take
+    int64_t misses;    // so many rows had a key that was not at its place
+    int64_t renewals;  // so often places were made anew meanwhile
 } WeldSpread;
 
 // What a loop over lanes holds of a dictmerger with few keys (codegen/builders/groups.h), beside values in registers.
