@@ -192,6 +192,15 @@ llvm::Value* float_min_max_by_branch(Emitter& e, bool min, llvm::Value* a, llvm:
         llvm::MDBuilder(e.unit.ctx).createBranchWeights(1, 1 << 20))[0];
 }
 
+// Of others than zeros and NaN one comparison tells, whatever `a` is; and one tells whether `b` is such.
+llvm::Value* float_min_max_of_others(Emitter& e, bool min, llvm::Value* a, llvm::Value* b) {
+    if (e.unit.target.ranges) return float_min_max(e, min, a, b);
+    return e.emit_if(
+        e.ir.CreateFCmpUEQ(b, llvm::ConstantFP::get(b->getType(), 0.0)),
+        [&]() -> Leaves { return {float_min_max(e, min, a, b)}; },
+        [&]() -> Leaves { return {first_of(e, min, a, b)}; }, rarely(e.unit.ctx))[0];
+}
+
 llvm::Value* Emitter::merge_into(MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b, bool number,
                                  bool both) {
     const bool min = op == MergeOp::Min;

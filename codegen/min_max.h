@@ -12,4 +12,7 @@ llvm::Value* float_min_max(Emitter& e, bool min, llvm::Value* a, llvm::Value* b)
 /// than that.
 llvm::Value* float_min_max_by_branch(Emitter& e, bool min, llvm::Value* a, llvm::Value* b);
 
+/// The same where `b` is seldom zero or NaN: with a branch for these on machines that have no instruction for all.
+llvm::Value* float_min_max_of_others(Emitter& e, bool min, llvm::Value* a, llvm::Value* b);
+
 }  // namespace weld::codegen

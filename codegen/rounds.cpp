@@ -82,7 +82,7 @@ Leaves RangeEmitter::emit_range(llvm::Value* lo, llvm::Value* hi, const Leaves& 
 }
 
 Leaves RangeEmitter::by_pieces(llvm::Value* lo, llvm::Value* hi, const Leaves& state, bool collect) {
-    constexpr std::int64_t first_rows = 4096;
+    constexpr std::int64_t first_rows = 2048;
     auto& ir = e_.ir;
     const std::int64_t bytes = plan_.f.node->annotation(AttrKey::Spread)->number;
     const std::size_t at = state.size(),
@@ -100,8 +100,7 @@ Leaves RangeEmitter::by_pieces(llvm::Value* lo, llvm::Value* hi, const Leaves& s
             e_.lanes = outer;
             return after;
         };
-        llvm::Value* at_first = ir.CreateICmpEQ(now[rows], e_.c64(first_rows));
-        llvm::Value* should = should_spread(e_, before[0], bytes, count, at_first);
+        llvm::Value* should = should_spread(e_, before[0], bytes, count);
         mark_for_quick(should);
         Leaves next = e_.emit_if(should, spread, [&] { return all(now[at], end, before, collect); });
         next.append({end, ir.CreateShl(now[rows], 1)});

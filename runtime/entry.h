@@ -47,8 +47,8 @@ std::int32_t weld_rt_scratch_grow(WeldTask* task, WeldAppender* appender, std::i
 WeldDict* weld_rt_dict_new(WeldTask* task, const WeldType* key, const WeldType* value, std::int32_t loc);
 std::int32_t weld_rt_dict_merge(WeldTask* task, WeldDict* dict, const void* key, const void* value,
                                 std::int32_t op, std::int32_t loc);
-std::int32_t weld_rt_dict_should_spread(WeldTask* task, const WeldDict* dict, std::int64_t bytes,
-                                        std::int64_t rows, std::int32_t at_first);
+std::int32_t weld_rt_dict_should_spread(WeldTask* task, WeldDict* dict, std::int64_t bytes,
+                                        std::int64_t rows);
 std::int32_t weld_rt_dict_spread(WeldTask* task, WeldDict* dict, WeldSpread* spread, std::int64_t bytes,
                                  std::int32_t loc);
 std::int32_t weld_rt_dict_merge_spread(WeldTask* task, WeldDict* dict, WeldSpread* spread, const void* key,

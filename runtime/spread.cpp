@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "runtime/entry.h"
 #include "runtime/partitions.h"
@@ -19,15 +20,16 @@ static bool can_spread(const WeldDict* d, std::int64_t bytes) {
            std::int64_t(d->places->mask + 1) <= bytes / d->stride;
 }
 
-/// Making a slot, and what it gains a row.
-constexpr std::int64_t kRowsForSlot = 32;
-/// Of so many rows one may miss.
-constexpr std::int64_t kRowsForMiss = 16;
+/// What it takes to make a slot and to gather it is gained by so many rows.
+constexpr std::int64_t kRowsForSlot = 16;
+/// Of so many rows one may miss, of so many keys one may be new since it was asked last.
+constexpr std::int64_t kRowsForMiss = 16, kKeysForNew = 16;
 
-bool should_spread(const WeldDict* d, std::int64_t bytes, std::int64_t rows, bool at_first) {
-    using enum Placing::Spread;
-    return d->placing.spread != Misses && !(at_first && d->placing.spread == Unknown) &&
-           can_spread(d, bytes) && std::int64_t(d->places->mask + 1) <= rows / kRowsForSlot;
+bool should_spread(WeldDict* d, std::int64_t bytes, std::int64_t rows) {
+    const std::int64_t added = d->count - std::exchange(d->placing.asked, d->count);
+    const bool are_known = d->placing.spread == Placing::Spread::Pays || added <= d->count / kKeysForNew;
+    return are_known && d->placing.spread != Placing::Spread::Misses && can_spread(d, bytes) &&
+           std::int64_t(d->places->mask + 1) <= rows / kRowsForSlot;
 }
 
 static char* slot(const WeldDict* d, const WeldSpread* s, std::uint64_t place) {
@@ -127,9 +129,8 @@ using namespace weld::runtime;
 
 extern "C" {
 
-std::int32_t weld_rt_dict_should_spread(WeldTask*, const WeldDict* d, std::int64_t bytes, std::int64_t rows,
-                                        std::int32_t at_first) {
-    return should_spread(d, bytes, rows, at_first);
+std::int32_t weld_rt_dict_should_spread(WeldTask*, WeldDict* d, std::int64_t bytes, std::int64_t rows) {
+    return should_spread(d, bytes, rows);
 }
 
 std::int32_t weld_rt_dict_spread(WeldTask* t, WeldDict* d, WeldSpread* s, std::int64_t bytes,

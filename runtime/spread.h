@@ -15,9 +15,8 @@
 
 namespace weld::runtime {
 
-/// It pays to spread the groups, in so many bytes, for the next `rows` rows. `at_first`: it is not known of the keys before
-/// whether most are in the table.
-bool should_spread(const WeldDict* d, std::int64_t bytes, std::int64_t rows, bool at_first);
+/// It pays to spread the groups, in so many bytes, for the next `rows` rows, if their keys are those of the rows before.
+bool should_spread(WeldDict* d, std::int64_t bytes, std::int64_t rows);
 /// Status.
 std::int32_t spread(Task* task, WeldDict* d, WeldSpread* s, std::int64_t bytes, std::int32_t loc);
 /// Merges a key that is not at its place. Status.

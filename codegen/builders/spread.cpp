@@ -3,6 +3,7 @@
 
 #include "codegen/builders/code.h"
 #include "codegen/builders/tables.h"
+#include "codegen/min_max.h"
 
 namespace weld::codegen {
 
@@ -16,11 +17,8 @@ static int num_fields(const Type* key) {
 
 int num_spread_leaves(const Type* t) { return int(kShifts) + num_fields(t->key()) - 1; }
 
-llvm::Value* should_spread(Emitter& e, llvm::Value* table, std::int64_t bytes, llvm::Value* rows,
-                           llvm::Value* at_first) {
-    llvm::Value* first = e.ir.CreateZExt(at_first, e.unit.i32);
-    return e.ir.CreateIsNotNull(
-        e.call("weld_rt_dict_should_spread", {e.task, table, e.c64(bytes), rows, first}));
+llvm::Value* should_spread(Emitter& e, llvm::Value* table, std::int64_t bytes, llvm::Value* rows) {
+    return e.ir.CreateIsNotNull(e.call("weld_rt_dict_should_spread", {e.task, table, e.c64(bytes), rows}));
 }
 
 static Leaves opened(Emitter& e, const Type* t, llvm::Value* table, llvm::Value* room) {
@@ -43,6 +41,30 @@ Leaves gather_groups(Emitter& e, const Leaves& state, llvm::Value* rows) {
     return {state[kTable]};
 }
 
+/// Merges into the value at `at`. A least or greatest integer is seldom another one than before, since each group has many
+/// rows: it is asked first, and rounds do not wait for what the last ones of their group have stored.
+static void merge_at(Emitter& e, const Type* type, MergeOp op, llvm::Value* at, const Leaves& v) {
+    auto& ir = e.ir;
+    std::size_t k = 0;
+    each_scalar(type, 0, [&](Scalar s, std::int64_t offset) {
+        const MergeOp by = op_of_field(op, k);
+        const bool min = by == MergeOp::Min;
+        const Type* scalar = e.unit.new_types.scalar(s);
+        llvm::Value *field = e.address(at, offset), *b = v[k++];
+        llvm::Value* a = e.load(scalar, field)[0];
+        const auto put = [&](llvm::Value* merged) { e.store(scalar, {merged}, field); };
+        if (!min && by != MergeOp::Max) return put(e.merge_op(by, s, a, b));
+        if (is_float(s)) return put(float_min_max_of_others(e, min, a, b));
+        const auto before = is_signed(s) ? llvm::CmpInst::ICMP_SLT : llvm::CmpInst::ICMP_ULT;
+        const auto change = [&]() -> Leaves {
+            put(b);
+            return {};
+        };
+        llvm::Value* changes = ir.CreateICmp(before, min ? b : a, min ? a : b);
+        e.emit_if(changes, change, []() -> Leaves { return {}; }, rarely(e.unit.ctx));
+    });
+}
+
 Leaves merge_spread(Emitter& e, const Type* t, const Leaves& state, const Leaves& key, const Leaves& value,
                     Loc loc) {
     auto& ir = e.ir;
@@ -57,7 +79,7 @@ Leaves merge_spread(Emitter& e, const Type* t, const Leaves& state, const Leaves
         return opened(e, t, state[kTable], state[kRoom]);
     };
     const auto merge = [&] {
-        merge_in_memory(e, t->value(), t->op, e.address(entry, layout.value_at), value);
+        merge_at(e, t->value(), t->op, e.address(entry, layout.value_at), value);
         return state;
     };
     return e.emit_if(other, miss, merge, rarely(e.unit.ctx));

@@ -10,9 +10,8 @@ namespace weld::codegen {
 
 int num_spread_leaves(const Type* dictmerger);
 
-/// i1: it pays to spread the groups of a table for so many rows. `at_first`: see runtime/spread.h.
-llvm::Value* should_spread(Emitter& e, llvm::Value* table, std::int64_t bytes, llvm::Value* rows,
-                           llvm::Value* at_first);
+/// i1: it pays to spread the groups of a table for so many rows.
+llvm::Value* should_spread(Emitter& e, llvm::Value* table, std::int64_t bytes, llvm::Value* rows);
 
 /// From a table to one whose groups are spread.
 Leaves spread_groups(Emitter& e, const Type* dictmerger, llvm::Value* table, std::int64_t bytes, Loc loc);

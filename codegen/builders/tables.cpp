@@ -96,6 +96,12 @@ Leaves canonical_key(Emitter& e, const Type* t, const Leaves& key) {
     return all;
 }
 
+void each_scalar(const Type* t, std::int64_t offset, const std::function<void(Scalar, std::int64_t)>& f) {
+    if (!t->is_struct()) return f(t->scalar, offset);
+    const std::vector<std::int64_t> offsets = offsets_of(t->args);
+    for (std::size_t i = 0; i < t->args.size(); ++i) each_scalar(t->args[i], offset + offsets[i], f);
+}
+
 namespace {
 
 class KeyCode {
@@ -144,14 +150,6 @@ llvm::Value* KeyCode::step(llvm::Value* h, llvm::Value* x) {
 llvm::Value* KeyCode::scalar_bits(Scalar s, llvm::Value* x) {
     if (is_float(s)) x = ir.CreateBitCast(x, llvm::IntegerType::get(e.unit.ctx, unsigned(8 * size_of(s))));
     return ir.CreateZExt(x, e.unit.i64);
-}
-
-/// Calls f(scalar, offset) for the scalars of a key that consists of them.
-static void each_scalar(const Type* t, std::int64_t offset,
-                        const std::function<void(Scalar, std::int64_t)>& f) {
-    if (!t->is_struct()) return f(t->scalar, offset);
-    const std::vector<std::int64_t> offsets = offsets_of(t->args);
-    for (std::size_t i = 0; i < t->args.size(); ++i) each_scalar(t->args[i], offset + offsets[i], f);
 }
 
 /// `bytes` bytes of a key that consists of scalars, from byte `from`; padding is zero.

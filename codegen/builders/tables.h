@@ -18,6 +18,9 @@ EntryLayout entry_layout(const Type* key, const Type* value);
 /// A key as tables have it: 0.0 for both zeros and one NaN, except inside of vectors. All below want such.
 Leaves canonical_key(Emitter& e, const Type* t, const Leaves& key);
 
+/// Calls f(scalar, offset) for the scalars of a key or value that consists of them and lies at `offset`.
+void each_scalar(const Type* t, std::int64_t offset, const std::function<void(Scalar, std::int64_t)>& f);
+
 /// {table, index, entries, shift, places}: what looking for keys reads of a table (not null), and how places are made of
 /// the numbers in keys: {mask, shifts}. They change when the runtime adds an entry.
 int num_open_leaves(const Type* key_type);
