@@ -28,6 +28,7 @@
 #include "weldir/ir/layout.h"
 #include "weldir/ir/loop_forms.h"
 #include "weldir/ir/traits.h"
+#include "weldir/ir/walk.h"
 
 namespace weld::codegen {
 
@@ -90,11 +91,19 @@ struct Appended {
     const Type* type;
     std::size_t leaf;
     std::int64_t most;
+    const Slab* slab;  ///< in which it is; null: in none
 };
 
-static bool is_in_slab(const Expr* e, const Type* builder) {
-    if (e->op == Op::Merge && e->type == builder && slab_of(e)) return true;
-    return std::ranges::any_of(e->args(), [&](const Expr* a) { return is_in_slab(a, builder); });
+/// Where merges into builders of that type put their arrays: in one slab, all in none (null), or neither (no value).
+static std::optional<const Slab*> slab_of_merges(const Expr* e, const Type* builder) {
+    std::optional<const Slab*> slab;
+    bool differ = false;
+    visit(e, [&](const Expr* a) {
+        if (a->op != Op::Merge || a->type != builder) return;
+        differ |= slab && *slab != slab_of(a);
+        slab = slab_of(a);
+    });
+    return differ ? std::nullopt : slab;
 }
 
 /// The appenders for which room can be made before rounds.
@@ -106,8 +115,9 @@ static std::vector<Appended> appended(const Emitter& e, Iterate it) {
     for_each_builder(e, it.node->type, [&](const Type* b, int leaf, int) {
         if (!kept_merges(b)) return;
         const std::int64_t n = most->numbers[kept++];
-        if (n >= 1 && e.num_leaves(b) == 3 && !is_in_slab(it.body().node, b))
-            all.push_back({b, std::size_t(leaf), n});
+        if (n < 1 || e.num_leaves(b) != 3) return;
+        if (const auto slab = slab_of_merges(it.body().node, b))
+            all.push_back({b, std::size_t(leaf), n, *slab});
     });
     return all;
 }
@@ -128,6 +138,7 @@ static llvm::Value* rounds_left(Emitter& e, Iterate it, const Leaves& state) {
 static Leaves with_room_for_all(Emitter& e, Iterate it, Leaves init, const std::vector<Appended>& appenders) {
     llvm::Value* rounds = rounds_left(e, it, init);
     for (const Appended& a : appenders) {
+        if (a.slab) continue;
         const auto at = init.begin() + std::ptrdiff_t(a.leaf);
         std::ranges::copy(e.expecting(a.type, Leaves(at, at + 3), rounds, a.most, it.node->loc), at);
     }
@@ -144,17 +155,21 @@ static Leaves emit_blocks(Emitter& e, Iterate it, Leaves init, const std::vector
     Leaves begin = blocks.state();
     e.stop_check(it.node->loc);
     llvm::Value* left = e.c64(most_rounds);
+    const Annotation* counts = it.node->annotation(AttrKey::Counts);
+    if (counts) left = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, left, rounds_left(e, it, begin));
+    llvm::Value* all_left = it.node->says(AttrKey::Exact, true) ? left : nullptr;
     std::vector<bool> fixed(begin.size());
     for (const Appended& a : appenders) {
         const auto at = begin.begin() + std::ptrdiff_t(a.leaf);
-        const Leaves array = with_room(e, a.type, Leaves(at, at + 3), a.most, it.node->loc);
+        const Leaves now(at, at + 3);
+        llvm::Value* more = all_left ? ir.CreateMul(all_left, e.c64(a.most)) : nullptr;
+        const Leaves array = a.slab ? with_room_in_slab(e, a.type, now, a.most, more, *a.slab, it.node->loc)
+                                    : with_room(e, a.type, now, a.most, it.node->loc);
         std::ranges::copy(array, at);
         llvm::Value* rounds = ir.CreateUDiv(ir.CreateSub(array[2], array[1]), e.c64(a.most));
         left = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, left, rounds);
         fixed[a.leaf] = fixed[a.leaf + 2] = true;
     }
-    const Annotation* counts = it.node->annotation(AttrKey::Counts);
-    if (counts) left = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, left, rounds_left(e, it, begin));
     Leaves inside = begin;
     for (const Appended& a : appenders) inside[a.leaf + 2] = e.c64(kEnough);
     // As many rounds as `each`, so many times: the state behind them, and whether there is another one.

@@ -182,8 +182,9 @@ llvm::Value* float_min_max_by_branch(Emitter& e, bool min, llvm::Value* a, llvm:
     auto& ir = e.ir;
     llvm::Value* minus_zero = llvm::ConstantFP::getNegativeZero(b->getType());
     llvm::Type* bits = ir.getIntNTy(b->getType()->getScalarSizeInBits());
+    // From a register: with the constant LLVM negates `b`, and asks whether that overflowed.
     llvm::Value* is_minus_zero =
-        ir.CreateICmpEQ(ir.CreateBitCast(b, bits), ir.CreateBitCast(minus_zero, bits));
+        ir.CreateICmpEQ(ir.CreateBitCast(b, bits), e.opaque(ir.CreateBitCast(minus_zero, bits)));
     llvm::Value* other = min ? a : b;
     return e.emit_if(
         ir.CreateOr(ir.CreateFCmpUNO(other, other), is_minus_zero),

@@ -82,12 +82,20 @@ Leaves with_room(Emitter& e, const Type* t, Leaves s, std::int64_t extra, Loc lo
     return grown_if_full(e, s, extra, [&] { return e.grow_array(t, s, e.c64(extra), loc); });
 }
 
+Leaves with_room_in_slab(Emitter& e, const Type* t, Leaves s, std::int64_t extra, llvm::Value* more,
+                         const Slab& slab, Loc loc) {
+    return grown_if_full(e, s, extra, [&] {
+        if (!more) return grown_where_it_lies(e, slab, kept_merges(t), s, extra, loc);
+        llvm::Value* need = e.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, s[2], more);
+        return grown_in_slab(e, slab, kept_merges(t), s, need, loc);
+    });
+}
+
 /// Makes room for `extra` more values.
 static Leaves grown(Emitter& e, const Type* t, Leaves s, std::int64_t extra, const Expr* merge) {
     const Slab* slab = slab_of(merge);
     if (!slab) return with_room(e, t, s, extra, merge->loc);
-    return grown_if_full(e, s, extra,
-                         [&] { return grown_where_it_lies(e, *slab, kept_merges(t), s, extra, merge->loc); });
+    return with_room_in_slab(e, t, s, extra, nullptr, *slab, merge->loc);
 }
 
 static bool is_closed(const Leaves& s) { return s.size() == 1; }
