@@ -1,5 +1,5 @@
-// N1 to N36: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
-// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural36.cpp), which make the same columns.
+// N1 to N37: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural37.cpp), which make the same columns.
 #include <cstring>
 
 #include "bench/columns.h"
@@ -640,7 +640,14 @@ std::vector<Workload> natural() {
          vector<f64>},
         {"N36.polar", "N36.polar", 434483.640763, 1e-9, [] { return plane<f64>(200'000, 594, 2); }, nested<f64>},
         {"N36.ordered", "N36.ordered", 1000000, 1e-9,
-         [] { return columns(Column<i64>(1'000'000, [](size_t i) { return i64(i + bnd(595, i, 2)); })); }, number<i64>}};
+         [] { return columns(Column<i64>(1'000'000, [](size_t i) { return i64(i + bnd(595, i, 2)); })); }, number<i64>},
+        {"N37.pairs", "N37.pairs", 51.0493885534, 1e-9,
+         [] { return columns(below<i32>(2'000'000, 600, 4), below<i32>(2'000'000, 601, 3), uniform<f64>(2'000'000, 602, 1)); },
+         number<f64>},
+        {"N37.extremes", "N37.extremes", 1208916.416, 1e-9,
+         [] { return columns(below<std::int8_t>(2'000'000, 603, 3), below<std::int8_t>(2'000'000, 604, 7), below<std::int16_t>(2'000'000, 605, 1000)); },
+         number<f64>},
+        {"N37.cumulated", "N37.cumulated", 12614579.9757, 1e-9, [] { return plane<f64>(600'000, 606, 20); }, nested<f64>}};
     return all;
 }
 
