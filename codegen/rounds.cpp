@@ -72,21 +72,21 @@ Leaves RangeEmitter::emit(llvm::Value* lo, llvm::Value* hi, const Leaves& state,
 
 Leaves RangeEmitter::emit_range(llvm::Value* lo, llvm::Value* hi, const Leaves& state, bool collect) {
     if (plan_.tiled) return by_tiles(lo, hi, state);
-    if (!plan_.one_by_one && plan_.f.node->annotation(AttrKey::Spread))
-        return by_pieces(lo, hi, state, collect);
-    if (!plan_.one_by_one) return all(lo, hi, state, collect);
+    // A collection does not know of slots.
+    const bool may_spread = plan_.f.node->annotation(AttrKey::Spread) && !collect;
+    if (!plan_.one_by_one) return may_spread ? by_pieces(lo, hi, state) : all(lo, hi, state, collect);
     ++e_.loop_depth;
     const auto [at, after] = while_groups_fit(lo, hi, state);
     --e_.loop_depth;
     return RangeEmitter(e_, *plan_.one_by_one, may_be_long_).emit(at, hi, after, collect);
 }
 
-Leaves RangeEmitter::by_pieces(llvm::Value* lo, llvm::Value* hi, const Leaves& state, bool collect) {
-    constexpr std::int64_t first_rows = 2048;
+Leaves RangeEmitter::by_pieces(llvm::Value* lo, llvm::Value* hi, const Leaves& state) {
+    constexpr std::int64_t first_rows = 2048, most_rows = 1 << 17;
     auto& ir = e_.ir;
     const std::int64_t bytes = plan_.f.node->annotation(AttrKey::Spread)->number;
-    const std::size_t at = state.size(),
-                      rows = at + 1;  // where the piece begins, and its rows, behind the state
+    // Behind the state there are where the piece begins, and its rows.
+    const std::size_t at = state.size(), rows = at + 1;
     const auto piece = [&](llvm::Value*, const Leaves& now) {
         const Leaves before(now.begin(), now.begin() + std::ptrdiff_t(at));
         llvm::Value* count =
@@ -95,15 +95,16 @@ Leaves RangeEmitter::by_pieces(llvm::Value* lo, llvm::Value* hi, const Leaves& s
         const auto spread = [&] {
             const Lanes outer = std::exchange(e_.lanes, plan_.spread(e_.lanes));
             const Leaves table = spread_groups(e_, type_, before[0], bytes, plan_.f.node->loc);
-            const Leaves gathered = gather_groups(e_, all(now[at], end, table, collect), count);
+            const Leaves gathered = gather_groups(e_, all(now[at], end, table, false), count);
             const Leaves after = e_.reform(type_, gathered, {}, outer, plan_.f.node->loc);
             e_.lanes = outer;
             return after;
         };
         llvm::Value* should = should_spread(e_, before[0], bytes, count);
         mark_for_quick(should);
-        Leaves next = e_.emit_if(should, spread, [&] { return all(now[at], end, before, collect); });
-        next.append({end, ir.CreateShl(now[rows], 1)});
+        Leaves next = e_.emit_if(should, spread, [&] { return all(now[at], end, before, false); });
+        llvm::Value* more = ir.CreateShl(now[rows], 1);
+        next.append({end, ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, more, e_.c64(most_rows))});
         return next;
     };
     Leaves begin = state;
