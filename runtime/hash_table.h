@@ -35,7 +35,7 @@ struct Placing {
     std::int64_t wider = 0;         ///< all of them, if the last entry has none
     std::uint64_t first = 0;        ///< the place of the first entry, which free places name
     std::int64_t made = 0;          ///< how often they were made anew
-    std::int64_t asked = 0;         ///< the keys that there were when it was asked last whether groups be spread
+    std::int64_t asked = 0;  ///< the keys that there were when it was asked last whether groups be spread
     enum class Spread : std::uint8_t { Unknown, Pays, Misses } spread = Spread::Unknown;  ///< see spread.h
 };
 
