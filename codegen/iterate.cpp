@@ -11,7 +11,8 @@
 //          do { state, again = round(state) } while (again && --left) } while (again)
 //
 // and where they count (`@(counts:…)`), rounds that are left are known, and `--left` alone is asked, once for two rounds
-// where they are small (`@(pairs:true)`). If all of them append as many (`@(exact:true)`), room for all is made before the first.
+// where they are small (`@(pairs:true)`). If all of them append as many (`@(exact:true)`), room for all is made before the first,
+// in slabs for those of a block.
 //
 // Lanes that have ended keep their state under a mask until the last one ends, but for what nobody reads
 // (`@(unread:…)`). Where few are left for some rounds (`@(few:…, patience:…)`), these lanes go on one by

@@ -32,8 +32,8 @@ class RangeEmitter {
     // ---- all, or a part (rounds.cpp)
     Leaves emit_range(llvm::Value* lo, llvm::Value* hi, const Leaves& state, bool collect);
     Leaves all(llvm::Value* lo, llvm::Value* hi, Leaves state, bool collect);
-    /// The same by pieces, each twice as long as the one before, up to some length. A dictmerger's groups are spread in those that begin with a
-    /// table of a few close together, as long as that pays.
+    /// The same by pieces, each twice as long as the one before, up to some length. In those that begin with a table of a
+    /// few groups close together these are spread, as long as that pays.
     Leaves by_pieces(llvm::Value* lo, llvm::Value* hi, const Leaves& state);
     /// The rounds [lo, hi) of `all`, in two versions where one does what is under a condition in any case, or selects rounds.
     Leaves part(llvm::Value* lo, llvm::Value* hi, const Leaves& state, Lanes widest, Prefetches& prefetches,

@@ -55,7 +55,7 @@ static void give_slot(const WeldDict* d, WeldSpread* s, std::uint64_t place, std
 
 /// No key has a slot: of two each has the key that belongs to the other one.
 static std::int32_t spread_none(Task* task, const WeldDict* d, WeldSpread* s, std::int32_t loc) {
-    constexpr std::uint64_t beyond = 31;
+    constexpr std::uint64_t beyond = 63;
     s->mask = 1;
     s->shift1 = s->shift2 = s->shift3 = beyond;
     s->owners = nullptr;
@@ -68,11 +68,10 @@ static std::int32_t spread_none(Task* task, const WeldDict* d, WeldSpread* s, st
 
 static std::int32_t spread_all(Task* task, WeldDict* d, WeldSpread* s, std::int32_t loc) {
     if (s->renewals > kMostRenewals || !can_spread(d, s->most)) return spread_none(task, d, s, loc);
-    const auto shift = [&](int k) { return std::min<std::uint64_t>(d->places->shifts[k], 31); };
     s->mask = d->places->mask;
-    s->shift1 = shift(0);
-    s->shift2 = shift(1);
-    s->shift3 = shift(2);
+    s->shift1 = d->places->shifts[0];
+    s->shift2 = d->places->shifts[1];
+    s->shift3 = d->places->shifts[2];
     if (make_slots(task, d, s, loc)) return kFailed;
     // The first key has a place, which is no other one.
     for (std::uint64_t p = 0; p <= s->mask; ++p)

@@ -18,8 +18,8 @@ Leaves closed_array(Emitter& e, const Leaves& open);
 constexpr std::int64_t kEnough = std::numeric_limits<std::int64_t>::max();
 /// Makes room for `extra` more values in the array `s` of a builder of type `t`, if there is none.
 Leaves with_room(Emitter& e, const Type* t, Leaves s, std::int64_t extra, Loc loc);
-/// The same of an array in a slab: if there is none, for `more` values, of which `extra` are to come now; null: for so many as
-/// there are.
+/// The same of an array in a slab: where there is no room for `extra` more values, it is made for `more`, or null: for as many
+/// as it has.
 Leaves with_room_in_slab(Emitter& e, const Type* t, Leaves s, std::int64_t extra, llvm::Value* more,
                          const Slab& slab, Loc loc);
 

@@ -1,5 +1,5 @@
 // `dictmerger[K,V,op]`: a pointer to a table; inside of loops also what searches read of it (tables.h), or in
-// loops over lanes the groups that are held (groups.h).
+// loops over lanes the groups that are held (groups.h), or, one by one, groups that are spread (spread.h).
 #include "codegen/builders/code.h"
 #include "codegen/builders/groups.h"
 #include "codegen/builders/spread.h"

@@ -77,7 +77,7 @@ typedef struct WeldRowBuffer {
 typedef struct WeldSpread {
     char* slots;       // entries by place, each with the key of a group that belongs there, or one that never does
     uint32_t* owners;  // by place: the number of the entry, + 1; 0: none. NULL: no key has a slot
-    uint64_t mask;     // how places are made, as WeldPlaces says; no shift is above 31
+    uint64_t mask;     // how places are made, as WeldPlaces says
     uint64_t shift1;
     uint64_t shift2;
     uint64_t shift3;

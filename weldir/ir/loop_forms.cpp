@@ -175,14 +175,6 @@ static bool has_plain_lanes(const Expr* body, std::uint32_t lanes) {
     return plain;
 }
 
-/// The fringe of what `full` goes over.
-static bool is_rest_of(Iter full, Iter rest) {
-    if (!full || !rest || full.shape().kind != IterKind::Simd || rest.shape().kind != IterKind::Fringe)
-        return false;
-    if (rest.lanes() != full.lanes() || (full.shape().bounded && !is_int(full.stride(), 1))) return false;
-    return std::ranges::equal(full.node->args(), rest.node->args(), same);
-}
-
 bool merges_at_places(For f) {
     const Type* t = f.node->type;
     if (!t->is_builder() || !info(t).probes || !has_places(t->key())) return false;
@@ -194,6 +186,14 @@ bool merges_at_places(For f) {
         lanes |= e->type->holds_simd;
     });
     return merges == 1 && alone && !lanes;
+}
+
+/// The fringe of what `full` goes over.
+static bool is_rest_of(Iter full, Iter rest) {
+    if (!full || !rest || full.shape().kind != IterKind::Simd || rest.shape().kind != IterKind::Fringe)
+        return false;
+    if (rest.lanes() != full.lanes() || (full.shape().bounded && !is_int(full.stride(), 1))) return false;
+    return std::ranges::equal(full.node->args(), rest.node->args(), same);
 }
 
 For masked_loop(For rest) {
