@@ -15,29 +15,41 @@ llvm::Constant* lane_numbers(Emitter& e, unsigned n, unsigned bits) {
     return llvm::ConstantVector::get(all);
 }
 
-/// The first halves of all that `a`, and `b` if there is one, hold, `of` lanes each, combined with the second ones.
+/// The first halves of all that `a`, and `b` if there is one, hold, `of` lanes each, combined with the second ones: those of
+/// `a` and `b` by turns.
 static llvm::Value* fold_halves(Emitter& e, MergeOp op, Scalar s, llvm::Value* a, llvm::Value* b, unsigned of,
                                 bool numbers) {
-    const unsigned all = llvm::cast<llvm::FixedVectorType>(a->getType())->getNumElements() * (b ? 2 : 1);
+    const unsigned all = llvm::cast<llvm::FixedVectorType>(a->getType())->getNumElements();
     llvm::SmallVector<int, 64> low, high;
-    for (unsigned begin = 0; begin < all; begin += of)
+    const auto halves_at = [&](unsigned begin) {
         for (unsigned k = 0; k < of / 2; ++k) {
             low.push_back(int(begin + k));
             high.push_back(int(begin + of / 2 + k));
         }
+    };
+    for (unsigned begin = 0; begin < all; begin += of) {
+        halves_at(begin);
+        if (b) halves_at(all + begin);
+    }
     if (!b) b = llvm::PoisonValue::get(a->getType());
     return e.merge_into(op, s, e.ir.CreateShuffleVector(a, b, low), e.ir.CreateShuffleVector(a, b, high),
                         numbers, numbers);
 }
 
 /// The lanes of each of `vectors` combined, lane by lane of one vector: a power of two that is no more than they have lanes.
+/// Processors move lanes of a whole register of 64 bytes as slowly as those of two halves.
 static llvm::Value* fold_together(Emitter& e, MergeOp op, Scalar s, std::vector<llvm::Value*> vectors,
                                   bool numbers) {
-    unsigned of = llvm::cast<llvm::FixedVectorType>(vectors[0]->getType())->getNumElements();
+    const auto* type = llvm::cast<llvm::FixedVectorType>(vectors[0]->getType());
+    const unsigned half = std::min(e.unit.target.register_bytes, 32u) * 8 / type->getScalarSizeInBits();
+    unsigned of = type->getNumElements();
+    for (; of > vectors.size() && of > half; of /= 2)
+        for (llvm::Value*& v : vectors) v = fold_halves(e, op, s, v, nullptr, of, numbers);
     for (; vectors.size() > 1; of /= 2) {
-        for (std::size_t k = 0; k < vectors.size(); k += 2)
-            vectors[k / 2] = fold_halves(e, op, s, vectors[k], vectors[k + 1], of, numbers);
-        vectors.resize(vectors.size() / 2);
+        const std::size_t pairs = vectors.size() / 2;
+        for (std::size_t k = 0; k < pairs; ++k)
+            vectors[k] = fold_halves(e, op, s, vectors[k], vectors[k + pairs], of, numbers);
+        vectors.resize(pairs);
     }
     llvm::Value* all = vectors[0];
     for (; of > 1; of /= 2) all = fold_halves(e, op, s, all, nullptr, of, numbers);

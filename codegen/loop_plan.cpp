@@ -81,6 +81,7 @@ static llvm::Value* bounded_count(Emitter& e, Datum& d, llvm::Value* len, llvm::
     if (!is_literal(d.iter.start(), 0)) d.start = start;
     if (!unit_stride) d.stride = stride;
     if (!len && !d.start && unit_stride && end == before) return end;
+    if (d.iter.node->says(AttrKey::Inside, true) && unit_stride) return ir.CreateSub(end, start);
     llvm::Value* wrong = ir.CreateICmpSGT(start, end);
     if (len)
         wrong =
@@ -132,7 +133,14 @@ static llvm::Value* evaluate_datum(Emitter& e, const Expr* data, Datum& d, llvm:
     if (!shape.range) d.vec = e.emit(d.iter.data());
     if (!shape.bounded) return d.vec[1];
     if (shape.nd) return nd_count(e, d);
-    return bounded_count(e, d, shape.range ? nullptr : d.vec[1], before);
+    llvm::Value* count = bounded_count(e, d, shape.range ? nullptr : d.vec[1], before);
+    if (data->says(AttrKey::Inside, true) && d.start && !d.stride) {
+        // One place in all rows, from where each begins, which LLVM is not to count once more for each loop inside.
+        d.vec[0] =
+            e.ir.CreateLaunderInvariantGroup(e.element(d.vec[0], d.iter.data()->type->elem(), d.start));
+        d.start = nullptr;
+    }
+    return count;
 }
 
 static void for_each_builder(const Emitter& e, const Type* t, int& leaf, int& number,

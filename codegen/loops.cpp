@@ -127,6 +127,9 @@ static Leaves shrunk(Emitter& e, const LoopPlan& plan, Leaves state) {
     return state;
 }
 
+/// Picoseconds that a loop in place may take without asking whether to stop.
+constexpr std::int64_t kUnchecked = 1'000'000;
+
 /// The function `(task, captures, state, lo, hi) -> status` for a loop; made once per loop.
 static llvm::Function* loop_function(Emitter& caller, const LoopPlan& plan,
                                      const std::vector<const Symbol*>& symbols, const Leaves& captured) {
@@ -243,9 +246,9 @@ Leaves Emitter::emit_for(For f) {
             stop_check(f.node->loc);
             return {};
         };
-        if (plan.by_elements)
-            emit_if(ir.CreateICmpSGE(plan.count, c64(plan.step)), check, [] { return Leaves{}; });
-        else check();
+        // What takes no time to speak of is left to the loop around.
+        const std::int64_t rounds = (kUnchecked / plan.cost + 1) * (plan.by_elements ? plan.step : 1);
+        emit_if(ir.CreateICmpSGE(plan.count, c64(rounds)), check, [] { return Leaves{}; }, rarely(unit.ctx));
         expect_few_rounds(*this, plan, state);
         const LoopPlan& short_one = plan.one_by_one ? *plan.one_by_one : plan;
         const bool in_slab = slab_of(f.node);

@@ -269,6 +269,10 @@ void annotations(Demands& d, const Expr* e) {
                     a.number >= 1 && (e->op == Op::Lookup || e->op == Op::LookupLanes || e->op == Op::Merge),
                     "what is scattered are places of look-ups and merges");
                 break;
+            case AttrKey::Inside:
+                d.that(e->op == Op::Iter && e->attr.iter.bounded && !e->attr.iter.range && !e->attr.iter.nd,
+                       "what is inside is a part of a vector");
+                break;
             case AttrKey::Prefetch:
                 d.that(e->op == Op::For || e->op == Op::Merge || e->op == Op::Lookup ||
                            e->op == Op::OptLookup || e->op == Op::KeyExists || e->op == Op::Iter ||

@@ -38,9 +38,11 @@
 #include "weldir/ir/loop_forms.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/cheap.h"
+#include "weldir/passes/cost.h"
 #include "weldir/passes/lengths.h"
 #include "weldir/passes/normal_form.h"
 #include "weldir/passes/round_groups.h"
+#include "weldir/passes/rows_inside.h"
 #include "weldir/passes/subrange.h"
 
 namespace weld {
@@ -50,10 +52,14 @@ namespace {
 constexpr std::int64_t kLeastBytes = 16384;     // of a long row
 constexpr std::int64_t kMostShortBytes = 1024;  // of a short one that shares something
 constexpr std::int64_t kMostAloneBytes = 384;   // of another: longer ones are summed as fast as memory gives
-constexpr std::int64_t kShortest = 17;          // elements; fewer go side by side (vectorize-outer)
-constexpr std::uint32_t kMostNodes = 100;       // of the body, of which parts are there five times
-constexpr int kMostStreams = 2;                 // of a row
-constexpr std::size_t kMostSums = 2;            // of a row: eight are the registers that AVX2 has
+constexpr std::int64_t kShortest = 13;          // elements; fewer go side by side (vectorize-outer)
+constexpr std::int64_t kShortestFlat = 8;       // of rows of a flat matrix of numbers of 8 bytes
+constexpr std::int64_t kShortestCostly =
+    17;                                    // if what is done with the sum takes long, which lanes do at once
+constexpr std::int64_t kCostly = 2000;     // picoseconds
+constexpr std::uint32_t kMostNodes = 100;  // of the body, of which parts are there five times
+constexpr int kMostStreams = 2;            // of a row
+constexpr std::size_t kMostSums = 2;       // of a row: eight are the registers that AVX2 has
 
 class SumJammer {
   public:
@@ -116,7 +122,19 @@ class SumJammer {
         if (sum.choice && !is_cheap(facts_, sum.choice.cond())) return false;
         may_be_short_ =
             std::ranges::none_of(sum.loop.data(), [&](const Expr* d) { return is_window(outer, d); });
+        shortest_ = shortest(b, sum);
         return (may_be_short_ || shares(sum.loop)) && fits_inside(sum.loop);
+    }
+
+    /// The fewest elements of rows of which four together pay.
+    std::int64_t shortest(Block body, const Sum& sum) const {
+        std::int64_t after = picoseconds(body.result());
+        for (std::size_t i = sum.at + 1; i < body.size(); ++i) after += picoseconds(body.value(i));
+        if (after >= kCostly) return kShortestCostly;
+        const bool are_flat = std::ranges::all_of(sum.loop.data(), [&](const Expr* d) {
+            return !is_stream(d) || (d->op == Op::Iter && size_of(d->type->elem()->scalar) == 8);
+        });
+        return are_flat ? kShortestFlat : kShortest;
     }
 
     /// Of a vector, which may be none of it when it runs.
@@ -151,7 +169,7 @@ class SumJammer {
 
     /// Whether four rows of `n` elements together pay: long ones that share something, and short ones.
     bool pays(For inner, std::int64_t n) {
-        return (may_be_short_ && n >= kShortest && n <= most_short(inner)) ||
+        return (may_be_short_ && n >= shortest_ && n <= most_short(inner)) ||
                (shares(inner) && n >= least_long(inner));
     }
     /// The row of the next round begins one element behind: windows, which go side by side (vectorize-outer).
@@ -217,9 +235,10 @@ class SumJammer {
             for (std::size_t i = 0; i < sum->at; ++i)
                 row[b.symbol(i)] = named(m_, in_round(m_, b.value(i), row), b.symbol(i)->name, lets);
         };
+        Sum known = *sum;  // whose rows lie inside
         const auto group = [&](RoundGroup& rows, Lets& lets) {
             for (SymbolMap& row : rows.names) bind(row, lets);
-            return in_group(outer, *sum, rows);
+            return in_group(outer, known, rows);
         };
         const auto pays = [&](const Expr* n, Lets& lets) {
             const auto row = [&](const Expr* at, Lets& own) {
@@ -230,7 +249,8 @@ class SumJammer {
             return where_it_is_there(outer.data()[0], lets, [&](Lets& own) {
                 const SymbolMap first = row(i64_literal(m_, 0), own);
                 const Expr* all = pays_of(sum->loop, first);
-                if (are_equally_long(sum->loop) || fails_before(outer, *sum)) return all;
+                if (fails_before(outer, *sum)) return all;
+                if (are_equally_long(sum->loop)) return and_inside(all, outer, &known.loop, n);
                 const Expr* middle = scalar_op(m_, Op::Div, {n, i64_literal(m_, 2)});
                 for (const Expr* at : {middle, scalar_op(m_, Op::Sub, {n, i64_literal(m_, 1)})})
                     all = scalar_op(m_, Op::BitAnd, {all, same_length(sum->loop, first, row(at, own))});
@@ -238,6 +258,19 @@ class SumJammer {
             });
         };
         return loop_by_groups(m_, facts_, outer, group, pays);
+    }
+
+    /// `holds`, and that rows of `inner` lie inside their vectors, where that can be asked before: they are marked.
+    const Expr* and_inside(const Expr* holds, For outer, For* inner, const Expr* n) {
+        std::vector<const Expr*> args(inner->node->args().begin(), inner->node->args().end());
+        for (const Expr*& d : std::span(args).subspan(2)) {
+            const Expr* c = varies(d) ? lies_inside(m_, facts_, outer, inside_, d, n) : nullptr;
+            if (!c) continue;
+            holds = scalar_op(m_, Op::BitAnd, {holds, c});
+            d = annotate(m_, d, AttrKey::Inside, "true");
+        }
+        *inner = with_args(m_, inner->node, args)->as<For>();
+        return holds;
     }
 
     /// What comes before the sum may fail, and must not fail for a later row first.
@@ -300,7 +333,7 @@ class SumJammer {
         if (!may_be_short_) return is_long;
         const Expr* is_short = scalar_op(
             m_, Op::BitAnd,
-            {scalar_op(m_, Op::Ge, {n, i64(kShortest)}), scalar_op(m_, Op::Le, {n, i64(most_short(inner))})});
+            {scalar_op(m_, Op::Ge, {n, i64(shortest_)}), scalar_op(m_, Op::Le, {n, i64(most_short(inner))})});
         if (!shares(inner)) return is_short;
         return scalar_op(m_, Op::BitOr, {is_long, is_short});
     }
@@ -363,6 +396,7 @@ class SumJammer {
     Facts facts_;
     BoundNames inside_;          // of the outer loop
     bool may_be_short_ = false;  // rows that are no windows
+    std::int64_t shortest_ = 0;  // of those
 };
 
 }  // namespace

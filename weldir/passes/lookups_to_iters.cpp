@@ -107,16 +107,6 @@ class Converter {
         return scalar_op(m_, Op::Min, {scalar_op(m_, Op::Max, {n, i64(least)}), i64(kFar)});
     }
 
-    /// What `loop` starts with; an appender of one element a round begins with capacity for `n`.
-    const Expr* with_capacity(For loop, const Expr* builder, const Expr* n) {
-        const NewBuilder made = builder->as<NewBuilder>();
-        if (!made || made.arg() || !info(made.kind()).lists_merges) return builder;
-        const std::optional<Count> each = facts_.merges_per_iteration(loop.node, {});
-        if (!each || !each->known() || *each->known() != 1) return builder;
-        const Expr* start = new_builder(m_, made.node->type, n, made.node->loc);
-        return annotate(m_, with_annotations(m_, start, made.node->annotations), AttrKey::Capacity, "true");
-    }
-
     /// `a < b ? a : b`, of names.
     const Expr* least(const Expr* a, const Expr* b, Lets& lets) {
         return name(select_if(Op::Lt, a, b, a, b), "to", lets);
@@ -206,7 +196,7 @@ class Converter {
         const Expr* middle = with_data(loop, data, finder, loop.body().body(), from, before);
         if (!can_vectorize(m_, facts_, middle)) return nullptr;
         const Expr* own = fits ? shared(loop.builder(), lets) : loop.builder();
-        const Expr* start = with_capacity(loop, own, n);
+        const Expr* start = with_capacity(m_, facts_, loop, own, n);
         const bool few_before =
             before <= kFewRounds && std::ranges::none_of(behind, [](const Expr* b) { return b; });
         const Expr* first = !is_int(from, 0) ? end_of(loop, i64(0), from, start, few_before) : start;

@@ -96,8 +96,9 @@ const Expr* loop_by_groups(Module& m, Facts& facts, For loop,
     const Expr* together = body(group, inside);
     const Expr* f = lambda(m, {b, o, y}, block(m, inside, together), loop.body().node->loc);
     const Expr* range = range_iter(m, IterKind::Scalar, i64(0), groups, i64(1));
-    const Expr* all = with_annotations(m, weld::loop(m, {&range, 1}, loop.builder(), f, loop.node->loc),
-                                       loop.node->annotations);
+    const Expr* start = with_capacity(m, facts, loop, loop.builder(), n);
+    const Expr* all =
+        with_annotations(m, weld::loop(m, {&range, 1}, start, f, loop.node->loc), loop.node->annotations);
     return block(m, lets, loop_over_subrange(m, loop, from, n, all), loop.node->loc);
 }
 

@@ -62,6 +62,17 @@ const Expr* for_blocks(Module& m, Facts& facts, For loop, const Expr* start, std
     return for_blocks(m, facts, loop, start, rounds, {});
 }
 
+const Expr* with_capacity(Module& m, Facts& facts, For loop, const Expr* start, const Expr* n) {
+    const NewBuilder made = start->as<NewBuilder>();
+    if (!made || made.arg() || !info(made.kind()).lists_merges) return start;
+    const std::optional<Count> each = facts.merges_per_iteration(loop.node, {});
+    if (!each || each->known() != 1) return start;
+    const bool is_counted = n->op == Op::Literal || n->op == Op::Len;  // or the end of no range
+    const Expr* all = is_counted ? n : scalar_op(m, Op::Max, {n, i64_literal(m, 0)});
+    const Expr* sized = new_builder(m, made.node->type, all, made.node->loc);
+    return annotate(m, with_annotations(m, sized, made.node->annotations), AttrKey::Capacity, "true");
+}
+
 const Expr* with_index(Module& m, const Symbol* index, const Expr* start, const Symbol* k, const Expr* body) {
     return mentions(body, index) ? let(m, index, sum(m, start, var(m, k)), body) : body;
 }

@@ -25,6 +25,10 @@ const Expr* loop_over_subrange(Module& m, For loop, const Expr* start, const Exp
 /// fewer: appenders know how many a block appends.
 const Expr* for_blocks(Module& m, Facts& facts, For loop, const Expr* start, std::int64_t rounds);
 
+/// What the first of several loops that take the place of `loop` starts with, if that was `start`: an appender of one element a
+/// round has capacity for `n` rounds from the beginning, and does not move when the next loop begins.
+const Expr* with_capacity(Module& m, Facts& facts, For loop, const Expr* start, const Expr* n);
+
 /// `body` where `index` is `start + k`.
 const Expr* with_index(Module& m, const Symbol* index, const Expr* start, const Symbol* k, const Expr* body);
 

@@ -158,7 +158,8 @@ class Vectorizer {
         if (!it) return iter(m_, kind, datum, {}, lanes);
         if (it.shape().range)
             return range_iter(m_, kind, it.start(), it.end(), it.stride(), lanes, datum->loc);
-        return iter(m_, kind, it.data(), datum->args().subspan(1), lanes, datum->loc);
+        const Expr* part = iter(m_, kind, it.data(), datum->args().subspan(1), lanes, datum->loc);
+        return datum->says(AttrKey::Inside, true) ? annotate(m_, part, AttrKey::Inside, "true") : part;
     }
 
     const Symbol* element(std::span<const Expr* const> data, std::string_view name) {
