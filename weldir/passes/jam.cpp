@@ -260,8 +260,10 @@ class Jammer {
             return in_group(nest, group);
         };
         if (rows_ == Rows::Parts)
-            return loop_by_groups(m_, facts_, nest.outer, body,
-                                  [&](const Expr*, Lets&) { return pays(nest); });
+            return loop_by_groups(m_, facts_, nest.outer, body, [&](const Expr* n, Lets&) -> const Expr* {
+                const Expr* holds = pays(nest);
+                return holds ? if_(m_, holds, n, i64_literal(m_, 0)) : nullptr;
+            });
         return loop_over_groups(m_, facts_, nest.outer, body,
                                 [&](const RoundGroup& group) { return are_alike(nest, group.names); });
     }

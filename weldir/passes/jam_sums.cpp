@@ -86,7 +86,8 @@ class SumJammer {
     struct Sum {
         std::size_t at = 0;  ///< among those that the body binds
         For loop = {};
-        If choice = {};  ///< that the loop is the first side of, if any
+        If choice = {};           ///< that the loop is the first side of, if any
+        bool are_inside = false;  ///< rows of groups, as is known when they begin
     };
 
     std::optional<Sum> sum_in(For outer) {
@@ -248,29 +249,37 @@ class SumJammer {
             };
             return where_it_is_there(outer.data()[0], lets, [&](Lets& own) {
                 const SymbolMap first = row(i64_literal(m_, 0), own);
-                const Expr* all = pays_of(sum->loop, first);
-                if (fails_before(outer, *sum)) return all;
-                if (are_equally_long(sum->loop)) return and_inside(all, outer, &known.loop, n);
-                const Expr* middle = scalar_op(m_, Op::Div, {n, i64_literal(m_, 2)});
-                for (const Expr* at : {middle, scalar_op(m_, Op::Sub, {n, i64_literal(m_, 1)})})
-                    all = scalar_op(m_, Op::BitAnd, {all, same_length(sum->loop, first, row(at, own))});
-                return all;
+                const Expr *all = pays_of(sum->loop, first), *rounds = nullptr;
+                if (!fails_before(outer, *sum)) {
+                    rounds = inside_rounds(outer, &known, n);
+                    if (!rounds && !are_equally_long(sum->loop)) {
+                        const Expr* middle = scalar_op(m_, Op::Div, {n, i64_literal(m_, 2)});
+                        for (const Expr* at : {middle, scalar_op(m_, Op::Sub, {n, i64_literal(m_, 1)})})
+                            all =
+                                scalar_op(m_, Op::BitAnd, {all, same_length(sum->loop, first, row(at, own))});
+                    }
+                }
+                return if_(m_, all, rounds ? rounds : n, i64_literal(m_, 0));
             });
         };
         return loop_by_groups(m_, facts_, outer, group, pays);
     }
 
-    /// `holds`, and that rows of `inner` lie inside their vectors, where that can be asked before: they are marked.
-    const Expr* and_inside(const Expr* holds, For outer, For* inner, const Expr* n) {
-        std::vector<const Expr*> args(inner->node->args().begin(), inner->node->args().end());
+    /// How many rounds of `outer`, of the first of `n`, have all rows of the sum inside their vectors, where that can be asked
+    /// before: these are marked, and as long as one another; null else.
+    const Expr* inside_rounds(For outer, Sum* sum, const Expr* n) {
+        std::vector<const Expr*> args(sum->loop.node->args().begin(), sum->loop.node->args().end());
+        const Expr* rounds = nullptr;
         for (const Expr*& d : std::span(args).subspan(2)) {
-            const Expr* c = varies(d) ? lies_inside(m_, facts_, outer, inside_, d, n) : nullptr;
-            if (!c) continue;
-            holds = scalar_op(m_, Op::BitAnd, {holds, c});
-            d = annotate(m_, d, AttrKey::Inside, "true");
+            if (!varies(d)) continue;
+            const RowsInside rows = rows_inside(m_, facts_, outer, inside_, d, rounds ? rounds : n);
+            if (!rows.datum) return nullptr;
+            d = rows.datum;
+            rounds = rows.rounds;
         }
-        *inner = with_args(m_, inner->node, args)->as<For>();
-        return holds;
+        sum->loop = with_args(m_, sum->loop.node, args)->as<For>();
+        sum->are_inside = true;
+        return rounds;
     }
 
     /// What comes before the sum may fail, and must not fail for a later row first.
@@ -281,23 +290,22 @@ class SumJammer {
         return any;
     }
 
-    /// `condition`, which reads elements of `datum`; false if these are not all there.
-    const Expr* where_it_is_there(const Expr* datum, Lets& lets, auto&& condition) {
-        if (may_be_cut(facts_, datum)) return condition(lets);
+    /// `rounds`, which reads elements of `datum`; 0 if these are not all there.
+    const Expr* where_it_is_there(const Expr* datum, Lets& lets, auto&& rounds) {
+        if (may_be_cut(facts_, datum)) return rounds(lets);
         const Iter part = datum->as<Iter>();
         const Expr* begins = scalar_op(m_, Op::Ge, {part.start(), i64_literal(m_, 0)});
         const Expr* ends = scalar_op(m_, Op::Le, {part.end(), len(m_, part.data())});
         Lets own;
-        const Expr* holds = condition(own);
-        return if_(m_, scalar_op(m_, Op::BitAnd, {begins, ends}), block(m_, own, holds),
-                   bool_literal(m_, false));
+        const Expr* all = rounds(own);
+        return if_(m_, scalar_op(m_, Op::BitAnd, {begins, ends}), block(m_, own, all), i64_literal(m_, 0));
     }
 
     const Expr* in_group(For outer, const Sum& sum, RoundGroup& group) {
         const std::vector<SymbolMap>& rows = group.names;
         const Expr* holds = nullptr;
         const auto also = [&](const Expr* c) { holds = holds ? scalar_op(m_, Op::BitAnd, {holds, c}) : c; };
-        if (!are_equally_long(sum.loop)) {
+        if (!sum.are_inside && !are_equally_long(sum.loop)) {
             also(pays_of(sum.loop, rows[0]));
             for (std::size_t k = 1; k < rows.size(); ++k) also(same_length(sum.loop, rows[0], rows[k]));
         }

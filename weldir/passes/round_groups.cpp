@@ -80,9 +80,11 @@ const Expr* loop_by_groups(Module& m, Facts& facts, For loop,
     const Expr* n = named(m, trip_count(m, loop.data()[0]), "n", lets);
     const Literal known = n->as<Literal>();
     if (known && known.as_int() < RoundGroup::kRounds) return nullptr;
-    const Expr* groups = known ? i64(known.as_int() / RoundGroup::kRounds) : scalar_op(m, Op::Div, {n, each});
     Lets before;
-    if (const Expr* holds = pays(n, before)) groups = block(m, before, if_(m, holds, groups, i64(0)));
+    const Expr* rounds = pays(n, before);
+    const Expr* groups = !rounds && known ? i64(known.as_int() / RoundGroup::kRounds)
+                                          : scalar_op(m, Op::Div, {rounds ? rounds : n, each});
+    groups = block(m, before, groups);
     if (!known) groups = if_(m, scalar_op(m, Op::Gt, {n, i64(0)}), groups, i64(0));
     groups = named(m, groups, "groups", lets);
     const Literal count = groups->as<Literal>();

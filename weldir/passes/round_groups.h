@@ -52,8 +52,7 @@ SymbolMap names_in(Module& m, For loop, const Expr* at, Lets& lets);
 
 /// `loop` by groups of rounds, and what is left of it one by one; null if it has fewer rounds. `body` gives
 /// what a group does; the lets stand before it. The data are ranges that may be cut (subrange.h), and
-/// vectors. `pays` gives what has to hold, if there is a first round of `n`, or null;
-/// else all of them go one by one.
+/// vectors. `pays` gives how many of the `n` rounds, of which there is one, may go by groups, or null: all.
 const Expr* loop_by_groups(Module& m, Facts& facts, For loop,
                            const std::function<const Expr*(RoundGroup& group, Lets& lets)>& body,
                            const std::function<const Expr*(const Expr* n, Lets& lets)>& pays);

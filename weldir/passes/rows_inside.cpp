@@ -44,19 +44,30 @@ static std::optional<Places> places_of(Facts& facts, For outer, const BoundNames
     return places;
 }
 
-const Expr* lies_inside(Module& m, Facts& facts, For outer, const BoundNames& inside, const Expr* datum,
-                        const Expr* n) {
-    // Of fewer rounds and elements products of the two do not wrap around.
-    constexpr std::int64_t most = std::int64_t(1) << 31;
+/// A part of a vector that has a name: where it begins, and how long it is.
+static const Expr* as_part(Module& m, const Expr* datum) {
+    if (const Slice s = datum->as<Slice>()) {
+        const Expr* bounds[] = {s.start(), scalar_op(m, Op::Add, {s.start(), s.size()}), i64_literal(m, 1)};
+        return iter(m, IterKind::Scalar, s.of(), bounds, 0, datum->loc);
+    }
     const Iter it = datum->as<Iter>();
-    if (!it || it.shape().kind != IterKind::Scalar || it.shape().nd || it.shape().range ||
-        !it.shape().bounded || !is_int(it.stride(), 1) || inside.are_read_by(it.data()))
-        return nullptr;
+    const bool is_part = it && it.shape().kind == IterKind::Scalar && !it.shape().nd && !it.shape().range &&
+                         it.shape().bounded && is_int(it.stride(), 1);
+    return is_part ? datum : nullptr;
+}
+
+RowsInside rows_inside(Module& m, Facts& facts, For outer, const BoundNames& inside, const Expr* datum,
+                       const Expr* n) {
+    constexpr std::int64_t most = std::int64_t(1)
+                                  << 40;  // no vector has more, and sums of these do not wrap around
+    const Expr* part = as_part(m, datum);
+    if (!part || inside.are_read_by(part->as<Iter>().data())) return {};
+    const Iter it = part->as<Iter>();
     const std::optional<Places> places = places_of(facts, outer, inside, it.start());
-    const std::optional<Count> end = facts.count(it.end());
-    if (!places || !end) return nullptr;
+    const std::optional<Count> end = places ? facts.count(it.end()) : std::nullopt;
+    if (!end) return {};
     const Count length = *end - *facts.count(it.start());
-    if (inside.are_read_by(length)) return nullptr;
+    if (inside.are_read_by(length)) return {};
 
     const auto i64 = [&](std::int64_t k) { return i64_literal(m, k); };
     const Expr* holds = nullptr;
@@ -70,15 +81,16 @@ const Expr* lies_inside(Module& m, Facts& facts, For outer, const BoundNames& in
         if (std::ranges::find(asked, number) != asked.end()) continue;
         asked.push_back(number);
         const Expr* e = written(m, number);
-        if (e->op != Op::Len) also(Op::Ge, e, i64(0));
+        if (e->op == Op::Len) continue;
+        also(Op::Ge, e, i64(0));
         also(Op::Lt, e, i64(most));
     }
-    also(Op::Lt, n, i64(most));
-    const Expr* last = scalar_op(m, Op::Sub, {n, i64(1)});
-    const Expr* ends = scalar_op(m, Op::Mul, {last, written(m, places->step)});
-    ends = scalar_op(m, Op::Add, {ends, written(m, length + places->first)});
-    also(Op::Le, ends, len(m, it.data()));
-    return holds;
+    const Expr *all = len(m, it.data()), *first_end = written(m, length + places->first);
+    also(Op::Le, first_end, all);
+    const Expr* distance = scalar_op(m, Op::Max, {written(m, places->step), i64(1)});
+    const Expr* others = scalar_op(m, Op::Div, {scalar_op(m, Op::Sub, {all, first_end}), distance});
+    const Expr* rows = scalar_op(m, Op::Min, {n, scalar_op(m, Op::Add, {others, i64(1)})});
+    return {annotate(m, part, AttrKey::Inside, "true"), if_(m, holds, rows, i64(0), datum->loc)};
 }
 
 }  // namespace weld
