@@ -101,6 +101,7 @@ const Expr* loop_by_groups(Module& m, Facts& facts, For loop,
     const Expr* start = with_capacity(m, facts, loop, loop.builder(), n);
     const Expr* all =
         with_annotations(m, weld::loop(m, {&range, 1}, start, f, loop.node->loc), loop.node->annotations);
+    all = with_appends(m, facts, loop, RoundGroup::kRounds, all);
     return block(m, lets, loop_over_subrange(m, loop, from, n, all), loop.node->loc);
 }
 

@@ -46,6 +46,7 @@ class Sizer {
         if (!made || !info(made.kind()).keeps_merges) return start;
         if (const Annotation* size = start->annotation(AttrKey::Size); size && size->text == "most")
             return start;
+        if (start->says(AttrKey::Capacity, true)) return start;  // it says another number
         const std::optional<Count> n = facts_.merges_per_iteration(loop, path);
         if (n && n->sum().size() <= kMostProducts && info(made.kind()).lists_merges &&
             !is_counted(loop, path)) {

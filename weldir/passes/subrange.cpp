@@ -1,6 +1,8 @@
 // Making loops over subranges: of the bounds of each datum, and of the index, which begins elsewhere.
 #include "weldir/passes/subrange.h"
 
+#include <functional>
+
 #include "weldir/ir/builder.h"
 #include "weldir/ir/walk.h"
 #include "weldir/passes/lengths.h"
@@ -71,6 +73,31 @@ const Expr* with_capacity(Module& m, Facts& facts, For loop, const Expr* start, 
     const Expr* all = is_counted ? n : scalar_op(m, Op::Max, {n, i64_literal(m, 0)});
     const Expr* sized = new_builder(m, made.node->type, all, made.node->loc);
     return annotate(m, with_annotations(m, sized, made.node->annotations), AttrKey::Capacity, "true");
+}
+
+/// New builders, perhaps behind other loops.
+static bool begins_here(const Expr* builder) {
+    if (builder->op == Op::MakeStruct) return std::ranges::all_of(builder->args(), begins_here);
+    const For before = builder->as<For>();
+    return before ? begins_here(before.builder()) : builder->op == Op::NewBuilder;
+}
+
+const Expr* with_appends(Module& m, Facts& facts, For loop, std::int64_t rounds, const Expr* groups) {
+    std::vector<std::int64_t> all;
+    bool any = false;
+    const std::function<void(const Type*, Facts::Path)> note = [&](const Type* t, const Facts::Path& path) {
+        for (std::size_t i = 0; t->is_struct() && i < t->args.size(); ++i) {
+            Facts::Path inside = path;
+            inside.push_back(i);
+            note(t->args[i], inside);
+        }
+        if (!t->is_builder() || !info(t).keeps_merges) return;
+        const std::optional<Count> each = facts.merges_per_iteration(loop.node, path);
+        any |= each && each->known();
+        all.push_back(each && each->known() ? *each->known() * rounds : -1);
+    };
+    if (begins_here(loop.builder())) note(loop.node->type, {});
+    return any ? annotate(m, groups, AttrKey::Appends, all) : groups;
 }
 
 const Expr* with_index(Module& m, const Symbol* index, const Expr* start, const Symbol* k, const Expr* body) {

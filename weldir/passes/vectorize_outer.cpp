@@ -204,7 +204,7 @@ class OuterVectorizer {
         const Expr* f = lambda(m_, {b, g, k}, block(m_, inside, choice), loop.body().node->loc);
         const Expr* all = weld::loop(m_, {&range, 1}, loop.builder(), f, loop.node->loc);
         const Expr* annotated = with_annotations(m_, all, loop.node->annotations);
-        const Expr* groups = with_appends(loop, without(m_, annotated, AttrKey::Tile));
+        const Expr* groups = with_appends(m_, facts_, loop, lanes_, without(m_, annotated, AttrKey::Tile));
         if (short_rows) groups = with_others(loop, data, range->as<Iter>().end(), n, groups);
         return block(m_, before, groups, loop.node->loc);
     }
@@ -247,33 +247,6 @@ class OuterVectorizer {
         const Expr* whole = weld::loop(m_, data, loop.builder(), loop.body().node, loop.node->loc);
         whole = with_annotations(m_, whole, loop.node->annotations);
         return loop_over_subrange(m_, whole->as<For>(), done, n, groups);
-    }
-
-    /// Notes how often groups merge, the last one perhaps less often: before vectorize, which hides that. Not where
-    /// others have made room for just what the loop merges.
-    const Expr* with_appends(For loop, const Expr* groups) {
-        std::vector<std::int64_t> all;
-        bool any = false;
-        const std::function<void(const Type*, Facts::Path)> note = [&](const Type* t,
-                                                                       const Facts::Path& path) {
-            for (std::size_t i = 0; t->is_struct() && i < t->args.size(); ++i) {
-                Facts::Path inside = path;
-                inside.push_back(i);
-                note(t->args[i], inside);
-            }
-            if (!t->is_builder() || !info(t).keeps_merges) return;
-            const std::optional<Count> each = facts_.merges_per_iteration(loop.node, path);
-            any |= each && each->known();
-            all.push_back(each && each->known() ? *each->known() * lanes_ : -1);
-        };
-        if (begins_here(loop.builder())) note(loop.node->type, {});
-        return any ? annotate(m_, groups, AttrKey::Appends, all) : groups;
-    }
-    /// New builders, perhaps behind other loops.
-    static bool begins_here(const Expr* builder) {
-        if (builder->op == Op::MakeStruct) return std::ranges::all_of(builder->args(), begins_here);
-        const For before = builder->as<For>();
-        return before ? begins_here(before.builder()) : builder->op == Op::NewBuilder;
     }
 
     /// No group is smaller than the others.
