@@ -288,6 +288,8 @@ Leaves RangeEmitter::into(Lanes form, const Leaves& state) {
 }
 
 void RangeEmitter::prefetch_elements(llvm::Value* i, const std::vector<bool>* which) {
+    if (const Annotation* meanwhile = plan_.f.node->annotation(AttrKey::Meanwhile))
+        prefetch_elements(i, which, meanwhile->number, Cache::Second);
     const Annotation* distance = plan_.f.node->annotation(AttrKey::Stream);
     if (!distance) return;
     if (!e_.unit.target.follows_streams) return prefetch_elements(i, which, distance->number, Cache::First);

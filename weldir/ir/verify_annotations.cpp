@@ -259,6 +259,7 @@ void annotations(Demands& d, const Expr* e) {
                 d.that(e->op != Op::LookupLanes || (e->annotation(AttrKey::Apart) && a.number >= 1),
                        "look-ups of lanes that lie close together ask for what follows");
                 break;
+            case AttrKey::Meanwhile: on_loop(1, 1 << 20); break;
             case AttrKey::Every:
                 on_loop(1, 16);
                 d.that(e->annotation(AttrKey::Stream),

@@ -18,6 +18,8 @@
 //   Many processors do that by themselves, but not beyond the end of a page. Not what each round of a loop
 //   around reads again, and so is in the cache. So do look-ups of lanes that lie close together, of which one
 //   asks for all that read the same lines.
+// - The last of several loops over the same block of rows (distribute), which finds them in the cache: what comes blocks later,
+//   `@(meanwhile:65536)` of the loop over lanes, since memory would rest while blocks are gone over again.
 // - Beside look-ups in and merges into vectors at places anywhere, no processor does it well: `@(scattered:1024)` of
 //   these tells how many elements the vector has then. Small bodies ask once in `@(every:4)` rounds.
 #include <algorithm>
@@ -35,7 +37,8 @@ namespace weld {
 
 namespace {
 
-constexpr std::string_view kRoundsAhead = "16", kRowsAhead = "8", kBytesAhead = "3072", kRoundsOnce = "4";
+constexpr std::string_view kRoundsAhead = "16", kRowsAhead = "8", kBytesAhead = "3072", kRoundsOnce = "4",
+                           kBytesMeanwhile = "65536";
 constexpr std::uint32_t kLargestRepeated = 32;  // nodes of a body that is there for several rounds
 constexpr std::int64_t kFarSlots = 1 << 17, kFarBytes = 1 << 22;  // of a table, of a vector
 constexpr std::int64_t kFarSlotsOfStrings = 1 << 16;
@@ -221,6 +224,7 @@ class Prefetcher {
         const Body* rounds = nullptr;                 ///< of the loop, whatever the way, but for an `iterate`
         int depth = 0;                                ///< loops
         std::vector<const Expr*>* streams = nullptr;  ///< look-ups of lanes in this loop that ask
+        bool again = false;  ///< another loop has gone over the same rows just before
     };
 
     const Expr* marked(const Expr* e, Around around) {
@@ -247,9 +251,11 @@ class Prefetcher {
         const Body own(loop);
         std::vector<const Expr*> streams;
         const Around inside = {is_simd || std::ranges::any_of(loop.data(), is_nd) ? nullptr : &own, &own,
-                               around.depth + 1, is_simd ? &streams : nullptr};
+                               around.depth + 1, is_simd ? &streams : nullptr, around.again};
+        const bool is_of_blocks = e->says(AttrKey::Blocks, true);
         const Expr* now = map_args(m_, e, [&](const Expr* a, std::size_t) {
-            return a->op == Op::Lambda ? marked_body(a, inside) : marked(a, around);
+            if (a->op != Op::Lambda) return marked(a, around);
+            return is_of_blocks ? marked_blocks(a, inside) : marked_body(a, inside);
         });
         if (!is_simd && around.depth == 0 && std::ranges::any_of(loop.data(), yields_rows) &&
             looks_into_rows(loop.body().body(), loop.elem_param()))
@@ -261,6 +267,7 @@ class Prefetcher {
         const bool is_long = is_simd || (around.depth == 0 && (!is_rest || goes_on(loop)));
         if (!is_long || std::ranges::none_of(loop.data(), is_new)) return now;
         now = annotated(now, AttrKey::Stream, kBytesAhead);
+        if (is_simd && around.again) now = annotated(now, AttrKey::Meanwhile, kBytesMeanwhile);
         const bool is_small = size_of_tree(loop.body().body()) <= kLargestRepeated;
         if (is_rest || !is_small || !scatters(now->as<For>().body().body())) return now;
         return annotated(now, AttrKey::Every, is_simd ? "1" : kRoundsOnce);
@@ -268,6 +275,28 @@ class Prefetcher {
 
     const Expr* marked_body(const Expr* lambda, Around around) {
         return map_args(m_, lambda, [&](const Expr* a, std::size_t) { return marked(a, around); });
+    }
+
+    /// The same of a loop over blocks of rows: the last of its loops finds them in the cache if one before has gone along them.
+    const Expr* marked_blocks(const Expr* lambda, const Around& around) {
+        return map_args(m_, lambda, [&](const Expr* body, std::size_t) {
+            if (body->op != Op::Block) return marked(body, around);
+            const auto parts = body->args();
+            const auto first = std::ranges::find_if(parts, goes_along_rows);
+            std::size_t last = parts.size();
+            while (last > 0 && !has_loop(parts[last - 1])) --last;
+            return map_args(m_, body, [&](const Expr* a, std::size_t k) {
+                Around here = around;
+                here.again = k + 1 == last && first < parts.begin() + std::ptrdiff_t(k);
+                return marked(a, here);
+            });
+        });
+    }
+
+    /// A loop in a loop.
+    static bool goes_along_rows(const Expr* e) {
+        const For loop = e->as<For>();
+        return (loop && has_loop(loop.body().body())) || std::ranges::any_of(e->args(), goes_along_rows);
     }
 
     const Expr* scattered(const Expr* e) {
