@@ -307,6 +307,7 @@ Leaves Emitter::emit_slice(Slice s) {
     const Leaves v = emit(s.of());
     llvm::Value* start = emit1(s.start());
     llvm::Value* size = emit1(s.size());
+    if (s.node->says(AttrKey::Inside, true)) return {element(v[0], s.node->type->elem(), start), size};
     llvm::Value* negative = ir.CreateICmpSLT(size, c64(0));
     fail_if(ir.CreateOr(ir.CreateICmpUGT(start, v[1]), negative), kWeldArrayOutOfBounds, s.node->loc, start,
             ir.CreateSelect(negative, size, v[1]));

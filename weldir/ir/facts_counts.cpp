@@ -59,6 +59,7 @@ std::optional<Count> Facts::length_of(const Expr* e) {
         case Op::Sort: return e->as<Sort>().limit() ? std::nullopt : length(e->as<Sort>().of());
         case Op::ToVec: return length(e->as<ToVec>().of());
         case Op::Result: return built(e->as<Result>().builder(), {});
+        case Op::Slice: return e->says(AttrKey::Inside, true) ? count(e->as<Slice>().size()) : std::nullopt;
         case Op::If:
         case Op::Select: {
             std::optional<Count> then = length(e->arg(1)), otherwise = length(e->arg(2));
@@ -136,6 +137,28 @@ std::optional<Count> Facts::count_of(const Expr* e) {
         e->op == Op::Mul ? times(a, b) : plus(a, e->op == Op::Add ? b : times(Count(-1), b));
     if (n && !is_near(*n)) n->set_exact(false);
     return n;
+}
+
+bool Facts::is_row(Slice slice) {
+    const std::optional<Count> size = count(slice.size()), start = count(slice.start());
+    if (!size || !start || size->sum().size() != 1 || start->sum().size() != 1) return false;
+    // What `start` has more than `size` is the number of the row.
+    for (const Expr* row : start->sum()[0].of) {
+        if (!is_path(row) || !(*size * Count(row) == *start)) continue;
+        const Expr* e = loop_of(base_of(row));
+        const For loop = e ? e->as<For>() : For{};
+        const Iter range = loop && loop.data().size() == 1 ? loop.data()[0]->as<Iter>() : Iter{};
+        if (!range || !range.shape().range || range.shape().kind != IterKind::Scalar) continue;
+        const bool is_number = is_var(row, loop.index_param()) || is_var(row, loop.elem_param());
+        const Literal from = range.start()->as<Literal>(), stride = range.stride()->as<Literal>();
+        if (!is_number || !from || from.as_int() != 0 || !stride || stride.as_int() != 1) continue;
+        const Expr* end = resolve(range.end());
+        const std::optional<Count> all = length(slice.of());
+        if (end->op != Op::Div || !all) continue;
+        const std::optional<Count> of = count(end->arg(0)), by = count(end->arg(1));
+        if (of && by && *of == *all && *by == *size) return true;
+    }
+    return false;
 }
 
 /// The product of the elements of a shape.

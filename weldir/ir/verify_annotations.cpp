@@ -271,7 +271,8 @@ void annotations(Demands& d, const Expr* e) {
                     "what is scattered are places of look-ups and merges");
                 break;
             case AttrKey::Inside:
-                d.that(e->op == Op::Iter && e->attr.iter.bounded && !e->attr.iter.range && !e->attr.iter.nd,
+                d.that(e->op == Op::Slice || (e->op == Op::Iter && e->attr.iter.bounded &&
+                                              !e->attr.iter.range && !e->attr.iter.nd),
                        "what is inside is a part of a vector");
                 break;
             case AttrKey::Prefetch:

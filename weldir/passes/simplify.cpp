@@ -169,8 +169,10 @@ class Simplifier {
         return is_atom(elem) || small ? elem : nullptr;
     }
 
-    /// All of a vector.
+    /// All of a vector; and of a row it is known that it is whole.
     const Expr* slice_of(Slice slice) {
+        if (!slice.node->annotation(AttrKey::Inside) && facts_.is_row(slice))
+            return annotate(m_, slice.node, AttrKey::Inside, "true");
         const Literal start = slice.start()->as<Literal>();
         if (!start || start.as_int() != 0) return nullptr;
         const std::optional<Count> n = facts_.length(slice.of()), size = facts_.count(slice.size());
