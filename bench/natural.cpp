@@ -1,5 +1,5 @@
-// N1 to N37: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
-// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural37.cpp), which make the same columns.
+// N1 to N38: programs as one writes them without thinking of the compiler, of the shapes that the passes are made for. Their
+// references are plain loops (bench/reference/natural.cpp, natural21.cpp to natural38.cpp), which make the same columns.
 #include <cstring>
 
 #include "bench/columns.h"
@@ -647,7 +647,11 @@ std::vector<Workload> natural() {
         {"N37.extremes", "N37.extremes", 1208916.416, 1e-9,
          [] { return columns(below<std::int8_t>(2'000'000, 603, 3), below<std::int8_t>(2'000'000, 604, 7), below<std::int16_t>(2'000'000, 605, 1000)); },
          number<f64>},
-        {"N37.cumulated", "N37.cumulated", 12614579.9757, 1e-9, [] { return plane<f64>(600'000, 606, 20); }, nested<f64>}};
+        {"N37.cumulated", "N37.cumulated", 12614579.9757, 1e-9, [] { return plane<f64>(600'000, 606, 20); }, nested<f64>},
+        {"N38.twelve", "N38.twelve", 528345.616315, 1e-9, [] { return columns(uniform<f64>(600'012, 607, 1), uniform<f64>(12, 608, 1)); }, vector<f64>},
+        {"N38.chunks", "N38.chunks", 2000896.66343, 1e-9, [] { return columns_and(i64(50), uniform<f64>(1'000'010, 609, 1)); }, vector<f64>},
+        {"N38.gradient", "N38.gradient", 19356262.294, 1e-9,
+         [] { return columns(uniform<f64>(20'000'000, 610, 1), uniform<f64>(500'000, 611, 1), uniform<f64>(40, 612, 1)); }, vector<f64>}};
     return all;
 }
 

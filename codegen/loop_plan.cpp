@@ -135,7 +135,8 @@ static llvm::Value* evaluate_datum(Emitter& e, const Expr* data, Datum& d, llvm:
     if (shape.nd) return nd_count(e, d);
     llvm::Value* count = bounded_count(e, d, shape.range ? nullptr : d.vec[1], before);
     if (data->says(AttrKey::Inside, true) && d.start && !d.stride) {
-        // One place in all rows, from where each begins, which LLVM is not to count once more for each loop inside.
+        // All rows are read at one place behind where they begin. That is just a pointer: LLVM would count each of them up once
+        // for every loop inside that reads it.
         d.vec[0] =
             e.ir.CreateLaunderInvariantGroup(e.element(d.vec[0], d.iter.data()->type->elem(), d.start));
         d.start = nullptr;

@@ -27,6 +27,9 @@
 // ones go side by side (vectorize-outer). Rows of different lengths go one by one: the first, the one in the middle
 // and the last tell.
 //
+// Rows of a flat matrix, which follow each other at one distance, are not asked in groups: how many of them lie inside is asked
+// before the loop (rows_inside.h), and as many go by fours.
+//
 // Rows are vectors among the elements, or iterators or slices that begin elsewhere in each round. Windows, of which the next one
 // begins an element behind, are taken only if they are long. What is done for an element cannot fail, and what is done with the
 // sum, or with both sums, holds no loop, nor fails if rows may. Of loops in loops those are taken that are all that the loop

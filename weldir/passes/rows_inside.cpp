@@ -58,8 +58,8 @@ static const Expr* as_part(Module& m, const Expr* datum) {
 
 RowsInside rows_inside(Module& m, Facts& facts, For outer, const BoundNames& inside, const Expr* datum,
                        const Expr* n) {
-    constexpr std::int64_t most = std::int64_t(1)
-                                  << 40;  // no vector has more, and sums of these do not wrap around
+    // No vector has more elements, and sums of such numbers do not wrap around.
+    constexpr std::int64_t most = std::int64_t(1) << 40;
     const Expr* part = as_part(m, datum);
     if (!part || inside.are_read_by(part->as<Iter>().data())) return {};
     const Iter it = part->as<Iter>();
