@@ -55,8 +55,10 @@ namespace {
 constexpr std::int64_t kLeastBytes = 16384;     // of a long row
 constexpr std::int64_t kMostShortBytes = 1024;  // of a short one that shares something
 constexpr std::int64_t kMostAloneBytes = 384;   // of another: longer ones are summed as fast as memory gives
-constexpr std::int64_t kShortest = 13;          // elements; fewer go side by side (vectorize-outer)
-constexpr std::int64_t kShortestFlat = 8;       // of rows of a flat matrix of numbers of 8 bytes
+// Of rows that come from memory, four of which that are longer it does not see coming, and what a cache holds.
+constexpr std::int64_t kMostFarBytes = 192, kNearBytes = 4 << 20;
+constexpr std::int64_t kShortest = 13;     // elements; fewer go side by side (vectorize-outer)
+constexpr std::int64_t kShortestFlat = 8;  // of rows of a flat matrix of numbers of 8 bytes
 constexpr std::int64_t kShortestCostly =
     17;                                    // if what is done with the sum takes long, which lanes do at once
 constexpr std::int64_t kCostly = 2000;     // picoseconds
@@ -136,7 +138,8 @@ class SumJammer {
         for (std::size_t i = sum.at + 1; i < body.size(); ++i) after += picoseconds(body.value(i));
         if (after >= kCostly) return kShortestCostly;
         const bool are_flat = std::ranges::all_of(sum.loop.data(), [&](const Expr* d) {
-            return !is_stream(d) || (d->op == Op::Iter && size_of(d->type->elem()->scalar) == 8);
+            return !is_stream(d) ||
+                   ((d->op == Op::Iter || d->op == Op::Slice) && size_of(d->type->elem()->scalar) == 8);
         });
         return are_flat ? kShortestFlat : kShortest;
     }
@@ -253,6 +256,8 @@ class SumJammer {
             return where_it_is_there(outer.data()[0], lets, [&](Lets& own) {
                 const SymbolMap first = row(i64_literal(m_, 0), own);
                 const Expr *all = pays_of(sum->loop, first), *rounds = nullptr;
+                if (may_be_short_)
+                    all = scalar_op(m_, Op::BitAnd, {all, pays_from_memory(sum->loop, first, n)});
                 if (!fails_before(outer, *sum)) {
                     rounds = inside_rounds(outer, &known, n);
                     if (!rounds && !are_equally_long(sum->loop)) {
@@ -347,6 +352,17 @@ class SumJammer {
             {scalar_op(m_, Op::Ge, {n, i64(shortest_)}), scalar_op(m_, Op::Le, {n, i64(most_short(inner))})});
         if (!shares(inner)) return is_short;
         return scalar_op(m_, Op::BitOr, {is_long, is_short});
+    }
+    /// The `n` rows are short or long enough for memory, or come from a cache.
+    const Expr* pays_from_memory(For inner, const SymbolMap& row, const Expr* n) {
+        const auto i64 = [&](std::int64_t n) { return i64_literal(m_, n); };
+        const Expr* one = rounds(inner.data()[0], row);
+        const Expr* are_short = scalar_op(m_, Op::Le, {one, i64(kMostFarBytes / widest(inner))});
+        const Expr* all = scalar_op(m_, Op::Mul, {n, one});
+        const Expr* pays = scalar_op(
+            m_, Op::BitOr, {are_short, scalar_op(m_, Op::Le, {all, i64(kNearBytes / widest(inner))})});
+        if (!shares(inner)) return pays;
+        return scalar_op(m_, Op::BitOr, {pays, scalar_op(m_, Op::Ge, {one, i64(least_long(inner))})});
     }
     /// How many elements a row has; of a slice that is none, any number.
     const Expr* rounds(const Expr* datum, const SymbolMap& row) {
