@@ -98,7 +98,10 @@ const Expr* loop_by_groups(Module& m, Facts& facts, For loop,
     const Expr* together = body(group, inside);
     const Expr* f = lambda(m, {b, o, y}, block(m, inside, together), loop.body().node->loc);
     const Expr* range = range_iter(m, IterKind::Scalar, i64(0), groups, i64(1));
-    const Expr* start = with_capacity(m, facts, loop, loop.builder(), n);
+    // What is left may go by groups of lanes, which make room for a whole last one.
+    constexpr std::int64_t slack = 64;
+    const Expr* most = known ? i64(known.as_int() + slack) : scalar_op(m, Op::Add, {n, i64(slack)});
+    const Expr* start = with_capacity(m, facts, loop, loop.builder(), most);
     const Expr* all =
         with_annotations(m, weld::loop(m, {&range, 1}, start, f, loop.node->loc), loop.node->annotations);
     all = with_appends(m, facts, loop, RoundGroup::kRounds, all);

@@ -69,10 +69,8 @@ const Expr* with_capacity(Module& m, Facts& facts, For loop, const Expr* start, 
     if (!made || made.arg() || !info(made.kind()).lists_merges) return start;
     const std::optional<Count> each = facts.merges_per_iteration(loop.node, {});
     if (!each || each->known() != 1) return start;
-    constexpr std::int64_t slack = 64;  // what makes room for groups of lanes makes it for a whole last one
     const bool is_counted = n->op == Op::Literal || n->op == Op::Len;  // or the end of no range
     const Expr* all = is_counted ? n : scalar_op(m, Op::Max, {n, i64_literal(m, 0)});
-    all = scalar_op(m, Op::Add, {all, i64_literal(m, slack)});
     const Expr* sized = new_builder(m, made.node->type, all, made.node->loc);
     return annotate(m, with_annotations(m, sized, made.node->annotations), AttrKey::Capacity, "true");
 }
