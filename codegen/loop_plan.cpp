@@ -81,7 +81,7 @@ static llvm::Value* bounded_count(Emitter& e, Datum& d, llvm::Value* len, llvm::
     if (!is_literal(d.iter.start(), 0)) d.start = start;
     if (!unit_stride) d.stride = stride;
     if (!len && !d.start && unit_stride && end == before) return end;
-    if (d.iter.node->says(AttrKey::Inside, true) && unit_stride) return ir.CreateSub(end, start);
+    if (d.iter.node->says(AttrKey::Inside, true)) return ir.CreateSub(end, start);
     llvm::Value* wrong = ir.CreateICmpSGT(start, end);
     if (len)
         wrong =
@@ -134,7 +134,7 @@ static llvm::Value* evaluate_datum(Emitter& e, const Expr* data, Datum& d, llvm:
     if (!shape.bounded) return d.vec[1];
     if (shape.nd) return nd_count(e, d);
     llvm::Value* count = bounded_count(e, d, shape.range ? nullptr : d.vec[1], before);
-    if (data->says(AttrKey::Inside, true) && d.start && !d.stride) {
+    if (data->says(AttrKey::Inside, true) && d.start) {
         // All rows are read at one place behind where they begin. That is just a pointer: LLVM would count each of them up once
         // for every loop inside that reads it.
         d.vec[0] =

@@ -74,7 +74,7 @@ class Facts {
     bool walks_inside(const Expr* vec, const Expr* from, const Expr* loop,
                       std::vector<SmallName>* small = nullptr);
 
-    /// `vec` has `len(vec) / size` rows of `size` elements, and the slice is one of them, by its number: it is not cut.
+    /// The slice is one of the `len(v) / size` rows of `size` elements that its vector `v` has, by its number: it is not cut.
     bool is_row(Slice slice);
 
     /// What a comparison of i64 says whenever it is asked, as long as it stays where it is; nothing if that varies.

@@ -271,9 +271,10 @@ void annotations(Demands& d, const Expr* e) {
                     "what is scattered are places of look-ups and merges");
                 break;
             case AttrKey::Inside:
-                d.that(e->op == Op::Slice || (e->op == Op::Iter && e->attr.iter.bounded &&
-                                              !e->attr.iter.range && !e->attr.iter.nd),
-                       "what is inside is a part of a vector");
+                d.that(
+                    e->op == Op::Slice || (e->op == Op::Iter && e->attr.iter.bounded && !e->attr.iter.range &&
+                                           !e->attr.iter.nd && is_int(e->as<Iter>().stride(), 1)),
+                    "what is inside is a part of a vector");
                 break;
             case AttrKey::Prefetch:
                 d.that(e->op == Op::For || e->op == Op::Merge || e->op == Op::Lookup ||

@@ -55,16 +55,16 @@ namespace {
 constexpr std::int64_t kLeastBytes = 16384;     // of a long row
 constexpr std::int64_t kMostShortBytes = 1024;  // of a short one that shares something
 constexpr std::int64_t kMostAloneBytes = 384;   // of another: longer ones are summed as fast as memory gives
-// Of rows that come from memory, four of which that are longer it does not see coming, and what a cache holds.
+// Of a short one that comes from memory, since four longer ones at a time are over before a processor sees them coming; and of
+// all rows that a cache holds.
 constexpr std::int64_t kMostFarBytes = 192, kNearBytes = 4 << 20;
-constexpr std::int64_t kShortest = 13;     // elements; fewer go side by side (vectorize-outer)
-constexpr std::int64_t kShortestFlat = 8;  // of rows of a flat matrix of numbers of 8 bytes
-constexpr std::int64_t kShortestCostly =
-    17;                                    // if what is done with the sum takes long, which lanes do at once
-constexpr std::int64_t kCostly = 2000;     // picoseconds
-constexpr std::uint32_t kMostNodes = 100;  // of the body, of which parts are there five times
-constexpr int kMostStreams = 2;            // of a row
-constexpr std::size_t kMostSums = 2;       // of a row: eight are the registers that AVX2 has
+constexpr std::int64_t kShortest = 13;        // elements; fewer go side by side (vectorize-outer)
+constexpr std::int64_t kShortestFlat = 8;     // of rows of a flat matrix of numbers of 8 bytes
+constexpr std::int64_t kShortestCostly = 17;  // where what follows takes long, which lanes do at once
+constexpr std::int64_t kCostly = 2000;        // picoseconds
+constexpr std::uint32_t kMostNodes = 100;     // of the body, of which parts are there five times
+constexpr int kMostStreams = 2;               // of a row
+constexpr std::size_t kMostSums = 2;          // of a row: eight are the registers that AVX2 has
 
 class SumJammer {
   public:
@@ -242,7 +242,7 @@ class SumJammer {
             for (std::size_t i = 0; i < sum->at; ++i)
                 row[b.symbol(i)] = named(m_, in_round(m_, b.value(i), row), b.symbol(i)->name, lets);
         };
-        Sum known = *sum;  // whose rows lie inside
+        Sum known = *sum;  // with rows that lie inside, as `pays`, which comes first, may find
         const auto group = [&](RoundGroup& rows, Lets& lets) {
             for (SymbolMap& row : rows.names) bind(row, lets);
             return in_group(outer, known, rows);

@@ -29,8 +29,8 @@ const Expr* for_blocks(Module& m, Facts& facts, For loop, const Expr* start, std
 /// round has capacity for `n` rounds from the beginning, and does not move when the next loop begins.
 const Expr* with_capacity(Module& m, Facts& facts, For loop, const Expr* start, const Expr* n);
 
-/// `groups`, of which each round takes so many `rounds` of `loop`: where these append as often, it says how often they do. The
-/// builders of `groups` are new ones, perhaps behind other loops; else it says nothing.
+/// `groups`, of which each round takes so many `rounds` of `loop`, the last one perhaps fewer: it says how often a round appends,
+/// before vectorize hides that, if builders begin here; else others have made room for just what `loop` appends.
 const Expr* with_appends(Module& m, Facts& facts, For loop, std::int64_t rounds, const Expr* groups);
 
 /// `body` where `index` is `start + k`.
